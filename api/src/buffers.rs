@@ -38,7 +38,7 @@ pub(crate) enum BodyError {
     TooSlow,
     /// The client went away, or broke the rules of the transfer.
     Broken,
-    NoRoom(Full),
+    NoRoom(LimitReached),
 }
 
 /// Reads a body while its client keeps the pace. Beyond the first bytes, the memory that is reserved for it counts for the
@@ -85,7 +85,7 @@ struct Counted<'a> {
 
 impl Counted<'_> {
     /// Takes what is missing to so many bytes.
-    fn reach(&mut self, bytes: usize) -> Result<(), Full> {
+    fn reach(&mut self, bytes: usize) -> Result<(), LimitReached> {
         let more = bytes.saturating_sub(self.bytes);
         match &mut self.share {
             _ if more == 0 => return Ok(()),
@@ -118,7 +118,7 @@ pub(crate) fn counted(
     mut response: Response,
     shares: &Arc<Shares>,
     client: IpAddr,
-) -> Result<Response, Full> {
+) -> Result<Response, LimitReached> {
     let reserved = response.extensions_mut().remove::<Reserved>();
     if is_event_stream(&response) {
         return Ok(response);
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(shares.taken(), whole.len());
         assert_eq!(answer.body().size_hint().exact(), Some(100_000), "its length is still told");
         let second = Response::new(Body::from(vec![0; 60_000]));
-        assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), Full::Client);
+        assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
         let small = Response::new(Body::from(vec![0; SMALL_BYTES]));
         assert!(counted(small, &shares, CLIENT).is_ok(), "small ones are always sent");
         let mut body = answer.into_body();

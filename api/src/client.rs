@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use axum::extract::{ConnectInfo, Request};
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
-pub(crate) use runtime::customer;
+pub(crate) use runtime::client_network;
 
 use crate::server_names::ServerNames;
 
@@ -61,13 +61,16 @@ impl Client {
         let peer = peer.to_canonical();
         if !is_trusted(peer, trusted) {
             let speaks_for_others = WRITTEN_BY_PROXIES.iter().any(|name| headers.contains_key(name));
-            return Self { address: customer(peer), is_local: peer.is_loopback() && !speaks_for_others };
+            return Self {
+                address: client_network(peer),
+                is_local: peer.is_loopback() && !speaks_for_others,
+            };
         }
         let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
         let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).map(str::trim).collect();
         let addresses = listed.into_iter().rev().map_while(parsed);
         let client = addresses.into_iter().find(|address| !is_trusted(*address, trusted));
-        Self { address: customer(client.unwrap_or(peer)), is_local: false }
+        Self { address: client_network(client.unwrap_or(peer)), is_local: false }
     }
 }
 

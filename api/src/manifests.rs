@@ -57,7 +57,7 @@ impl ManifestPermits {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
         let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit.map_err(|_| no_room("bytes", Full::All))?.map_err(|error| Problem::internal(&error))
+        permit.map_err(|_| no_room("bytes", LimitReached::All))?.map_err(|error| Problem::internal(&error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use indexer::snapshot::{Fetched, SnapshotStorage, fetch};
+use indexer::snapshot::{FetchResult, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
 /// Poll interval for the manifest of the snapshots; it has a few kilobytes.
@@ -55,7 +55,7 @@ pub(crate) async fn follow(
         let error = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
             Ok(Ok(fetched)) => {
                 replica.set(fetched.snapshot().published_at);
-                if let Fetched::New { snapshot, bytes_copied } = fetched {
+                if let FetchResult::New { snapshot, bytes_copied } = fetched {
                     tracing::info!(feed.position = snapshot.position.0, bytes_copied, "snapshot fetched");
                 }
                 String::new()

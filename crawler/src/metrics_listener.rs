@@ -18,7 +18,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::PrometheusHandle;
-use runtime::{Shares, customer};
+use runtime::{Shares, client_network};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ pub(crate) async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, peer)) => {
-                    let Ok(share) = shares.take(customer(peer.ip()), 1) else {
+                    let Ok(share) = shares.take(client_network(peer.ip()), 1) else {
                         tracing::debug!(%peer, "connection for metrics closed: its peer has enough of them");
                         continue;
                     };

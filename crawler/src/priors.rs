@@ -25,7 +25,7 @@ impl PathPriors {
     /// Re-estimates the priors from the store; returns the number of sites.
     pub(crate) async fn re_estimate(&self, store: &Store) -> Result<usize, StoreError> {
         let sites = store.paths_of_positives(SITES_MAX).await?;
-        let priors = Priors::re_estimated(|slot| count(&sites, slot));
+        let priors = Priors::estimated(|slot| count(&sites, slot));
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = priors;
         Ok(sites.len())
     }
@@ -47,13 +47,13 @@ pub struct PathEstimate {
 /// The path table in request order.
 pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreError> {
     let sites = store.paths_of_positives(SITES_MAX).await?;
-    let priors = Priors::re_estimated(|slot| count(&sites, slot));
+    let priors = Priors::estimated(|slot| count(&sites, slot));
     let mut estimates: Vec<PathEstimate> = PATHS
         .iter()
         .map(|row| {
-            let PathCount { asked, found } = count(&sites, row.slot);
+            let PathCount { requested, found } = count(&sites, row.slot);
             let (assumed, estimated) = (row.prior, priors.of(row));
-            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked, found }
+            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked: requested, found }
         })
         .collect();
     // every visit requests the home page last, whatever its estimate
@@ -91,8 +91,8 @@ mod tests {
             site(&[(0, PathClass::Html), (1, PathClass::Failed)]),
             site(&[(1, PathClass::Refused)]),
         ];
-        assert_eq!(count(&sites, 0), PathCount { asked: 2, found: 1 });
-        assert_eq!(count(&sites, 1), PathCount { asked: 1, found: 0 });
+        assert_eq!(count(&sites, 0), PathCount { requested: 2, found: 1 });
+        assert_eq!(count(&sites, 1), PathCount { requested: 1, found: 0 });
         assert_eq!(count(&sites, 2), PathCount::default());
     }
 }

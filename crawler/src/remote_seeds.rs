@@ -6,7 +6,7 @@
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use manifest::{ManifestUrl, SiteScope};
-use policy::outcome::wall_of;
+use policy::outcome::bot_wall_header;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ pub(crate) async fn fetch_list(
         let answer = requests.ask(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
         let reply = answer.map_err(|error| unfetched(error.to_string()))?;
         let head = &reply.head;
-        match (FetchOutcome::of_answer(head.status.as_u16(), &head.headers), reply.body) {
+        match (FetchOutcome::of_response(head.status.as_u16(), &head.headers), reply.body) {
             (None, Some(body)) => return Ok(body.bytes),
             (None, None) if chain.len() > HOPS_MAX => {
                 return Err(unfetched(format!("more than {HOPS_MAX} redirects")));
@@ -129,7 +129,8 @@ fn search_body(text: &str, token: Option<&str>) -> Value {
 }
 
 fn read_page(reply: Reply) -> Result<Value, String> {
-    let (StatusCode::OK, None, Some(body)) = (reply.head.status, wall_of(&reply.head.headers), reply.body)
+    let (StatusCode::OK, None, Some(body)) =
+        (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
     else {
         return Err(denial_text(&reply.head));
     };

@@ -461,7 +461,7 @@ async fn signed_requests_are_verified_by_openssl() {
         assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");
         let base = format!(
             "\"@authority\": shop.example\n\"signature-agent\": {}\n\"@signature-params\": {parameters}",
-            hit.asked.signature_agent.unwrap()
+            hit.request.signature_agent.unwrap()
         );
         let signature = signature.strip_prefix("sig1=:").and_then(|rest| rest.strip_suffix(':')).unwrap();
         std::fs::write(dir.join("base"), &base).unwrap();

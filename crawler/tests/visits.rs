@@ -31,7 +31,7 @@ async fn every_request_identifies_the_crawler() {
     let crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     for hit in crawl.hits("shop.example") {
-        let asked = hit.asked;
+        let asked = hit.request;
         assert!(asked.user_agent.as_deref().unwrap().starts_with("agentdex/"), "{asked:?}");
         assert_eq!(asked.accept.as_deref(), Some(policy::plan::ACCEPT));
         assert_eq!(asked.accept_encoding.as_deref(), Some("gzip"));
@@ -56,7 +56,7 @@ async fn second_visit_is_conditional_and_changes_nothing() {
     assert_eq!(hits.len(), 2, "{hits:?}");
     let manifest = hits.iter().find(|hit| hit.path == "/agent.json").unwrap();
     assert_eq!(manifest.status, Some(304));
-    assert!(manifest.asked.if_none_match.is_some());
+    assert!(manifest.request.if_none_match.is_some());
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
 
@@ -174,7 +174,7 @@ async fn requests_seeded_urls() {
 async fn finds_nothing_due_in_a_second_run() {
     let crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
-    crawl.web.log().forget();
+    crawl.web.log().clear();
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.requests), (0, 0));
     assert_eq!(crawl.web.log().hit_count(), 0);

@@ -53,7 +53,7 @@ pub struct Hit {
     /// Part of the publisher's text as HTML: escaped, with the words that match inside `<mark>`.
     #[serde(default)]
     pub snippet: String,
-    /// The parts of the score, if the request wants them.
+    /// The parts of the score, if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Value>,
 }
@@ -113,7 +113,7 @@ pub struct FacetCount {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FacetBuckets {
     pub values: Vec<FacetCount>,
-    pub beyond: u64,
+    pub other_count: u64,
 }
 
 /// One page of results.

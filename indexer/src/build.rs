@@ -42,7 +42,8 @@ impl IndexBuilder {
     /// Analyses manifests for [`Self::add_prepared`]: for benchmarks.
     #[doc(hidden)]
     pub fn prepare(&self, stored: &[StoredManifest]) -> Result<PreparedDocuments, IndexError> {
-        let documents: Result<Vec<_>, _> = stored.iter().map(|of| self.writer.documents_of(of)).collect();
+        let documents: Result<Vec<_>, _> =
+            stored.iter().map(|stored| self.writer.documents_of(stored)).collect();
         Ok(PreparedDocuments(documents?.into_iter().flatten().collect()))
     }
 

@@ -1,6 +1,6 @@
 //! The command line of `indexer`, and the flags that the reading side shares with it.
 //!
-//! What was typed is one type, what it means is another: a flag wins over the environment, the environment over the
+//! Flags and resolved settings are separate types. A flag wins over the environment, the environment over the
 //! configuration file, the file over the default.
 
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::follow::{IndexConfig, Mode};
 use crate::snapshot::SnapshotLocation;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
-/// Keeps the search index up to date with what the crawler found.
+/// Keeps the search index up to date with the crawler's results.
 #[derive(Debug, Parser)]
 #[command(name = "indexer", version, max_term_width = 100)]
 pub struct Arguments {
@@ -35,7 +35,7 @@ pub struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Build the index anew from the database and swap it in.
+    /// Rebuild the index from the database and swap it in.
     Rebuild,
 }
 
@@ -58,17 +58,17 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub store: StoreConfig,
     pub index: IndexConfig,
-    /// Where the model lies that vectors are made with.
+    /// Directory of the sentence model.
     pub embedder: Option<PathBuf>,
-    /// Where snapshots are published, as the file says.
+    /// Location of published snapshots, from the file.
     pub publish: Option<SnapshotLocation>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
-    /// Where spans are sent, as the file says.
+    /// Collector that receives spans, from the file.
     pub traces_url: Option<TracesUrl>,
 }
 
-/// Why the settings cannot be used; a mistake of the one who typed them.
+/// The settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error(transparent)]
@@ -77,7 +77,7 @@ pub enum SettingsError {
     Database(#[from] StoreError),
 }
 
-/// What the file may say to the programs that read the index; the other programs check their own tables.
+/// The part of the configuration file that concerns the index. The other programs check their own tables.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ConfigFile {
@@ -105,7 +105,7 @@ struct IndexerTable {
 }
 
 impl ReaderFlags {
-    /// Reads the configuration file, when there is one, and settles every setting.
+    /// Reads the configuration file, if there is one, and resolves every setting.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
         let file = self.file()?;
         let log_level = self.level(&file);
@@ -125,7 +125,7 @@ impl ReaderFlags {
         Ok(Settings { data_dir, store, index, embedder, publish, log_format, log_level, traces_url })
     }
 
-    /// How much is logged by what flags and file say now; asked again at SIGHUP.
+    /// The log level that flags and file set now; read again at SIGHUP.
     pub fn log_level(&self) -> Result<LogLevel, SettingsError> {
         Ok(self.level(&self.file()?))
     }
@@ -146,12 +146,12 @@ impl Arguments {
 }
 
 impl Settings {
-    /// Reads the model, where one was named. Blocking.
+    /// Reads the model, if one is configured. Blocking.
     pub fn open_embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
         self.embedder.as_deref().map(open_embedder).transpose()
     }
 
-    /// Sends log lines to stderr, and the spans of the program to the collector, where there is one.
+    /// Sends log lines to stderr, and the spans of the program to the collector, if there is one.
     pub fn start_logging(&self, program: &'static str) -> Log {
         settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_named_with_its_line() {
+    fn an_error_in_the_file_names_its_line() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agentdex.toml");
         std::fs::write(&file, "\n[indexer]\nindexdir = \"/i\"\n").unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_flags_are_refused() {
+    fn rejects_unknown_flags() {
         assert!(arguments(&["--onse"]).is_err());
         assert!(arguments(&["-q", "-v"]).is_err());
     }

@@ -48,13 +48,13 @@ impl IndexError {
 
 /// Why a cursor cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CursorProblem {
+pub enum CursorError {
     /// The version of ranking or schema has changed.
-    #[error("the ranking has changed since this cursor was given: begin again without it")]
-    Gone,
+    #[error("the ranking has changed since this cursor was issued: start again without it")]
+    Expired,
     #[error("this cursor belongs to another query: use it with the query that returned it")]
     OtherQuery,
-    #[error("this is not a cursor: use next_cursor as it was given")]
+    #[error("this is not a cursor: use next_cursor as it was returned")]
     Malformed,
 }
 
@@ -62,14 +62,14 @@ pub enum CursorProblem {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     #[error(transparent)]
-    Cursor(#[from] CursorProblem),
-    #[error("the query has {bytes} bytes and the most is {max}")]
+    Cursor(#[from] CursorError),
+    #[error("the query has {bytes} bytes; the maximum is {max}")]
     QueryTooLong { bytes: usize, max: usize },
-    #[error("the search took longer than {time_max_ms} ms: ask with fewer words or with a filter")]
+    #[error("the search took longer than {time_max_ms} ms: use fewer words or add a filter")]
     OutOfTime { time_max_ms: u128 },
-    #[error("there are {found} phrasings and the most is {max}")]
+    #[error("there are {found} phrasings; the maximum is {max}")]
     TooManyPhrasings { found: usize, max: usize },
-    #[error("a filter has {found} different values and the most is {max}")]
+    #[error("a filter has {found} different values; the maximum is {max}")]
     TooManyValues { found: usize, max: usize },
     /// An operator has a value outside its closed vocabulary.
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! The search filters, one row each.
 //!
-//! A row drives everything that knows the filter: the field of the schema, the values of a document, the query, the operator
+//! A row drives everything that uses the filter: the field of the schema, the values of a document, the query, the operator
 //! inside a phrasing, the parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the
 //! tool `find_capability`, and the facet of the dashboard. Values of one filter mean OR, filters among each other mean AND.
 //!
@@ -47,7 +47,7 @@ pub struct Filter {
     pub operator: Option<&'static str>,
     /// Description of the parameter of `GET /search`, which may be empty; `None` if there is no such parameter.
     pub parameter: Option<&'static str>,
-    /// Path into a catalog entry that the filter answers for (ARD 0.9 §7.1).
+    /// Path into a catalog entry that the filter compares (ARD 0.9 §7.1).
     pub entry_path: &'static str,
     /// Description of the argument of `find_capability`; `None` if there is no such argument.
     pub tool_argument: Option<&'static str>,
@@ -68,7 +68,7 @@ pub(crate) struct FilterSource<'a> {
 }
 
 impl Filter {
-    /// An open vocabulary that is offered nowhere: what a row overrides.
+    /// The default row: an open vocabulary without operator, parameter and argument.
     const DEFAULT: Self = Self {
         key: FacetKey::Format,
         label: "",
@@ -135,7 +135,7 @@ filters! {
         tool_argument: Some("Only capabilities declared in one of these dialects."),
         vocabulary: vocabulary!(Format),
         parse: closed::<Format>,
-        values_of: |of| vec![of.stored.manifest.format().to_string()],
+        values_of: |source| vec![source.stored.manifest.format().to_string()],
     }
     SemanticType = "semantic_type" {
         label: "What it does",
@@ -144,13 +144,13 @@ filters! {
         parameter: Some("`namespace:type`; a `*` at the end stands for any continuation."),
         entry_path: "metadata.semanticType",
         tool_argument: Some("Only these types, like travel:flight-booking or travel:*."),
-        values_of: |of| of.capability.semantic_types.iter().map(|of| of.name.to_lowercase()).collect(),
+        values_of: |source| source.capability.semantic_types.iter().map(|kind| kind.name.to_lowercase()).collect(),
     }
     Namespace = "namespace" {
         label: "Field",
         parameter: Some(""),
-        values_of: |of| {
-            let names = of.capability.semantic_types.iter().filter_map(|of| of.name.split_once(':'));
+        values_of: |source| {
+            let names = source.capability.semantic_types.iter().filter_map(|kind| kind.name.split_once(':'));
             names.map(|(namespace, _)| namespace.to_lowercase()).collect()
         },
     }
@@ -163,7 +163,7 @@ filters! {
         tool_argument: Some("Only capabilities called by one of these HTTP verbs."),
         vocabulary: vocabulary!(Method),
         parse: |text| closed::<Method>(&text.to_ascii_uppercase()),
-        values_of: |of| of.capability.invocation.method.iter().cloned().collect(),
+        values_of: |source| source.capability.invocation.method.iter().cloned().collect(),
     }
     Safety = "safety" {
         label: "Safety",
@@ -174,7 +174,7 @@ filters! {
         tool_argument: Some("Only capabilities of one of these classes."),
         vocabulary: vocabulary!(SafetyClass),
         parse: closed::<SafetyClass>,
-        values_of: |of| vec![of.capability.safety.class.to_string()],
+        values_of: |source| vec![source.capability.safety.class.to_string()],
     }
     Auth = "auth" {
         label: "Authentication",
@@ -187,7 +187,7 @@ filters! {
         ),
         vocabulary: vocabulary!(AuthScheme),
         parse: closed::<AuthScheme>,
-        values_of: |of| of.capability.auth.schemes.iter().map(ToString::to_string).collect(),
+        values_of: |source| source.capability.auth.schemes.iter().map(ToString::to_string).collect(),
     }
     Site = "site" {
         label: "Site",
@@ -196,7 +196,7 @@ filters! {
         parameter: Some("Sites or hosts."),
         entry_path: "metadata.site",
         tool_argument: Some("Only capabilities of these domains."),
-        values_of: |of| vec![of.stored.manifest.url.site().to_string()],
+        values_of: |source| vec![source.stored.manifest.url.site().to_string()],
     }
     Status = "status" {
         label: "Freshness",
@@ -205,7 +205,7 @@ filters! {
         entry_path: "metadata.status",
         vocabulary: vocabulary!(Status),
         parse: closed::<Status>,
-        values_of: |of| vec![of.stored.status.to_string()],
+        values_of: |source| vec![source.stored.status.to_string()],
     }
     Source = "source" {
         label: "Source",
@@ -213,34 +213,34 @@ filters! {
         entry_path: "metadata.source",
         vocabulary: vocabulary!(SourceKind),
         parse: closed::<SourceKind>,
-        values_of: |of| vec![of.stored.manifest.source.kind.to_string()],
+        values_of: |source| vec![source.stored.manifest.source.kind.to_string()],
     }
     Kind = "kind" {
         label: "Kind",
         entry_path: "metadata.kind",
         vocabulary: vocabulary!(CapabilityKind),
         parse: closed::<CapabilityKind>,
-        values_of: |of| vec![of.capability.kind.to_string()],
+        values_of: |source| vec![source.capability.kind.to_string()],
     }
     Language = "language" {
         label: "Language",
         parameter: Some("Primary subtags, as `en`."),
-        values_of: |of| vec![of.language.to_owned()],
+        values_of: |source| vec![source.language.to_owned()],
     }
     MediaType = "media_type" {
         label: "Media type",
         entry_path: "type",
-        values_of: |of| vec![of.entry.media_type.to_lowercase()],
+        values_of: |source| vec![source.entry.media_type.to_lowercase()],
     }
     Publisher = "publisher" {
         label: "Publisher",
         entry_path: "publisher",
-        values_of: |of| vec![of.entry.identifier.publisher().to_lowercase()],
+        values_of: |source| vec![source.entry.identifier.publisher().to_lowercase()],
     }
     Tag = "tag" {
         label: "Tag",
         entry_path: "tags",
-        values_of: |of| of.capability.tags.iter().map(|tag| tag.to_lowercase()).collect(),
+        values_of: |source| source.capability.tags.iter().map(|tag| tag.to_lowercase()).collect(),
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_filters_share_an_operator_path_or_position() {
+    fn filters_have_distinct_operators_paths_and_positions() {
         let filters: Vec<&Filter> = FacetKey::ALL.iter().map(|key| key.filter()).collect();
         let operators: Vec<&str> = filters.iter().filter_map(|filter| filter.operator).collect();
         let paths: Vec<&str> =
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_every_value_of_a_vocabulary_and_names_the_known_ones_otherwise() {
+    fn accepts_every_known_value_and_lists_them_for_an_unknown_one() {
         for key in FacetKey::ALL {
             let mut filters = Filters::default();
             match key.filter().vocabulary {

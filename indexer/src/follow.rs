@@ -110,7 +110,7 @@ pub async fn run(
 }
 
 /// Requests a rebuild from the indexer of an index; a running one notices within a second.
-pub fn ask_for_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
+pub fn request_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
     let path = config.dir.join(REBUILD_FILE);
     std::fs::write(&path, []).map_err(|source| IndexError::NotWritable { path, source })
 }
@@ -156,7 +156,7 @@ impl Follower {
             Ok(Opened { writer, position }) => {
                 let summary = Summary { position, ..Summary::default() };
                 let first = store.feed_first().await?;
-                let follower = Self::over(store, writer, lock, reader::name(&config.dir), summary);
+                let follower = Self::new(store, writer, lock, reader::name(&config.dir), summary);
                 if position.0 + 1 < first.0 {
                     tracing::warn!(
                         feed.position = position.0,
@@ -190,7 +190,7 @@ impl Follower {
         Ok(Self::rebuilt(self.store, config, self.lock).await?.0)
     }
 
-    fn over(store: Store, writer: Writer, lock: WriterLock, reader: String, summary: Summary) -> Self {
+    fn new(store: Store, writer: Writer, lock: WriterLock, reader: String, summary: Summary) -> Self {
         Self {
             store,
             writer: Some(writer),
@@ -232,7 +232,7 @@ impl Follower {
         tracing::info!(manifests = summary.manifests, capabilities = summary.capabilities, "index built");
         let reader = reader::name(&config.dir);
         reader::register(&store, &reader, position).await;
-        Ok((Self::over(store, writer, lock, reader, summary), position))
+        Ok((Self::new(store, writer, lock, reader, summary), position))
     }
 
     /// Reads the feed to its end or until it is cancelled, and commits.

@@ -24,7 +24,7 @@ pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, Sugges
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
-pub use error::{CursorProblem, IndexError, SearchError};
+pub use error::{CursorError, IndexError, SearchError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 /// Longest time from the first signal to the end: the current commit, and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
-/// Exit code of a mistake on the command line or in the configuration file.
+/// Exit code of an error on the command line or in the configuration file.
 const USAGE: u8 = 2;
 
 #[global_allocator]
@@ -28,12 +28,12 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let settings = match arguments.reader.settings() {
         Ok(settings) => settings,
-        Err(error) => return ended(&error, USAGE),
+        Err(error) => return fail(&error, USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
     let embedder = match settings.open_embedder() {
         Ok(embedder) => embedder,
-        Err(error) => return ended(&error, USAGE),
+        Err(error) => return fail(&error, USAGE),
     };
     let started = Shutdown::on_signals(STOP_MAX).and_then(|shutdown| Ok((shutdown, runtime::start()?)));
     let outcome = started.context("cannot start").and_then(|(shutdown, (runtime, _watchdog))| {
@@ -46,12 +46,12 @@ fn main() -> ExitCode {
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => ended(error.as_ref(), 1),
+        Err(error) => fail(error.as_ref(), 1),
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the one sentence that a person reads, whatever the log level")]
-fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
+#[expect(clippy::print_stderr, reason = "the error must appear at every log level")]
+fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
     eprintln!("indexer: {}", settings::escape::line(&error.to_string()));
     ExitCode::from(code)
 }
@@ -80,15 +80,15 @@ async fn run(
             None => follow::run(store, settings.index, cancel.clone(), arguments.mode()).await,
         }
     };
-    let beside = TaskTracker::new();
+    let background = TaskTracker::new();
     let is_following = arguments.command.is_none() && matches!(arguments.mode(), Mode::Follow);
     if let (Some(to), true) = (&publish_to, is_following) {
-        beside.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
+        background.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
     }
     if let (Some(embedder), true) = (&embedder, is_following) {
-        beside.spawn(vectors::keep_current(index_dir.clone(), Arc::clone(embedder), cancel.clone()));
+        background.spawn(vectors::keep_current(index_dir.clone(), Arc::clone(embedder), cancel.clone()));
     }
-    beside.close();
+    background.close();
     tokio::pin!(work);
     let summary = tokio::select! {
         summary = &mut work => summary?,
@@ -108,7 +108,7 @@ async fn run(
         embed_once(index_dir, embedder, cancel).await?;
     }
     cancel.cancel();
-    beside.wait().await;
+    background.wait().await;
     // With `Follow` the next run publishes.
     anyhow::ensure!(
         is_following || attempt != Some(PublishOutcome::Failed),

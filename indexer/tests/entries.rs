@@ -1,6 +1,6 @@
 //! Capabilities as entries of a catalog: found by type, publisher, tag and identifier, and counted by them.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -93,7 +93,7 @@ fn filters_by_the_members_of_catalog_entries() {
 }
 
 #[test]
-fn an_exploration_counts_exactly_the_matches() {
+fn exploring_counts_exactly_the_matches() {
     let (_dir, searcher) = searcher();
     let explore = |text: &str, filters: Filters, values_max: usize| -> Vec<FacetBuckets> {
         let facet = |key| FacetRequest { key, values_max, count_min: 1 };
@@ -107,10 +107,10 @@ fn an_exploration_counts_exactly_the_matches() {
     let all = explore("", Filters::default(), 20);
     assert_eq!(pairs(&all[0]), [("search".to_owned(), 2), ("shoes".to_owned(), 2)]);
     assert_eq!(all[1].values.iter().map(|value| value.count).sum::<u64>(), 3);
-    assert_eq!(all[1].beyond, 0);
+    assert_eq!(all[1].other_count, 0);
 
     let cut = explore("", Filters::default(), 1);
-    assert_eq!((cut[1].values[0].count, cut[1].beyond), (2, 1));
+    assert_eq!((cut[1].values[0].count, cut[1].other_count), (2, 1));
 
     let filtered = explore("", filters(FacetKey::Tag, ["shoes"]), 20);
     assert_eq!(pairs(&filtered[0]), [("shoes".to_owned(), 2), ("search".to_owned(), 1)]);

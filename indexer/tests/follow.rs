@@ -1,6 +1,6 @@
-//! The indexer against a real store: it follows the feed, goes on where it stopped, and rebuilds what it cannot go on with.
+//! The indexer against a real store: it follows the feed, resumes where it stopped, and rebuilds an index that it cannot continue.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -132,10 +132,10 @@ fn a_commit_sets_the_metrics() {
             once(&store, dir.path()).await;
         });
     });
-    let told = recorder.handle().render();
-    assert!(told.contains("agentdex_indexer_documents 2"), "{told}");
-    assert!(told.contains("agentdex_indexer_feed_lag 0"), "{told}");
-    assert!(told.contains("agentdex_indexer_commit_seconds"), "{told}");
+    let rendered = recorder.handle().render();
+    assert!(rendered.contains("agentdex_indexer_documents 2"), "{rendered}");
+    assert!(rendered.contains("agentdex_indexer_feed_lag 0"), "{rendered}");
+    assert!(rendered.contains("agentdex_indexer_commit_seconds"), "{rendered}");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn rebuilds_an_index_that_cannot_be_continued() {
     assert!(finds(dir.path(), "somersault") && !finds(dir.path(), "juggle"));
 }
 
-/// Where the current generation of an index lies.
+/// The directory of the current generation of an index.
 fn generation(index: &Path) -> PathBuf {
     index.join(std::fs::read_to_string(index.join("current")).unwrap().trim())
 }
@@ -188,16 +188,16 @@ async fn rebuilds_a_damaged_index_at_the_start() {
     ];
     for (at, damage) in damages.iter().enumerate() {
         damage(&generation(&index));
-        assert!(once(&store, dir.path()).await.was_rebuilt, "damage {at} was not seen");
+        assert!(once(&store, dir.path()).await.was_rebuilt, "damage {at} was not detected");
         assert!(finds(dir.path(), "juggle"), "damage {at}");
-        assert!(!once(&store, dir.path()).await.was_rebuilt, "damage {at} was mended");
+        assert!(!once(&store, dir.path()).await.was_rebuilt, "damage {at} was not repaired");
     }
 }
 
 fn files(generation: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(generation).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|of| of == extension)).collect();
+        entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
     assert!(!found.is_empty(), "no file of the index ends with .{extension}");
     found
 }

@@ -1,7 +1,6 @@
-//! The life of an index under those who search it: everything is open before it serves, and commits and rebuilds are not
-//! felt.
+//! Searches while the index changes: everything is open before it serves, and commits and rebuilds do not delay searches.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -26,13 +25,12 @@ fn generation(dir: &Path) -> PathBuf {
     dir.join(fs::read_to_string(dir.join("current")).unwrap().trim())
 }
 
-fn asked(query: &str) -> SearchRequest {
+fn request(query: &str) -> SearchRequest {
     let facets = vec![FacetKey::Format, FacetKey::Site];
     SearchRequest { phrasings: vec![query.to_owned()], facets, ..SearchRequest::default() }
 }
 
-/// What an index has opened it can go on reading when the names of its files are gone; what it would open only for the
-/// first search is missing then.
+/// After the files are deleted, an index can read only what it had opened before.
 #[cfg(unix)]
 #[test]
 fn reads_ahead_before_it_serves() {
@@ -40,10 +38,10 @@ fn reads_ahead_before_it_serves() {
     build(dir.path(), &["juggle", "yodel"], 1);
     let searcher = Searcher::open(dir.path()).unwrap();
     fs::remove_dir_all(generation(dir.path())).unwrap();
-    let answer = searcher.search(&asked("juggle")).unwrap();
+    let answer = searcher.search(&request("juggle")).unwrap();
     assert_eq!(answer.hits[0].native_id, "juggle");
     assert_eq!(answer.facets[&FacetKey::Site][0].count, 1);
-    assert_eq!(searcher.search(&asked("jugle")).unwrap().did_you_mean.as_deref(), Some("juggle"));
+    assert_eq!(searcher.search(&request("jugle")).unwrap().did_you_mean.as_deref(), Some("juggle"));
     assert_eq!(searcher.suggest("yo", 5).unwrap()[0].text, "yodel");
 }
 
@@ -57,7 +55,7 @@ fn searches_do_not_wait_for_reloads() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    let answer = searcher.search(&asked("juggle")).unwrap();
+                    let answer = searcher.search(&request("juggle")).unwrap();
                     assert_eq!(answer.hits[0].native_id, "juggle");
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
@@ -74,7 +72,7 @@ fn searches_do_not_wait_for_reloads() {
         is_over.store(true, Ordering::Relaxed);
     });
     assert_eq!(searcher.generation().position, FeedPosition(11));
-    assert_eq!(searcher.search(&asked("yodel")).unwrap().hits.len(), 1);
+    assert_eq!(searcher.search(&request("yodel")).unwrap().hits.len(), 1);
 }
 
 #[test]
@@ -85,6 +83,6 @@ fn keeps_serving_the_old_commit_when_the_index_breaks() {
     build(dir.path(), &["juggle", "yodel"], 2);
     fs::write(generation(dir.path()).join("meta.json"), "{").unwrap();
     assert!(matches!(searcher.reload(), Err(IndexError::Corrupt { .. })));
-    assert_eq!(searcher.search(&asked("juggle")).unwrap().hits.len(), 1);
+    assert_eq!(searcher.search(&request("juggle")).unwrap().hits.len(), 1);
     assert!(matches!(Searcher::open(dir.path()), Err(IndexError::Corrupt { .. })));
 }

@@ -1,14 +1,14 @@
 //! Models in directories, for programs that are built with the embedder: `tests/embedder` runs these.
 
 #![cfg(feature = "embedder")]
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use indexer::vectors::open_embedder;
 
-/// Where a whole model lies, as `tests/embedder` found it.
+/// Directory of a complete model, set by `tests/embedder`.
 #[expect(clippy::disallowed_methods, reason = "the one setting of these tests")]
 fn model() -> PathBuf {
     PathBuf::from(
@@ -17,7 +17,7 @@ fn model() -> PathBuf {
     )
 }
 
-fn complaint(dir: &Path) -> String {
+fn open_error(dir: &Path) -> String {
     open_embedder(dir).unwrap_err().to_string()
 }
 
@@ -29,7 +29,7 @@ const CONFIG: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size
 #[test]
 fn the_error_names_the_missing_file_of_a_model() {
     let dir = tempfile::tempdir().unwrap();
-    let error = complaint(dir.path());
+    let error = open_error(dir.path());
     assert!(error.contains("config.json") && error.contains("model.safetensors"), "{error}");
     for (config, word) in [
         ("{", "EOF"),
@@ -42,17 +42,17 @@ fn the_error_names_the_missing_file_of_a_model() {
         ),
     ] {
         fs::write(dir.path().join("config.json"), config).unwrap();
-        let error = complaint(dir.path());
+        let error = open_error(dir.path());
         assert!(error.contains(word) && error.contains("config.json"), "{error}");
     }
     fs::write(dir.path().join("config.json"), CONFIG).unwrap();
-    assert!(complaint(dir.path()).contains("tokenizer.json is missing"));
+    assert!(open_error(dir.path()).contains("tokenizer.json is missing"));
     fs::create_dir(dir.path().join("1_Pooling")).unwrap();
     fs::write(dir.path().join("1_Pooling/config.json"), r#"{"pooling_mode_cls_token": true}"#).unwrap();
-    assert!(complaint(dir.path()).contains("mean pooling"));
+    assert!(open_error(dir.path()).contains("mean pooling"));
     fs::write(dir.path().join("1_Pooling/config.json"), r#"{"pooling_mode_mean_tokens": true}"#).unwrap();
     fs::write(dir.path().join("tokenizer.json"), "[]").unwrap();
-    assert!(complaint(dir.path()).contains("tokenizer.json cannot be used"));
+    assert!(open_error(dir.path()).contains("tokenizer.json cannot be used"));
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn the_error_names_damaged_weights() {
     for name in ["config.json", "tokenizer.json"] {
         fs::copy(model.join(name), dir.path().join(name)).unwrap();
     }
-    assert!(complaint(dir.path()).contains("model.safetensors is missing"));
+    assert!(open_error(dir.path()).contains("model.safetensors is missing"));
     fs::write(dir.path().join("model.safetensors"), b"not at all").unwrap();
-    assert!(complaint(dir.path()).contains("model.safetensors cannot be used"));
+    assert!(open_error(dir.path()).contains("model.safetensors cannot be used"));
 }
 
 #[test]

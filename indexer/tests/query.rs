@@ -1,6 +1,6 @@
-//! What a query means: phrases, exact names, languages, time, and a hundred thousand hostile texts, twenty thousand a seed.
+//! Queries: phrases, exact names, languages, time limits, and a hundred thousand hostile texts, twenty thousand per seed.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -31,7 +31,7 @@ fn found(searcher: &Searcher, query: &str) -> Vec<String> {
     answer.hits.into_iter().map(|hit| hit.native_id).collect()
 }
 
-fn typed(name: &str) -> SemanticType {
+fn semantic_type(name: &str) -> SemanticType {
     SemanticType { name: name.to_owned(), source: TypeSource::Declared, confidence: 1.0, rule: None }
 }
 
@@ -41,9 +41,9 @@ fn web() -> Vec<StoredManifest> {
     support::add(&mut air, "flight_status", "Tells whether a flight is on time, and at which gate.");
     let mut shop = support::manifest("shop.example", "Corner Shop");
     let cart = support::add(&mut shop, "cart_add", "Put a product into the cart.");
-    cart.semantic_types = vec![typed("commerce:cart-add")];
+    cart.semantic_types = vec![semantic_type("commerce:cart-add")];
     let order = support::add(&mut shop, "order", "Order what is in the cart. Time on the road: two days.");
-    order.semantic_types = vec![typed("commerce:order-create")];
+    order.semantic_types = vec![semantic_type("commerce:order-create")];
     support::add(
         &mut shop,
         "bookings",
@@ -143,7 +143,7 @@ fn rejects_a_filter_with_too_many_values() {
     let (_dir, searcher) = searcher(&web());
     let sites = |count: usize| (0..count).map(|at| format!("s{at}.example")).collect::<Vec<_>>().join(",");
     let error = searcher.search(&request(&format!("order site:{}", sites(101)))).unwrap_err();
-    assert_eq!(error.to_string(), "a filter has 101 different values and the most is 100");
+    assert_eq!(error.to_string(), "a filter has 101 different values; the maximum is 100");
     assert_eq!(found(&searcher, &format!("order site:{},shop.example", sites(99)))[0], "order");
     let copies = "commerce:*,".repeat(2_000);
     assert_eq!(found(&searcher, &format!("order type:{copies}"))[0], "order");

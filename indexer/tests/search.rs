@@ -1,6 +1,6 @@
-//! Searches a small index through the public interface: what people type, and what hostile people type.
+//! Searches a small index through the public interface, with ordinary and hostile queries.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use indexer::{
-    CursorProblem, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
+    CursorError, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
     Searcher, Sort, SuggestionKind,
 };
 use manifest::model::{AuthScheme, Format, SafetyClass, SemanticType, TypeSource};
@@ -289,7 +289,7 @@ fn a_cursor_is_bound_to_its_query() {
     let cursor = searcher.search(&request("order tea")).unwrap().next_cursor;
     assert!(cursor.is_some());
     let error = searcher.search(&SearchRequest { cursor, ..request("order coffee") }).unwrap_err();
-    assert!(matches!(error, SearchError::Cursor(CursorProblem::OtherQuery)), "{error}");
+    assert!(matches!(error, SearchError::Cursor(CursorError::OtherQuery)), "{error}");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_missing_index_is_an_error() {
 fn suggests_names_types_and_bigrams() {
     let (_dir, searcher) = searcher(&web());
     let found = |typed: &str| -> Vec<(String, SuggestionKind)> {
-        searcher.suggest(typed, 5).unwrap().into_iter().map(|of| (of.text, of.kind)).collect()
+        searcher.suggest(typed, 5).unwrap().into_iter().map(|found| (found.text, found.kind)).collect()
     };
     assert!(found("bo").contains(&("book seat".to_owned(), SuggestionKind::Name)));
     assert!(found("travel:f").contains(&("travel:flight-booking".to_owned(), SuggestionKind::SemanticType)));
@@ -361,7 +361,10 @@ fn completes_the_beginning_of_a_known_word() {
     assert_eq!(answer.did_you_mean.as_deref(), Some("tramway"));
     let misspelt = searcher.search(&request("flihgt")).unwrap();
     assert_eq!(misspelt.did_you_mean.as_deref(), Some("flight"));
-    assert!(searcher.search(&request("tra")).unwrap().hits.is_empty(), "three letters say too little");
+    assert!(
+        searcher.search(&request("tra")).unwrap().hits.is_empty(),
+        "three letters are too short to complete"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Snapshots: what is published is what replicas serve, whole or not at all.
+//! Snapshots: replicas serve exactly what was published, or keep what they have.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt as _;
 use indexer::snapshot::{
-    Bucket, Directory, Fetched, Published, SnapshotError, SnapshotStorage, fetch, publish,
+    Bucket, Directory, FetchResult, PublishResult, SnapshotError, SnapshotStorage, fetch, publish,
 };
 use indexer::{IndexBuilder, SearchRequest, Searcher};
 use object_store::memory::InMemory;
@@ -22,8 +22,8 @@ use support::{add, manifest};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// What holds the snapshots of a test.
-enum Holder {
+/// The storage of the snapshots of a test.
+enum Storage {
     Directory,
     /// An object store in memory, and the runtime that its calls run on.
     Bucket(Arc<InMemory>, Runtime),
@@ -33,14 +33,14 @@ const PREFIX: &str = "agentdex/index";
 
 struct World {
     folder: tempfile::TempDir,
-    holder: Holder,
+    storage: Storage,
 }
 
-/// The same has to hold wherever snapshots lie.
-fn everywhere(test: impl Fn(&World)) {
+/// Runs a test with each kind of storage.
+fn for_each_storage(test: impl Fn(&World)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    for holder in [Holder::Directory, Holder::Bucket(Arc::new(InMemory::new()), runtime)] {
-        test(&World { folder: tempfile::tempdir().unwrap(), holder });
+    for storage in [Storage::Directory, Storage::Bucket(Arc::new(InMemory::new()), runtime)] {
+        test(&World { folder: tempfile::tempdir().unwrap(), storage });
     }
 }
 
@@ -49,18 +49,18 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn shelf(&self) -> Box<dyn SnapshotStorage> {
-        match &self.holder {
-            Holder::Directory => Box::new(Directory::new(self.path("snapshots"))),
-            Holder::Bucket(store, runtime) => {
+    fn storage(&self) -> Box<dyn SnapshotStorage> {
+        match &self.storage {
+            Storage::Directory => Box::new(Directory::new(self.path("snapshots"))),
+            Storage::Bucket(store, runtime) => {
                 let _entered = runtime.enter();
-                let place = format!("s3://books/{PREFIX}");
-                Box::new(Bucket::over(Arc::clone(store) as _, place, PREFIX, CancellationToken::new()))
+                let location = format!("s3://books/{PREFIX}");
+                Box::new(Bucket::new(Arc::clone(store) as _, location, PREFIX, CancellationToken::new()))
             }
         }
     }
 
-    /// Builds an index anew with one capability a word.
+    /// Rebuilds the index with one capability per word.
     fn build(&self, words: &[&str], position: i64) {
         let builder = IndexBuilder::begin(&self.path("index"), "feed").unwrap();
         for (at, word) in words.iter().enumerate() {
@@ -71,39 +71,39 @@ impl World {
         builder.finish(FeedPosition(position)).unwrap();
     }
 
-    fn publish(&self) -> Published {
-        publish(&self.path("index"), &*self.shelf(), now()).unwrap()
+    fn publish(&self) -> PublishResult {
+        publish(&self.path("index"), &*self.storage(), now()).unwrap()
     }
 
-    fn fetch(&self) -> Result<Fetched, SnapshotError> {
-        fetch(&*self.shelf(), &self.path("replica"))
+    fn fetch(&self) -> Result<FetchResult, SnapshotError> {
+        fetch(&*self.storage(), &self.path("replica"))
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
-        match &self.holder {
-            Holder::Directory => fs::read(self.path("snapshots").join(name)).unwrap(),
-            Holder::Bucket(store, runtime) => runtime
+        match &self.storage {
+            Storage::Directory => fs::read(self.path("snapshots").join(name)).unwrap(),
+            Storage::Bucket(store, runtime) => runtime
                 .block_on(async { store.get(&key(name)).await.unwrap().bytes().await.unwrap().to_vec() }),
         }
     }
 
     fn write(&self, name: &str, bytes: Vec<u8>) {
-        match &self.holder {
-            Holder::Directory => fs::write(self.path("snapshots").join(name), bytes).unwrap(),
-            Holder::Bucket(store, runtime) => {
+        match &self.storage {
+            Storage::Directory => fs::write(self.path("snapshots").join(name), bytes).unwrap(),
+            Storage::Bucket(store, runtime) => {
                 runtime.block_on(store.put(&key(name), bytes.into())).unwrap();
             }
         }
     }
 
-    /// Names of what lies below `files/`.
+    /// Names below `files/`.
     fn files(&self) -> BTreeSet<String> {
-        match &self.holder {
-            Holder::Directory => fs::read_dir(self.path("snapshots").join("files"))
+        match &self.storage {
+            Storage::Directory => fs::read_dir(self.path("snapshots").join("files"))
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .collect(),
-            Holder::Bucket(store, runtime) => runtime
+            Storage::Bucket(store, runtime) => runtime
                 .block_on(
                     store
                         .list(Some(&key("files")))
@@ -116,7 +116,7 @@ impl World {
 
     /// Overwrites one published file, keeping its length.
     fn damage_one_file(&self) {
-        let snapshot = self.shelf().current().unwrap();
+        let snapshot = self.storage().current().unwrap();
         let largest = snapshot.files.iter().max_by_key(|file| file.bytes).unwrap();
         let name = format!("files/{}", largest.sha256);
         let mut bytes = self.read(&name);
@@ -140,23 +140,23 @@ fn found(searcher: &Searcher, word: &str) -> u64 {
 
 #[test]
 fn a_replica_serves_the_published_index_and_swaps_while_searching() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         world.build(&["flight"], 5);
-        let Published::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
+        let PublishResult::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
         assert_eq!((snapshot.position, snapshot.feed_id.as_str()), (FeedPosition(5), "feed"));
         assert_eq!(bytes_new, snapshot.files.iter().map(|file| file.bytes).sum::<u64>());
-        assert_eq!(world.publish(), Published::Unchanged);
+        assert_eq!(world.publish(), PublishResult::Unchanged);
 
         let fetched = world.fetch().unwrap();
-        assert_eq!(fetched, Fetched::New { snapshot: snapshot.clone(), bytes_copied: bytes_new });
+        assert_eq!(fetched, FetchResult::New { snapshot: snapshot.clone(), bytes_copied: bytes_new });
         let searcher = Searcher::open(&world.path("replica")).unwrap();
         assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
-        assert_eq!(world.fetch().unwrap(), Fetched::Unchanged(snapshot));
+        assert_eq!(world.fetch().unwrap(), FetchResult::Unchanged(snapshot));
 
         world.build(&["flight", "hotel"], 9);
         world.publish();
-        assert!(matches!(world.fetch().unwrap(), Fetched::New { .. }));
-        assert_eq!(found(&searcher, "hotel"), 0, "a search under way sees the state that it began with");
+        assert!(matches!(world.fetch().unwrap(), FetchResult::New { .. }));
+        assert_eq!(found(&searcher, "hotel"), 0, "a search in progress uses the state that it started with");
         assert!(searcher.reload().unwrap());
         assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 1));
         assert_eq!(searcher.generation().position, FeedPosition(9));
@@ -165,15 +165,15 @@ fn a_replica_serves_the_published_index_and_swaps_while_searching() {
 
 #[test]
 fn copies_only_new_files() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         world.build(&["flight"], 5);
-        let Published::New { snapshot, .. } = world.publish() else { panic!("it is new") };
+        let PublishResult::New { snapshot, .. } = world.publish() else { panic!("it is new") };
         world.fetch().unwrap();
         // the same files under a manifest of another time
         let text = String::from_utf8(world.read("current.json")).unwrap();
         let shown = serde_json::to_value(&snapshot).unwrap()["published_at"].as_str().unwrap().to_owned();
         world.write("current.json", text.replace(&shown, "2030-01-01T00:00:00Z").into_bytes());
-        let Fetched::New { bytes_copied, .. } = world.fetch().unwrap() else {
+        let FetchResult::New { bytes_copied, .. } = world.fetch().unwrap() else {
             panic!("it is another manifest")
         };
         assert_eq!(bytes_copied, 0);
@@ -183,7 +183,7 @@ fn copies_only_new_files() {
 
 #[test]
 fn a_damaged_snapshot_does_not_replace_the_index() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         world.build(&["flight"], 5);
         world.publish();
         world.fetch().unwrap();
@@ -191,10 +191,10 @@ fn a_damaged_snapshot_does_not_replace_the_index() {
         world.publish();
         world.damage_one_file();
         let error = world.fetch().unwrap_err().to_string();
-        assert!(error.contains("is not what the manifest says"), "{error}");
+        assert!(error.contains("does not match the manifest"), "{error}");
         let searcher = Searcher::open(&world.path("replica")).unwrap();
         assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
-        // the publisher sees nothing wrong with a state that it has published; the next one is whole
+        // the publisher does not check files that it has published; the next snapshot is complete
         world.build(&["hotel", "train"], 12);
         world.publish();
         world.fetch().unwrap();
@@ -205,7 +205,7 @@ fn a_damaged_snapshot_does_not_replace_the_index() {
 
 #[test]
 fn rejects_a_manifest_with_foreign_paths_or_another_version() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         assert!(matches!(world.fetch(), Err(SnapshotError::Missing { .. })));
         world.build(&["flight"], 5);
         world.publish();
@@ -228,13 +228,13 @@ fn rejects_a_manifest_with_foreign_paths_or_another_version() {
 
 #[test]
 fn removes_old_files_except_those_of_the_previous_snapshot() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         world.build(&["one"], 1);
         world.publish();
         let first = world.files().len();
         let cut_short = "0".repeat(64);
         world.write(&format!("files/{cut_short}"), vec![1]);
-        let before = world.shelf().current().unwrap();
+        let before = world.storage().current().unwrap();
         for position in 2..6 {
             world.build(&["one", "two"], position);
             world.publish();
@@ -248,45 +248,45 @@ fn removes_old_files_except_those_of_the_previous_snapshot() {
 
 #[test]
 fn only_one_of_two_concurrent_publications_succeeds() {
-    everywhere(|world| {
+    for_each_storage(|world| {
         world.build(&["one"], 1);
-        let shelf = world.shelf();
-        let first = shelf.begin().unwrap();
-        let place = match &world.holder {
-            Holder::Directory => world.path("snapshots").display().to_string(),
-            Holder::Bucket(..) => format!("s3://books/{PREFIX}"),
+        let storage = world.storage();
+        let first = storage.begin().unwrap();
+        let location = match &world.storage {
+            Storage::Directory => world.path("snapshots").display().to_string(),
+            Storage::Bucket(..) => format!("s3://books/{PREFIX}"),
         };
-        let refused = match publish(&world.path("index"), &*world.shelf(), now()) {
+        let refused = match publish(&world.path("index"), &*world.storage(), now()) {
             // a directory is locked from the beginning
             Err(error) => error,
-            // a bucket takes the manifest of whoever ends first
-            Ok(Published::New { snapshot, .. }) => first.end(&snapshot).unwrap_err(),
-            Ok(Published::Unchanged) => panic!("nothing was published before"),
+            // a bucket accepts the manifest of the first publication that ends
+            Ok(PublishResult::New { snapshot, .. }) => first.end(&snapshot).unwrap_err(),
+            Ok(PublishResult::Unchanged) => panic!("nothing was published before"),
         };
         assert!(matches!(refused, SnapshotError::Locked { .. }), "{refused}");
-        assert!(refused.to_string().contains(&place), "{refused}");
+        assert!(refused.to_string().contains(&location), "{refused}");
     });
 }
 
 #[test]
-fn the_write_check_leaves_nothing_behind() {
-    everywhere(|world| {
-        world.shelf().check_writable().unwrap();
-        assert!(!world.path("snapshots").exists(), "what a publication would make is not made");
+fn the_write_check_removes_its_file() {
+    for_each_storage(|world| {
+        world.storage().check_writable().unwrap();
+        assert!(!world.path("snapshots").exists(), "the check does not create the directory");
         world.build(&["one"], 1);
         world.publish();
-        let names = || match &world.holder {
-            Holder::Directory => {
+        let names = || match &world.storage {
+            Storage::Directory => {
                 let entries = fs::read_dir(world.path("snapshots")).unwrap();
                 entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
             }
-            Holder::Bucket(store, runtime) => {
+            Storage::Bucket(store, runtime) => {
                 let all = store.list(None).map_ok(|object| object.location.to_string());
                 runtime.block_on(all.try_collect::<BTreeSet<_>>()).unwrap()
             }
         };
         let before = names();
-        world.shelf().check_writable().unwrap();
+        world.storage().check_writable().unwrap();
         assert_eq!(names(), before);
     });
     let nowhere = Directory::new("/proc/1/snapshots").check_writable().unwrap_err();
@@ -295,9 +295,9 @@ fn the_write_check_leaves_nothing_behind() {
 
 #[test]
 fn keeps_foreign_files_below_a_prefix() {
-    everywhere(|world| {
-        if matches!(world.holder, Holder::Directory) {
-            return; // a directory is agentdex's own
+    for_each_storage(|world| {
+        if matches!(world.storage, Storage::Directory) {
+            return; // a directory belongs to agentdex alone
         }
         world.build(&["one"], 1);
         world.publish();
@@ -311,11 +311,11 @@ fn keeps_foreign_files_below_a_prefix() {
 #[test]
 fn transfers_large_files_in_parts() {
     let bytes: Vec<u8> = (0..20_000_000_u32).map(|at| at.to_le_bytes()[(at % 3) as usize]).collect();
-    everywhere(|world| {
+    for_each_storage(|world| {
         let from = world.path("large");
         fs::write(&from, &bytes).unwrap();
-        let shelf = world.shelf();
-        let mut publication = shelf.begin().unwrap();
+        let storage = world.storage();
+        let mut publication = storage.begin().unwrap();
         let put = publication.put("large", &from).unwrap();
         assert!(publication.has(&put.sha256, 20_000_000));
         drop(publication);
@@ -325,7 +325,7 @@ fn transfers_large_files_in_parts() {
             sha256: put.sha256.clone(),
         };
         let to = world.path("copied");
-        assert_eq!(shelf.copy(&file, &to).unwrap(), put);
+        assert_eq!(storage.copy(&file, &to).unwrap(), put);
         assert_eq!(fs::read(&to).unwrap(), bytes);
     });
 }
@@ -335,7 +335,7 @@ fn cancellation_ends_calls_to_a_bucket() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
     let cancel = CancellationToken::new();
-    let bucket = Bucket::over(Arc::new(InMemory::new()), "s3://books".to_owned(), "", cancel.clone());
+    let bucket = Bucket::new(Arc::new(InMemory::new()), "s3://books".to_owned(), "", cancel.clone());
     assert!(matches!(bucket.current(), Err(SnapshotError::Missing { .. })));
     cancel.cancel();
     assert!(matches!(bucket.current(), Err(SnapshotError::Stopped { .. })));

@@ -1,6 +1,6 @@
-//! Vectors beside a small index, made by an embedder that knows a handful of concepts: what they find, and how they are kept.
+//! Vectors beside a small index, from an embedder with a handful of concepts: search results, and updates of the file.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -20,7 +20,7 @@ use store::{FeedPosition, StoredManifest};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Words that mean alike, one direction each; anything else points into the last.
+/// Groups of synonyms, one dimension each; other words share the last dimension.
 const CONCEPTS: [&[&str]; 4] = [
     &["usufruct", "hire"],
     &["jalopy", "vehicle"],
@@ -28,22 +28,22 @@ const CONCEPTS: [&[&str]; 4] = [
     &["money", "transfer", "pay"],
 ];
 
-/// Counts the texts that it is asked for.
+/// An embedder that counts the texts that it embeds.
 #[derive(Debug, Default)]
 struct Concepts {
     model: u8,
-    asked: AtomicUsize,
+    embedded: AtomicUsize,
     fails: bool,
-    /// Says no to every text with this word, and to whatever it is asked beside it.
-    refuses: Option<&'static str>,
-    /// Fails from so many texts on.
+    /// Rejects every batch that contains a text with this word.
+    rejected_word: Option<&'static str>,
+    /// Fails after this many texts.
     fails_after: Option<usize>,
-    dimension_told: Option<usize>,
+    wrong_dimension: Option<usize>,
 }
 
 impl Embedder for Concepts {
     fn dimension(&self) -> usize {
-        self.dimension_told.unwrap_or(CONCEPTS.len() + 1)
+        self.wrong_dimension.unwrap_or(CONCEPTS.len() + 1)
     }
 
     fn identity(&self) -> [u8; 32] {
@@ -51,17 +51,17 @@ impl Embedder for Concepts {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError> {
-        let is_over = self.fails_after.is_some_and(|max| self.asked.load(Ordering::Relaxed) >= max);
+        let is_over = self.fails_after.is_some_and(|max| self.embedded.load(Ordering::Relaxed) >= max);
         if self.fails || is_over {
             return Err(EmbedderError::Model("out of order".into()));
         }
-        if let Some(word) = self.refuses
+        if let Some(word) = self.rejected_word
             && texts.iter().any(|text| text.contains(word))
         {
-            assert!(word != "panic", "as a library may");
+            assert!(word != "panic", "a library may panic");
             return Err(EmbedderError::Model("cannot say that".into()));
         }
-        self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        self.embedded.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| direction(text)).collect())
     }
 }
@@ -97,7 +97,7 @@ fn index(dir: &Path, manifests: &[StoredManifest], position: i64) {
     builder.finish(FeedPosition(position)).unwrap();
 }
 
-fn kept(dir: &Path, embedder: &Concepts) -> VectorUpdate {
+fn catch_up_once(dir: &Path, embedder: &Concepts) -> VectorUpdate {
     catch_up(dir, embedder, &CancellationToken::new()).unwrap()
 }
 
@@ -109,7 +109,7 @@ fn open(dir: &Path, embedder: Concepts) -> Searcher {
 fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
     let dir = tempfile::tempdir().unwrap();
     index(dir.path(), manifests, 1);
-    kept(dir.path(), &Concepts::default());
+    catch_up_once(dir.path(), &Concepts::default());
     let searcher = open(dir.path(), Concepts::default());
     (dir, searcher)
 }
@@ -134,9 +134,12 @@ fn names(answer: &SearchAnswer) -> Vec<&str> {
 fn finds_and_explains_a_request_in_other_words() {
     let (dir, searcher) = searcher(&web());
     let words_alone = Searcher::open(dir.path()).unwrap();
-    let asked = request("usufruct jalopy");
-    assert!(words_alone.search(&asked).unwrap().nothing_good, "no word of it is in the index");
-    let answer = searcher.search(&asked).unwrap();
+    let request_in_other_words = request("usufruct jalopy");
+    assert!(
+        words_alone.search(&request_in_other_words).unwrap().nothing_good,
+        "no word of it is in the index"
+    );
+    let answer = searcher.search(&request_in_other_words).unwrap();
     assert_eq!(names(&answer), ["hire_vehicle"]);
     assert_eq!(answer.total, 1);
     assert!(answer.coverage > 0.9, "{}", answer.coverage);
@@ -180,7 +183,7 @@ fn ranks_an_exact_name_above_near_vectors() {
     let (_dir, searcher) = self::searcher(&manifests);
     let answer = searcher.search(&request("jalopy")).unwrap();
     assert_eq!(names(&answer).first(), Some(&"jalopy"));
-    assert!(names(&answer).contains(&"hire_vehicle"), "what means alike comes after it");
+    assert!(names(&answer).contains(&"hire_vehicle"), "similar meanings rank below it");
 }
 
 #[test]
@@ -194,19 +197,19 @@ fn paging_returns_everything_once() {
     }
     let (_dir, searcher) = searcher(&manifests);
     let mut seen = HashSet::new();
-    let mut asked = SearchRequest { limit: 7, ..request("usufruct jalopy") };
-    let total = searcher.search(&asked).unwrap().total;
+    let mut request_in_other_words = SearchRequest { limit: 7, ..request("usufruct jalopy") };
+    let total = searcher.search(&request_in_other_words).unwrap().total;
     loop {
-        let answer = searcher.search(&asked).unwrap();
+        let answer = searcher.search(&request_in_other_words).unwrap();
         assert_eq!(answer.total, total);
         for hit in &answer.hits {
             assert!(seen.insert(hit.id.clone()), "{} came twice", hit.native_id);
         }
         let Some(cursor) = answer.next_cursor else { break };
-        asked.cursor = Some(cursor);
+        request_in_other_words.cursor = Some(cursor);
     }
     assert_eq!(seen.len() as u64, total);
-    assert!(total > 80, "those that the words find, and the nearest of the others: {total}");
+    assert!(total > 80, "matches by words, and the nearest others: {total}");
 }
 
 #[test]
@@ -215,23 +218,32 @@ fn embeds_only_new_texts_and_removes_obsolete_vectors() {
     let embedder = Concepts::default();
     let mut manifests = web();
     index(dir.path(), &manifests, 1);
-    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 4, embedded: 4, missing: 0, refused: 0 });
-    assert_eq!(kept(dir.path(), &embedder).embedded, 0, "nothing has changed");
+    assert_eq!(
+        catch_up_once(dir.path(), &embedder),
+        VectorUpdate { vectors: 4, embedded: 4, missing: 0, refused: 0 }
+    );
+    assert_eq!(catch_up_once(dir.path(), &embedder).embedded, 0, "nothing has changed");
     manifests[1].manifest.capabilities[0].description = Some("Book a flight.".to_owned());
     index(dir.path(), &manifests, 2);
-    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 4, embedded: 1, missing: 0, refused: 0 });
+    assert_eq!(
+        catch_up_once(dir.path(), &embedder),
+        VectorUpdate { vectors: 4, embedded: 1, missing: 0, refused: 0 }
+    );
     manifests.remove(0);
     index(dir.path(), &manifests, 3);
-    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 2, embedded: 0, missing: 0, refused: 0 });
-    assert_eq!(embedder.asked.load(Ordering::Relaxed), 5);
+    assert_eq!(
+        catch_up_once(dir.path(), &embedder),
+        VectorUpdate { vectors: 2, embedded: 0, missing: 0, refused: 0 }
+    );
+    assert_eq!(embedder.embedded.load(Ordering::Relaxed), 5);
 }
 
 #[test]
 fn another_model_or_a_damaged_file_embeds_everything_again() {
     let (dir, _) = searcher(&web());
     let path = dir.path().join("vectors");
-    assert_eq!(kept(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);
-    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 4);
+    assert_eq!(catch_up_once(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 4);
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -239,7 +251,7 @@ fn another_model_or_a_damaged_file_embeds_everything_again() {
     let by_words = open(dir.path(), Concepts::default());
     assert_eq!(names(&by_words.search(&request("flight")).unwrap()), ["book_seat"]);
     assert!(by_words.search(&request("usufruct jalopy")).unwrap().nothing_good);
-    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 4);
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 4);
     assert!(by_words.reload().unwrap(), "the new file is taken up");
     assert_eq!(names(&by_words.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
 }
@@ -251,14 +263,14 @@ fn searches_by_words_without_usable_vectors() {
     let searcher = open(dir.path(), Concepts::default());
     assert_eq!(names(&searcher.search(&request("flight")).unwrap()), ["book_seat"]);
     let before = searcher.generation();
-    kept(dir.path(), &Concepts { model: 9, ..Concepts::default() });
+    catch_up_once(dir.path(), &Concepts { model: 9, ..Concepts::default() });
     assert!(!searcher.reload().unwrap(), "vectors of another model change nothing");
-    kept(dir.path(), &Concepts::default());
+    catch_up_once(dir.path(), &Concepts::default());
     assert!(searcher.reload().unwrap());
     assert!(!searcher.reload().unwrap());
-    assert_ne!(searcher.generation(), before, "an answer that was kept is not good any more");
+    assert_ne!(searcher.generation(), before, "a cached response is no longer valid");
     assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
-    // An index that is ahead of its vectors is searched by words where they lack.
+    // An index that is ahead of its vectors is searched by words where vectors are missing.
     let mut manifests = web();
     support::add(&mut manifests[1], "lounge", "A quiet room for travellers.");
     index(dir.path(), &manifests, 2);
@@ -272,10 +284,10 @@ fn searches_by_words_when_the_embedder_fails() {
     let (dir, _) = searcher(&web());
     let searcher = open(dir.path(), Concepts { fails: true, ..Concepts::default() });
     assert_eq!(names(&searcher.search(&request("flight")).unwrap()), ["book_seat"]);
-    let odd = Concepts { model: 3, dimension_told: Some(3), ..Concepts::default() };
+    let odd = Concepts { model: 3, wrong_dimension: Some(3), ..Concepts::default() };
     let error = catch_up(dir.path(), &odd, &CancellationToken::new()).unwrap_err().to_string();
     assert!(error.contains("4 vectors of 5 numbers") && error.contains("4 of 3"), "{error}");
-    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0, "what was there is still there");
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 0, "existing vectors are kept");
 }
 
 #[test]
@@ -285,10 +297,10 @@ fn a_rejected_text_affects_no_other_text() {
         let mut manifests = web();
         support::add(&mut manifests[2], "alarm", "In a panic, call us.");
         index(dir.path(), &manifests, 1);
-        let embedder = Concepts { refuses: Some(word), ..Concepts::default() };
+        let embedder = Concepts { rejected_word: Some(word), ..Concepts::default() };
         let logged = log_of(|| {
             let expected = VectorUpdate { vectors: 4, embedded: 4, missing: 1, refused: 1 };
-            assert_eq!(kept(dir.path(), &embedder), expected, "{word}");
+            assert_eq!(catch_up_once(dir.path(), &embedder), expected, "{word}");
         });
         let named = if word == "panic" { "alarm" } else { "wash" };
         assert!(logged.contains("the model rejects") && logged.contains(named), "{logged}");
@@ -308,7 +320,7 @@ fn keeps_vectors_embedded_before_a_failure() {
     index(dir.path(), &manifests, 1);
     let breaks = Concepts { fails_after: Some(40), ..Concepts::default() };
     assert!(catch_up(dir.path(), &breaks, &CancellationToken::new()).is_err());
-    let went_on = kept(dir.path(), &Concepts::default());
+    let went_on = catch_up_once(dir.path(), &Concepts::default());
     assert_eq!(went_on, VectorUpdate { vectors: 74, embedded: 74 - 64, missing: 0, refused: 0 });
 }
 
@@ -330,7 +342,7 @@ fn retries_a_file_that_is_temporarily_unreadable() {
     fs::rename(&aside, &path).unwrap();
     searcher.reload().unwrap();
     assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
-    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0, "nothing was lost");
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 0, "nothing was lost");
 }
 
 #[test]
@@ -342,20 +354,20 @@ fn warns_about_vectors_of_another_model() {
         assert!(searcher.search(&request("usufruct jalopy")).unwrap().nothing_good);
     });
     assert!(logged.contains("of another model: searching by words alone"), "{logged}");
-    let logged = log_of(|| assert_eq!(kept(dir.path(), &other()).embedded, 4));
+    let logged = log_of(|| assert_eq!(catch_up_once(dir.path(), &other()).embedded, 4));
     assert!(logged.contains("of another model: embedding everything again"), "{logged}");
 }
 
 #[test]
 fn reloads_commit_and_vectors_together() {
     let (dir, searcher) = searcher(&web());
-    let asked = request("usufruct jalopy");
+    let request_in_other_words = request("usufruct jalopy");
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let before = searcher.generation();
-                let found = !searcher.search(&asked).unwrap().hits.is_empty();
+                let found = !searcher.search(&request_in_other_words).unwrap().hits.is_empty();
                 assert!(found || before.vectors == 0, "{before:?} promised vectors");
             }
         });
@@ -379,7 +391,7 @@ fn distinguishes_capabilities_of_one_name_by_their_titles() {
         (capability.description, capability.title) = (None, Some(title.to_owned()));
     }
     let (dir, searcher) = searcher(&[garage, bank]);
-    assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 2);
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).vectors, 2);
     let answer = searcher.search(&request("usufruct jalopy")).unwrap();
     let sites: Vec<&str> = answer.hits.iter().map(|hit| hit.site.as_str()).collect();
     assert_eq!(sites, ["wheels.example"]);
@@ -393,10 +405,10 @@ fn resumes_a_cancelled_pass() {
     cancel.cancel();
     let stopped = catch_up(dir.path(), &Concepts::default(), &cancel).unwrap();
     assert_eq!(stopped, VectorUpdate { vectors: 0, embedded: 0, missing: 4, refused: 0 });
-    assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 4);
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).vectors, 4);
 }
 
-/// Lets something happen beside who keeps the vectors, within a time that no machine takes for it.
+/// Waits for a condition; the time limit is generous for slow machines.
 async fn until(mut has_happened: impl FnMut() -> bool) {
     let happening = async {
         while !has_happened() {
@@ -420,7 +432,7 @@ async fn updates_vectors_until_cancelled() {
         cancel.cancel();
     };
     tokio::join!(keeping, looking);
-    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0);
+    assert_eq!(catch_up_once(dir.path(), &Concepts::default()).embedded, 0);
 }
 
 #[tokio::test]
@@ -432,7 +444,7 @@ async fn delays_the_removal_of_few_obsolete_rows() {
         support::add(&mut manifests[0], &format!("drive{at}"), &format!("Hire a vehicle, tariff {at}."));
     }
     index(dir.path(), &manifests, 1);
-    kept(dir.path(), &Concepts::default());
+    catch_up_once(dir.path(), &Concepts::default());
     let written = fs::metadata(&path).unwrap().modified().unwrap();
     let is_other = || fs::metadata(&path).unwrap().modified().unwrap() != written;
     let cancel = CancellationToken::new();
@@ -449,5 +461,5 @@ async fn delays_the_removal_of_few_obsolete_rows() {
         cancel.cancel();
     };
     tokio::join!(keeping, looking);
-    assert_eq!(embedder.asked.load(Ordering::Relaxed), 0);
+    assert_eq!(embedder.embedded.load(Ordering::Relaxed), 0);
 }

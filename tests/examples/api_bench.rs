@@ -3,7 +3,7 @@
 //!
 //! The generator runs on the same machine and takes its share of it.
 
-#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+#![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use agentdex_tests::speed::generated::{CAPABILITIES_PER_SITE, Seeded, Texts};
 use agentdex_tests::speed::load::{Load, Outcome, Pace, drive};
-use agentdex_tests::speed::made::{CAPABILITIES_PER_SITE, Seeded, Texts};
 use agentdex_tests::speed::measure::{in_parallel, resident_kib};
 use agentdex_tests::speed::stored;
 use anyhow::Context;
@@ -81,7 +81,7 @@ struct Bar {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let texts = Texts::at_hand()?;
+    let texts = Texts::present()?;
     let scratch = tempfile::tempdir()?;
     let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };

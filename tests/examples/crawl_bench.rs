@@ -133,7 +133,7 @@ async fn bare_loop(dir: &Path, concurrency: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark against our own web on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local test web")]
 async fn visit(name: &str, socket: SocketAddr, authority: reqwest::Certificate) -> anyhow::Result<()> {
     let client = reqwest::Client::builder()
         .tls_certs_only([authority])

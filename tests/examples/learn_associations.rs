@@ -5,7 +5,7 @@
 //! every set's requests, judged on the other, both ways), with a whole set held out, and on the requests themselves.
 //! `learn_associations --write FILE` writes what all requests teach; the file that ships is `indexer/data/associations.txt`.
 
-#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+#![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
 use std::sync::Arc;
 

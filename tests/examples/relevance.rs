@@ -4,7 +4,7 @@
 //! `relevance [--postgres URL] [--embedder DIR] [--json FILE] [--record]`; `--record` keeps our numbers as those that the gate
 //! compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
 
-#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+#![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite,
 //! Xapian and PostgreSQL in the same run.
 
-#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+#![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use agentdex_tests::speed::made::{CAPABILITIES_PER_SITE, Seeded, Texts};
+use agentdex_tests::speed::generated::{CAPABILITIES_PER_SITE, Seeded, Texts};
 use agentdex_tests::speed::measure::{Times, each, now};
 use agentdex_tests::speed::{peers, stored};
 use anyhow::Context;
@@ -74,7 +74,7 @@ struct Report {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let texts = Texts::at_hand()?;
+    let texts = Texts::present()?;
     let scratch = tempfile::tempdir()?;
     let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
@@ -330,7 +330,7 @@ async fn over_http(
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the benchmark asks its own server on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local server")]
 fn reqwest_client() -> anyhow::Result<reqwest::Client> {
     // Another part of the program may have chosen one before.
     rustls::crypto::ring::default_provider().install_default().ok();
@@ -338,7 +338,7 @@ fn reqwest_client() -> anyhow::Result<reqwest::Client> {
 }
 
 /// The body of an answer; `None` where the path is not served.
-#[expect(clippy::disallowed_methods, reason = "the benchmark asks its own server on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local server")]
 async fn get(client: &reqwest::Client, url: &url::Url) -> anyhow::Result<Option<usize>> {
     let answer = client.get(url.clone()).send().await?;
     if answer.status() == 404 {

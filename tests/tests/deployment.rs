@@ -1,6 +1,6 @@
-//! What is deployed and what is built agree: facts across files that no validator of a format knows.
+//! Deployment files agree with the workspace: facts across files that format validators cannot check.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
 }
 
 #[test]
-fn compose_brings_up_the_whole_fleet() {
+fn compose_starts_every_program() {
     let compose: Value = {
         let mut value: yaml_serde::Value = yaml_serde::from_str(&text("deploy/compose.yaml")).unwrap();
         value.apply_merge().unwrap();
@@ -81,7 +81,7 @@ fn compose_brings_up_the_whole_fleet() {
         assert!(services[ours]["healthcheck"]["test"].is_array(), "{ours} has no health check");
         assert_eq!(services[ours]["read_only"], true, "{ours}");
         let is_outside = services[ours]["networks"].as_array().unwrap().contains(&Value::from("outside"));
-        assert_eq!(is_outside, ours == "crawler", "only the crawler may reach the world: {ours}");
+        assert_eq!(is_outside, ours == "crawler", "only the crawler may reach the internet: {ours}");
     }
     assert_eq!(compose["networks"]["inside"]["internal"], true);
 }
@@ -96,10 +96,10 @@ fn the_kubernetes_base_lists_every_file() {
 }
 
 #[test]
-fn in_kubernetes_only_the_crawler_may_reach_the_world() {
+fn in_kubernetes_only_the_crawler_reaches_the_internet() {
     let policies = yaml("deploy/kubernetes/base/network-policies.yaml");
     let nothing = policies.iter().find(|policy| policy["metadata"]["name"] == "nothing").unwrap();
-    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must hold for every pod");
+    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must apply to every pod");
     assert!(nothing["spec"].get("egress").is_none() && nothing["spec"].get("ingress").is_none());
     let mut crawler_reaches_the_world = false;
     for policy in &policies {
@@ -117,7 +117,7 @@ fn in_kubernetes_only_the_crawler_may_reach_the_world() {
 }
 
 #[test]
-fn every_container_is_bounded_and_without_rights() {
+fn every_container_has_limits_and_no_privileges() {
     for file in ["crawler.yaml", "api.yaml"] {
         let path = format!("deploy/kubernetes/base/{file}");
         let deployment = yaml(&path).into_iter().find(|document| document["kind"] == "Deployment").unwrap();
@@ -135,11 +135,11 @@ fn every_container_is_bounded_and_without_rights() {
 }
 
 #[test]
-fn every_unit_is_hardened_alike() {
+fn every_unit_has_the_same_hardening() {
     let hardening = |unit: &str| -> Vec<String> {
         let unit = text(&format!("deploy/systemd/{unit}"));
         let (_, rest) = unit.split_once("# What it may not do.\n").unwrap();
-        // who may be spoken to differs: some reach the world
+        // allowed addresses differ: some programs reach the internet
         let is_shared = |line: &&str| !line.starts_with('#') && !line.starts_with("IPAddress");
         rest.lines().take_while(|line| !line.is_empty()).filter(is_shared).map(str::to_owned).collect()
     };
@@ -151,7 +151,7 @@ fn every_unit_is_hardened_alike() {
 }
 
 #[test]
-fn the_starter_seeds_are_read_without_a_complaint() {
+fn the_starter_seeds_are_valid() {
     let path = root().join("deploy/seeds/starter.txt");
     let mut reader = crawler::seeds::SeedReader::new(manifest::SiteScope::Public);
     let file = std::fs::File::open(path).unwrap();
@@ -196,7 +196,7 @@ fn actions_are_pinned_by_commit() {
 }
 
 #[test]
-fn every_metric_that_is_watched_is_emitted() {
+fn every_watched_metric_is_emitted() {
     let of_a_histogram = |name: &str| name.trim_end_matches("_bucket").to_owned();
     let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
     let mut watched = BTreeSet::new();
@@ -218,9 +218,9 @@ fn every_metric_that_is_watched_is_emitted() {
     }
 }
 
-/// Programs of the version before have to go on with an expanded schema, and know a contraction by its name.
+/// Programs of the previous version have to work with an expanded schema, and recognise a contraction by its name.
 #[test]
-fn migrations_that_take_something_away_are_named_so() {
+fn migrations_that_remove_something_are_named_contractions() {
     for folder in ["migrations/postgres", "migrations/sqlite"] {
         for file in files_below(folder) {
             let statements = text(&format!("{folder}/{file}")).to_ascii_uppercase();

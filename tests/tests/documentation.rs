@@ -1,6 +1,6 @@
-//! The Markdown files keep their promises: links resolve, and every flag in a command line is one that the program knows.
+//! Markdown files: links resolve, and every flag in a command line exists.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
-/// Lines inside fenced or indented blocks that start one of our programs.
+/// Lines inside fenced or indented blocks that start a program of the workspace.
 fn command_lines(text: &str) -> impl Iterator<Item = &str> {
     let is_ours = |line: &&str| {
         ["crawler ", "indexer ", "api ", "agentdex ", "cargo run --release -- "]
@@ -41,7 +41,7 @@ fn command_lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn relative_links_lead_somewhere() {
+fn relative_links_resolve() {
     for file in markdown_files() {
         let text = std::fs::read_to_string(&file).unwrap();
         let prose: String = text.split('`').step_by(2).collect();

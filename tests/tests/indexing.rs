@@ -1,6 +1,6 @@
-//! The indexer follows a feed on PostgreSQL as it does on SQLite: from the beginning, from where it stopped, and anew.
+//! The indexer follows a feed on PostgreSQL: from the beginning, from its last position, and after a rebuild.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use agentdex_tests::harness::TestDatabase;
 use agentdex_tests::relevance::sets::{Tool, capability, manifest};
@@ -28,7 +28,7 @@ fn finds(config: &IndexConfig, text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn postgres_is_followed_from_where_it_was_left() {
+async fn follows_a_postgres_feed_from_the_committed_position() {
     let database = TestDatabase::create().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let config = IndexConfig::in_data_dir(dir.path());

@@ -1,12 +1,12 @@
-//! The dependencies of docs/ARCHITECTURE.md, checked with `cargo metadata`: which crate may depend on which, and what the
-//! pure crates never reach.
+//! The dependencies of docs/ARCHITECTURE.md, checked with `cargo metadata`: the allowed ones between crates, and the forbidden
+//! ones of the pure crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
@@ -23,29 +23,29 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 
-/// No member of the workspace, since it takes minutes to build: the one crate that may depend on it, where asked for, and
-/// what it brings along.
-const APART: &str = "embedder";
-const MAY_REACH_APART: &str = "indexer";
-const BROUGHT_ALONG: [&str; 3] = ["candle-core", "candle-transformers", "tokenizers"];
+/// The embedder is not a member of the workspace, since it takes minutes to build. Only one crate may depend on it, as an option;
+/// its own dependencies are listed too.
+const EMBEDDER: &str = "embedder";
+const MAY_DEPEND_ON_EMBEDDER: &str = "indexer";
+const DEPENDENCIES_OF_EMBEDDER: [&str; 3] = ["candle-core", "candle-transformers", "tokenizers"];
 
-/// Crates that hold decisions and values alone, and what would give them a clock, a network or a database.
+/// Crates with decisions and values alone, and dependencies that would add a clock, a network or a database.
 const PURE: [&str; 2] = ["manifest", "policy"];
 const IMPURE: [&str; 8] =
     ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
 
-/// Clients that speak to what the operator wrote down and to nobody else: a collector of spans, a bucket of snapshots.
-const WHERE_THE_OPERATOR_SAYS: [&str; 2] = ["opentelemetry-otlp", "object_store"];
+/// Clients that connect only to hosts of the configuration: a collector of spans, a bucket of snapshots.
+const CLIENTS_OF_CONFIGURED_HOSTS: [&str; 2] = ["opentelemetry-otlp", "object_store"];
 
-/// Crates that only the program `agentdex` and the tests depend on.
+/// Crates of programs: only `agentdex` and the tests may depend on them.
 const PROGRAMS: [&str; 2] = ["crawler", "api"];
-const MAY_USE_PROGRAMS: [&str; 2] = ["agentdex", "agentdex-tests"];
+const MAY_DEPEND_ON_PROGRAMS: [&str; 2] = ["agentdex", "agentdex-tests"];
 
 fn metadata() -> Metadata {
     MetadataCommand::new().other_options(["--locked".to_owned()]).exec().expect("cargo metadata")
 }
 
-/// The names that a package depends on, those of its tests apart.
+/// The dependencies of a package, without those of its tests.
 fn dependencies(package: &Package) -> BTreeSet<&str> {
     let built =
         package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
@@ -57,17 +57,21 @@ fn members(metadata: &Metadata) -> BTreeMap<&str, &Package> {
     metadata.workspace_packages().into_iter().map(|package| (package.name.as_str(), package)).collect()
 }
 
-/// Everything that a package needs to be built, however far away.
-fn reached<'a>(metadata: &'a Metadata, package: &Package) -> BTreeSet<&'a str> {
-    reached_but_by(metadata, package, &[])
+/// All direct and indirect build dependencies of a package.
+fn transitive_dependencies<'a>(metadata: &'a Metadata, package: &Package) -> BTreeSet<&'a str> {
+    transitive_dependencies_without(metadata, package, &[])
 }
 
-/// The same, without what is reached through some packages.
-fn reached_but_by<'a>(metadata: &'a Metadata, package: &Package, left_out: &[&str]) -> BTreeSet<&'a str> {
+/// The same, without dependencies through some packages.
+fn transitive_dependencies_without<'a>(
+    metadata: &'a Metadata,
+    package: &Package,
+    left_out: &[&str],
+) -> BTreeSet<&'a str> {
     let resolved = metadata.resolve.as_ref().expect("a resolved graph");
-    let mut todo = vec![&package.id];
+    let mut queue = vec![&package.id];
     let mut seen = BTreeSet::new();
-    while let Some(id) = todo.pop() {
+    while let Some(id) = queue.pop() {
         if left_out.contains(&metadata[id].name.as_str()) || !seen.insert(id) {
             continue;
         }
@@ -76,7 +80,7 @@ fn reached_but_by<'a>(metadata: &'a Metadata, package: &Package, left_out: &[&st
             .deps
             .iter()
             .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal));
-        todo.extend(built.map(|dependency| &dependency.pkg));
+        queue.extend(built.map(|dependency| &dependency.pkg));
     }
     metadata
         .packages
@@ -87,50 +91,54 @@ fn reached_but_by<'a>(metadata: &'a Metadata, package: &Package, left_out: &[&st
 }
 
 #[test]
-fn every_crate_of_the_workspace_has_its_place() {
+fn every_crate_declares_its_allowed_dependencies() {
     let metadata = metadata();
-    let placed: BTreeSet<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+    let declared: BTreeSet<&str> = ALLOWED_DEPENDENCIES.iter().map(|(name, _)| *name).collect();
     let found: BTreeSet<&str> = members(&metadata).into_keys().collect();
-    assert_eq!(found, placed, "a crate was added or removed: add it to ALLOWED and to docs/ARCHITECTURE.md");
+    assert_eq!(
+        found, declared,
+        "a crate was added or removed: update ALLOWED_DEPENDENCIES and ARCHITECTURE.md"
+    );
 }
 
 #[test]
-fn crates_depend_on_allowed_crates_only() {
+fn crates_depend_only_on_allowed_crates() {
     let metadata = metadata();
     let members = members(&metadata);
-    for (name, allowed) in ALLOWED {
+    for (name, allowed) in ALLOWED_DEPENDENCIES {
         let ours = dependencies(members[name]).into_iter().filter(|other| members.contains_key(other));
         let stray: Vec<_> = ours.filter(|other| !allowed.contains(other)).collect();
-        assert!(stray.is_empty(), "{name} depends on {stray:?}, which docs/ARCHITECTURE.md does not allow");
+        assert!(stray.is_empty(), "{name} depends on {stray:?}, which ALLOWED_DEPENDENCIES does not permit");
     }
 }
 
 #[test]
-fn the_pure_crates_reach_no_clock_network_or_database() {
+fn pure_crates_depend_on_no_clock_network_or_database() {
     let metadata = metadata();
     let members = members(&metadata);
     for name in PURE {
-        let reached = reached(&metadata, members[name]);
+        let reached = transitive_dependencies(&metadata, members[name]);
         let stray: Vec<_> = IMPURE.iter().filter(|impure| reached.contains(*impure)).collect();
         assert!(stray.is_empty(), "{name} reaches {stray:?}");
     }
 }
 
-/// What a client says must never make the interface connect to anybody.
+/// Client input must never make the API connect to another host.
 #[test]
-fn the_interface_reaches_no_http_client() {
+fn the_api_depends_on_no_http_client() {
     let metadata = metadata();
-    let reached = reached_but_by(&metadata, members(&metadata)["api"], &WHERE_THE_OPERATOR_SAYS);
+    let reached =
+        transitive_dependencies_without(&metadata, members(&metadata)["api"], &CLIENTS_OF_CONFIGURED_HOSTS);
     let clients: Vec<_> =
         ["reqwest", "hyper-rustls", "ureq"].into_iter().filter(|name| reached.contains(name)).collect();
     assert!(clients.is_empty(), "api reaches {clients:?}");
 }
 
 #[test]
-fn only_agentdex_and_the_tests_depend_on_crawler_and_api() {
+fn only_agentdex_and_the_tests_depend_on_the_programs() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
-        if MAY_USE_PROGRAMS.contains(&name) {
+        if MAY_DEPEND_ON_PROGRAMS.contains(&name) {
             continue;
         }
         let all: BTreeSet<&str> =
@@ -141,35 +149,41 @@ fn only_agentdex_and_the_tests_depend_on_crawler_and_api() {
 }
 
 #[test]
-fn the_embedder_is_built_only_for_who_asks() {
+fn the_embedder_is_built_only_with_its_feature() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
-        let stray: Vec<_> = [APART].into_iter().chain(BROUGHT_ALONG).collect();
-        let reached = reached(&metadata, package);
+        let stray: Vec<_> = [EMBEDDER].into_iter().chain(DEPENDENCIES_OF_EMBEDDER).collect();
+        let reached = transitive_dependencies(&metadata, package);
         assert!(!stray.iter().any(|apart| reached.contains(apart)), "{name} is built with the embedder");
-        let ours = package.dependencies.iter().filter(|dependency| dependency.name == APART);
-        assert!(ours.clone().all(|dependency| dependency.optional), "{name} needs {APART} always");
-        assert!(ours.count() == usize::from(name == MAY_REACH_APART), "{name} may not depend on {APART}");
+        let ours = package.dependencies.iter().filter(|dependency| dependency.name == EMBEDDER);
+        assert!(ours.clone().all(|dependency| dependency.optional), "{name} needs {EMBEDDER} always");
+        assert!(
+            ours.count() == usize::from(name == MAY_DEPEND_ON_EMBEDDER),
+            "{name} may not depend on {EMBEDDER}"
+        );
     }
     let manifest = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
-        .expect("the Cargo.toml of the crate that is apart");
-    assert!(!manifest.contains("path ="), "{APART} stands alone");
+        .expect("the Cargo.toml of the embedder");
+    assert!(!manifest.contains("path ="), "{EMBEDDER} has no path dependency");
 }
 
 /// RUSTSEC-2024-0436: `paste` is no longer maintained. The tensors of the optional embedder need it, and nothing else does.
 #[test]
-fn what_is_unmaintained_comes_with_the_embedder_alone() {
+fn only_the_embedder_needs_an_unmaintained_crate() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
-        assert!(!reached(&metadata, package).contains("paste"), "{name} reaches paste without the embedder");
+        assert!(
+            !transitive_dependencies(&metadata, package).contains("paste"),
+            "{name} reaches paste without the embedder"
+        );
     }
     let deny = std::fs::read_to_string(metadata.workspace_root.join("deny.toml")).expect("deny.toml");
-    assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml says where it comes from");
+    assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml names the advisory");
 }
 
-/// Manifests have a few KiB or some MiB: what reads one for an answer takes a permit for its bytes first.
+/// Manifests have a few KiB or some MiB: a response may read one only with a permit for its bytes.
 #[test]
-fn the_interface_reads_manifests_in_one_place() {
+fn the_api_reads_manifests_in_one_module() {
     const READS: [&str; 6] = [
         "manifest_find(",
         "manifests_load(",
@@ -202,14 +216,14 @@ fn the_interface_reads_manifests_in_one_place() {
 }
 
 #[test]
-fn every_dependency_of_the_workspace_says_what_it_is_for() {
+fn every_workspace_dependency_has_a_purpose_comment() {
     let metadata = metadata();
     let root =
         std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");
     let (_, section) = root.split_once("[workspace.dependencies]\n").expect("the workspace's dependencies");
     let lines = section.lines().take_while(|line| !line.starts_with('['));
     let apart = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
-        .expect("the Cargo.toml of the crate that is apart");
+        .expect("the Cargo.toml of the embedder");
     let (_, section) = apart.split_once("[dependencies]\n").expect("its dependencies");
     let lines = lines.chain(section.lines().take_while(|line| !line.starts_with('[')));
     let foreign =
@@ -225,6 +239,6 @@ fn crates_take_their_dependencies_from_the_workspace() {
     for (name, package) in members(&metadata) {
         let text = std::fs::read_to_string(&package.manifest_path).expect("the crate's Cargo.toml");
         let pinned: Vec<_> = text.lines().filter(|line| line.contains("version = \"")).collect();
-        assert!(pinned.is_empty(), "{name} pins versions of its own: {pinned:?}");
+        assert!(pinned.is_empty(), "{name} pins its own versions: {pinned:?}");
     }
 }

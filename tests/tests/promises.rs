@@ -9,7 +9,7 @@
 //! ["Limits"]
 //! "requests to one host in a day" = ["crates/policy/tests/documented.rs::the_limits_for_site_owners_are_the_real_ones"]
 //! "duration of a visit" = [
-//!     "crates/policy/src/visit.rs::a_visit_has_two_minutes_and_can_be_stored",
+//!     "crates/policy/src/visit.rs::a_visit_has_two_minutes_and_survives_storage",
 //!     "crates/policy/src/visit.rs::const VISIT_WALL_MAX: Duration = Duration::from_mins(2);",
 //! ]
 //! "To be removed at once, write to the contact" = { none = "advice" }

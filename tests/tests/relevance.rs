@@ -1,7 +1,7 @@
-//! The gate of the ranking: public tool-retrieval sets, where they lie beside the workspace, and our own labelled requests
-//! over the demo's sites.
+//! The minimum quality of the ranking: public tool-retrieval sets, if they are present beside the workspace, and labelled
+//! requests over the demo's sites.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use agentdex_tests::relevance::labelled::{self, Judged};
 use agentdex_tests::relevance::sets;
 use indexer::Associations;
 
-/// Mean of nDCG@10 over the five sets below which the ranking has become worse.
+/// Mean of nDCG@10 over the five sets below which the ranking has regressed.
 const MEAN_MIN: f64 = 0.68;
-/// What one set may lose against the last recorded run.
+/// Maximum loss of one set against the last recorded run.
 const TOLERANCE: f64 = 0.01;
-/// Labelled requests there must be.
+/// Minimum number of labelled requests.
 const LABELLED_MIN: usize = 200;
 
 fn recorded() -> BTreeMap<String, BTreeMap<String, Scores>> {
@@ -26,12 +26,12 @@ fn recorded() -> BTreeMap<String, BTreeMap<String, Scores>> {
 }
 
 #[test]
-fn the_public_sets_rank_above_the_bar_and_no_worse_than_recorded() {
+fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
     let Some(sets) = sets::read_all().unwrap() else {
         println!("no relevance data beside the workspace: nothing to rank");
         return;
     };
-    // What was learnt from these very requests is also left out, so that the bar is met without it.
+    // Associations that were learnt from these requests are left out too, so that the minimum is met without them.
     let runs = [
         ("agentdex", Associations::built_in()),
         ("agentdex, nothing learnt", Arc::new(Associations::default())),
@@ -63,7 +63,7 @@ fn the_public_sets_rank_above_the_bar_and_no_worse_than_recorded() {
 }
 
 #[test]
-fn the_labelled_requests_find_what_is_meant() {
+fn labelled_requests_find_the_expected_capabilities() {
     assert!(labelled::requests().unwrap().len() >= LABELLED_MIN);
     let judged = labelled::judge_all().unwrap();
     let unknown: Vec<&String> = judged.iter().flat_map(|of| &of.unknown).collect();

@@ -1,5 +1,4 @@
-//! What a reader may rely on in every file: an opening sentence, a readable length, nothing unfinished, nothing that
-//! speaks of one machine.
+//! Checks of every file: a module comment, a maximum length, no unfinished code, no paths of one machine.
 
 use std::{
     fs,
@@ -7,10 +6,10 @@ use std::{
     process::Command,
 };
 
-/// The ceiling of a source file outside tests.
+/// Maximum length of a source file outside tests.
 const LINES_MAX: usize = 500;
 
-/// Words of unfinished or silenced code, split so that this file does not hold them.
+/// Words of unfinished or silenced code, split so that this file does not contain them.
 const UNFINISHED: [&str; 7] = [
     concat!("to", "do!"),
     concat!("unimple", "mented!"),
@@ -21,7 +20,7 @@ const UNFINISHED: [&str; 7] = [
     concat!("#[al", "low("),
 ];
 
-/// Package registries and places of one machine, split likewise. Paths count at the start of a word only.
+/// Package registries and paths of one machine, split likewise. Paths count at the start of a word only.
 const REGISTRIES: [&str; 5] = [
     concat!("index.crates", ".io"),
     concat!("static.crates", ".io"),
@@ -46,7 +45,7 @@ impl TextFile {
         self.path.extension().is_some_and(|extension| extension == "rs")
     }
 
-    /// Files of tests: in a `tests` folder, or named so next to what they test.
+    /// Files of tests: in a `tests` folder, or with a name that ends with `tests`.
     fn is_test(&self) -> bool {
         let in_folder =
             self.path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
@@ -69,7 +68,7 @@ impl TextFile {
 
 /// Every text file that is committed or about to be.
 fn text_files() -> Vec<TextFile> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace");
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
@@ -95,31 +94,31 @@ fn assert_none(what: &str, found: impl Iterator<Item = String>) {
 }
 
 #[test]
-fn the_files_are_found() {
+fn finds_the_committed_files() {
     let files = text_files();
     assert!(files.iter().filter(|file| file.is_rust()).count() > 30, "git shows too few files");
     assert!(files.iter().any(|file| file.path.ends_with("tests/tests/tidy.rs")));
 }
 
 #[test]
-fn every_source_file_opens_with_what_it_is_about() {
+fn every_source_file_starts_with_a_module_comment() {
     let files = text_files();
     let silent = files.iter().filter(|file| file.is_rust() && !file.text.starts_with("//! "));
-    assert_none("these do not open with `//!`", silent.map(|file| file.path.display().to_string()));
+    assert_none("these do not start with `//!`", silent.map(|file| file.path.display().to_string()));
 }
 
 #[test]
-fn source_files_stay_readable() {
+fn source_files_do_not_exceed_the_line_limit() {
     let files = text_files();
     let long = files
         .iter()
         .filter(|file| file.is_rust() && !file.is_test() && file.lines_of_source() > LINES_MAX)
         .map(|file| format!("{} has {} lines", file.path.display(), file.lines_of_source()));
-    assert_none("longer than a person reads in one go", long);
+    assert_none("these exceed the line limit", long);
 }
 
 #[test]
-fn nothing_is_unfinished_or_silenced() {
+fn no_file_has_unfinished_or_silenced_code() {
     let files = text_files();
     let found = files.iter().filter(|file| file.is_rust()).flat_map(|file| {
         let words = UNFINISHED.iter().filter(|word| file.text.contains(**word));
@@ -129,7 +128,7 @@ fn nothing_is_unfinished_or_silenced() {
 }
 
 #[test]
-fn no_file_names_a_registry_or_a_place_of_one_machine() {
+fn no_file_names_a_registry_or_a_local_path() {
     let files = text_files();
     let is_lock = |file: &&TextFile| {
         file.path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock))
@@ -139,7 +138,7 @@ fn no_file_names_a_registry_or_a_place_of_one_machine() {
         let paths = MACHINE_PATHS.iter().filter(|path| file.has_word_at_start(path));
         registries.chain(paths).map(|word| format!("{} names {word}", file.path.display()))
     });
-    assert_none("these hold on one machine only", found);
+    assert_none("these are specific to one machine", found);
 }
 
 #[test]

@@ -70,7 +70,7 @@ struct Buckets {
 
 impl From<FacetBuckets> for Buckets {
     fn from(counted: FacetBuckets) -> Self {
-        let other_count = (counted.beyond > 0).then_some(counted.beyond);
+        let other_count = (counted.other_count > 0).then_some(counted.other_count);
         Self { buckets: counted.values, other_count }
     }
 }

@@ -222,7 +222,7 @@ fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
 fn fetch_view(fetch: &FetchReport) -> Fetch {
     let mut why: Vec<String> = Vec::new();
     why.extend(fetch.status.map(|status| format!("HTTP {status}")));
-    if fetch.outcome.is_answer() {
+    if fetch.outcome.is_response() {
         why.push(format!("{} ms", fetch.duration_ms));
     }
     why.extend(fetch.format.map(|format| format.label().to_owned()));

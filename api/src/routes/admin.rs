@@ -137,7 +137,7 @@ pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -
     let asked_for = app
         .index
         .searches()
-        .run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config))
+        .run(Client::on_this_machine(), move || indexer::follow::request_rebuild(&config))
         .await?;
     asked_for.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");

@@ -81,7 +81,7 @@ impl Dispatcher {
         if uri.path() == METRICS && admission.admin_tokens.allow_metrics(client, headers).await {
             return true;
         }
-        !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
+        !admission.requests.is_used_up() && !admission.requests.holds_fair_share(client.address)
     }
 
     async fn reject(&self, asked: &HeaderMap) -> Response {

@@ -183,7 +183,8 @@ async fn next(
                 match listener.accept().await {
                     Ok((stream, peer)) => {
                         let is_proxy = is_trusted(peer.ip(), &admission.trusted_proxies);
-                        let share = (!is_proxy).then(|| admission.connections.take(customer(peer.ip()), 1));
+                        let share =
+                            (!is_proxy).then(|| admission.connections.take(client_network(peer.ip()), 1));
                         match share.transpose() {
                             Ok(share) => return Some(Accepted { stream, peer, _slot: slot, _share: share }),
                             Err(_full) => metrics::rejected("connections"),

@@ -79,7 +79,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let facets: Map<String, Value> = keys
         .iter()
         .zip(counted)
-        .map(|(key, facet)| (key.to_string(), json!({"values": facet.values, "others": facet.beyond})))
+        .map(|(key, facet)| (key.to_string(), json!({"values": facet.values, "others": facet.other_count})))
         .collect();
     Ok(json!({"facets": facets, "text_is": UNTRUSTED}))
 }

@@ -39,14 +39,14 @@ pub(crate) fn run(
 
 /// Reads the settings as each program does.
 pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<(), crawler::UsageError> {
-    let wrong = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
+    let usage = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
     crawler::cli::resolve(shared, crawl)?;
     let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
         .settings()
-        .map_err(|error| wrong(&error))?;
+        .map_err(|error| usage(&error))?;
     let file = shared.config.as_deref();
-    let api = ApiSettings::default().or_file(file).map_err(|error| wrong(&error))?;
-    api.resolve(read).map(drop).map_err(|error| wrong(&error))
+    let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
+    api.resolve(read).map(drop).map_err(|error| usage(&error))
 }
 
 fn source(file: Option<&Path>) -> String {
@@ -128,7 +128,7 @@ mod tests {
     fn known(table: &str) -> BTreeSet<String> {
         let header = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
         let error = error_of(&format!("{header}zzzzzz = 1\n"));
-        let (_, list) = error.split_once("known are ").unwrap_or_else(|| panic!("{error}"));
+        let (_, list) = error.split_once("the known keys are ").unwrap_or_else(|| panic!("{error}"));
         let is_table = |key: &str| {
             let path = if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") };
             tables().contains(path.as_str())

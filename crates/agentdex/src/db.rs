@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use crate::serve;
 
 /// Lines buffered between the database and the file.
-const LINES_AHEAD: usize = 1_000;
-const SECONDS_A_DAY: u64 = 24 * 60 * 60;
+const BUFFERED_LINES: usize = 1_000;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Args)]
 pub(crate) struct DbArgs {
@@ -69,7 +69,7 @@ pub(crate) async fn run(
         DbCommand::Export { file } => export(config, file).await?,
         DbCommand::Import { file } => import(config, file, out).await?,
         DbCommand::Retain { feed_days, versions_days } => {
-            let days = |days: &Option<u64>| days.map(|days| Duration::from_secs(days * SECONDS_A_DAY));
+            let days = |days: &Option<u64>| days.map(|days| Duration::from_secs(days * SECONDS_PER_DAY));
             let retention = Retention { feed: days(feed_days), versions: days(versions_days) };
             retain(config, &retention, out).await?;
         }
@@ -131,7 +131,7 @@ async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
 
 async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     let store = Store::open(config).await?;
-    let (sender, mut lines) = mpsc::channel::<String>(LINES_AHEAD);
+    let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
     let target = file.to_owned();
     let writing = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
         let file: Box<dyn Write> = match target.to_str() {
@@ -155,7 +155,7 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
 
 async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyhow::Result<()> {
     let store = Store::open(config).await?;
-    let (sender, mut lines) = mpsc::channel::<String>(LINES_AHEAD);
+    let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
     let source = file.to_owned();
     let reading = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
         let file: Box<dyn std::io::Read> = match source.to_str() {
@@ -184,7 +184,7 @@ async fn retain(
     retention: &Retention,
     out: &mut impl Write,
 ) -> Result<(), anyhow::Error> {
-    ensure!(*retention != Retention::default(), "say what to remove: --feed-days, --versions-days");
+    ensure!(*retention != Retention::default(), "name what to remove: --feed-days, --versions-days");
     let store = Store::open(config).await?;
     let now = chrono::DateTime::from(now());
     let retained: Result<_, StoreError> = store.retain(retention, now).await;

@@ -1,6 +1,6 @@
 //! `agentdex demo`: starts a small web on this machine, crawls it, and serves the results.
 //!
-//! The crawl is the usual one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
+//! The crawl is an ordinary one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
 //! 50 ms, which is allowed since the addresses are its own.
 
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     })?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
-    serve::say(&format!(
+    serve::print_line(&format!(
         "A small web of {} sites runs on 127.0.0.1:{}. Results are stored in {}.",
         seeds.len(),
         web.port(),
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let seeds_file = dir.join("seeds.txt");
     std::fs::write(&seeds_file, seeds.join("\n"))
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
-    let crawl = reach(&web, &dir, seeds_file, crawl)?;
+    let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
     let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
     let resolved = crawler::cli::resolve(&shared, &crawl)?;
     let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::FollowDueSites).await;
@@ -55,7 +55,7 @@ fn data_dir(shared: &SharedFlags) -> PathBuf {
 }
 
 /// The flags for crawling the demo's web. Flags about delays are kept.
-fn reach(
+fn crawl_flags(
     web: &testweb::Web,
     dir: &Path,
     seeds_file: PathBuf,

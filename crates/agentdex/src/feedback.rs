@@ -149,10 +149,10 @@ fn judge(searcher: &Searcher, pairs: &[FeedbackPair]) -> anyhow::Result<String> 
         let phrasings = vec![pair.query.clone()];
         let request = SearchRequest { phrasings, limit: RESULTS_MAX, ..SearchRequest::default() };
         let answer = searcher.search(&request).with_context(|| pair.query.clone())?;
-        let place = (1_u32..).zip(&answer.hits).find(|(_, hit)| hit.id == pair.capability);
-        if let Some((place, _)) = place {
+        let rank = (1_u32..).zip(&answer.hits).find(|(_, hit)| hit.id == pair.capability);
+        if let Some((rank, _)) = rank {
             found += 1;
-            reciprocal += 1.0 / f64::from(place);
+            reciprocal += 1.0 / f64::from(rank);
         }
     }
     let judged = u32::try_from(pairs.len()).unwrap_or(u32::MAX);

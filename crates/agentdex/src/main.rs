@@ -42,8 +42,8 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             args.take_format(flags.crawl.format);
             let passes = match args.address()? {
                 Some(url) => {
-                    let asked = validate::ask(&url, &flags.shared, &flags.crawl);
-                    validate::run(&args, &block_on(|_| asked)?, &mut out)?
+                    let fetched = validate::fetch(&url, &flags.shared, &flags.crawl);
+                    validate::run(&args, &block_on(|_| fetched)?, &mut out)?
                 }
                 None => validate::run(&args, &args.read()?, &mut out)?,
             };
@@ -77,7 +77,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whether the command line or the settings are wrong.
+/// Whether the command line or the settings are invalid.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<crawler::cli::UsageError>()
         || error.downcast_ref::<crawler::CrawlError>().is_some_and(crawler::CrawlError::is_usage)

@@ -1,4 +1,4 @@
-//! `agentdex mcp`: the index as an MCP server over standard input and output, as clients start such servers themselves.
+//! `agentdex mcp`: the index as an MCP server over standard input and output, which clients start as a child process.
 //!
 //! Standard output belongs to the protocol: everything else goes to standard error.
 
@@ -10,7 +10,7 @@ use settings::SharedFlags;
 
 use crate::serve::{self, ServeFlags};
 
-/// Serves until the client leaves or Ctrl-C.
+/// Serves until the client disconnects or Ctrl-C.
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-mcp");

@@ -10,7 +10,7 @@ use crawler::cli::UsageError;
 /// Timeout of the health check.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes read of the response, enough for the status line.
-const ANSWER_BYTES_MAX: u64 = 1024;
+const RESPONSE_BYTES_MAX: u64 = 1024;
 
 /// Check an API of agentdex by HTTP; exit with 0 if it answers 200
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub(crate) struct ProbeArgs {
 
 pub(crate) fn run(args: &ProbeArgs) -> anyhow::Result<()> {
     let (authority, path) = target(&args.target)?;
-    let status = ask(&authority, path).with_context(|| format!("{authority} does not answer"))?;
+    let status = request_status(&authority, path).with_context(|| format!("{authority} does not answer"))?;
     ensure!(status == "200", "{authority}/{path} answers {status}");
     Ok(())
 }
@@ -44,18 +44,18 @@ fn target(typed: &str) -> Result<(String, &str), UsageError> {
     Ok((if has_port { authority.to_owned() } else { format!("{authority}{port}") }, path))
 }
 
-fn ask(authority: &str, path: &str) -> anyhow::Result<String> {
+fn request_status(authority: &str, path: &str) -> anyhow::Result<String> {
     let address = authority.to_socket_addrs()?.next().context("the name has no address")?;
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    // Written at once, so that it is one packet.
+    // Written at once, to send one packet.
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer);
-    match answer.strip_prefix("HTTP/1.").and_then(|rest| rest.split_whitespace().nth(1)) {
+    let mut response = Vec::new();
+    stream.take(RESPONSE_BYTES_MAX).read_to_end(&mut response)?;
+    let response = String::from_utf8_lossy(&response);
+    match response.strip_prefix("HTTP/1.").and_then(|rest| rest.split_whitespace().nth(1)) {
         Some(status) => Ok(status.to_owned()),
         None => bail!("the response is not HTTP"),
     }
@@ -69,18 +69,18 @@ mod tests {
     #[test]
     fn accepts_an_address_with_a_scheme() {
         let read = |typed| target(typed).map(|(authority, path)| format!("{authority} {path}"));
-        for (typed, meant) in [
+        for (typed, expected) in [
             ("127.0.0.1:8080", "127.0.0.1:8080 healthz"),
             ("http://127.0.0.1:8080/readyz", "127.0.0.1:8080 readyz"),
             ("http://agentdex.example", "agentdex.example:80 healthz"),
         ] {
-            assert_eq!(read(typed).unwrap(), meant);
+            assert_eq!(read(typed).unwrap(), expected);
         }
         let refused = read("https://agentdex.example/").unwrap_err().to_string();
         assert!(refused.starts_with("https:// is not supported") && refused.contains("http://"), "{refused}");
     }
 
-    fn probed(scheme: &str, answer: &'static [u8]) -> anyhow::Result<()> {
+    fn probed(scheme: &str, response: &'static [u8]) -> anyhow::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = format!("{scheme}{}/readyz", listener.local_addr().unwrap());
         std::thread::scope(|scope| {
@@ -89,7 +89,7 @@ mod tests {
                 let mut request = [0; 512];
                 let read = stream.read(&mut request).unwrap();
                 assert!(request[..read].starts_with(b"GET /readyz HTTP/1.1\r\n"));
-                stream.write_all(answer).unwrap();
+                stream.write_all(response).unwrap();
             });
             run(&ProbeArgs { target })
         })

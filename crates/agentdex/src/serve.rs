@@ -1,5 +1,5 @@
 //! Crawler, indexer and API in one process: the crawl runs in the foreground, the index follows the feed, and the API
-//! answers from the start.
+//! responds from the start.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) struct ServeFlags {
     /// Store the feedback of clients (POST /feedback)
     #[arg(long, global = true)]
     pub(crate) feedback: bool,
-    /// Directory of a sentence model, to find also what means the same in other words (needs the feature `embedder`)
+    /// Directory of a sentence model, to search by meaning too (needs the feature `embedder`)
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) embedder: Option<PathBuf>,
     /// Open the dashboard in a browser
@@ -58,7 +58,7 @@ pub(crate) enum AfterPass {
     FollowDueSites,
 }
 
-/// The bound port and the settings of the API. Bound before anything else is done, so that a port in use is reported
+/// The bound port and the settings of the API. Bound first, so that a port in use is reported
 /// before the crawl.
 pub(crate) struct Endpoint {
     listener: TcpListener,
@@ -139,7 +139,7 @@ pub(crate) async fn run_on(
     let until = stop.clone();
     services.spawn(async move { api::serve(listener, app, until).await.context("the API stopped") });
 
-    say(&format!("Dashboard and API: {url}. Results appear while the crawl runs."))?;
+    print_line(&format!("Dashboard and API: {url}. Results appear while the crawl runs."))?;
     let data_dir = resolved.shared.data_dir.display().to_string();
     let node = Node { store: store.clone(), index, url, data_dir, open: serve.open };
     let worked = tokio::select! {
@@ -239,11 +239,11 @@ impl Node {
         let crawled =
             crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await;
         watch.finish();
-        say(&crawler::cli::summary_text(&crawled?))?;
+        print_line(&crawler::cli::summary_text(&crawled?))?;
         if cancel.soft.is_cancelled() {
             return Ok(());
         }
-        self.caught_up().await?;
+        self.wait_for_index().await?;
         self.announce()?;
         match after_pass {
             AfterPass::Stop => cancel.soft.cancelled().await,
@@ -254,8 +254,8 @@ impl Node {
         Ok(())
     }
 
-    /// Waits until the index holds everything that the crawl found.
-    async fn caught_up(&self) -> anyhow::Result<()> {
+    /// Waits until the index contains all results of the crawl.
+    async fn wait_for_index(&self) -> anyhow::Result<()> {
         let head = self.store.feed_head().await?;
         loop {
             let dir = self.index.dir.clone();
@@ -269,7 +269,7 @@ impl Node {
 
     fn announce(&self) -> anyhow::Result<()> {
         let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
-        say(&next_steps(&self.url, &program.to_string_lossy(), &self.data_dir))?;
+        print_line(&next_steps(&self.url, &program.to_string_lossy(), &self.data_dir))?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
@@ -278,12 +278,12 @@ impl Node {
     }
 }
 
-/// What to do next. Commands name this program as it was started, so that they can be copied.
+/// The next steps. Commands name this program as it was started, so that they can be copied.
 fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
-         {url}/crawl shows the state of the crawl. Look further with\n  \
+         {url}/crawl shows the state of the crawl. Inspect the state with\n  \
          {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}\n\
          Press Ctrl-C to stop; everything is kept."
     )
@@ -296,7 +296,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Prints a line to standard output.
-pub(crate) fn say(text: &str) -> std::io::Result<()> {
+pub(crate) fn print_line(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_commands_of_the_next_steps_are_valid() {
+    fn suggests_valid_commands() {
         let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
         let mut commands = 0;
         for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {

@@ -1,4 +1,4 @@
-//! The files of a model, read whole under a cap, each counted into the model's identity.
+//! Reads the files of a model up to a size limit, and hashes them into the model's identity.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ModelError;
 
-/// A model's own description has a kilobyte.
+/// A description has about a kilobyte.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
 /// The files of one model.
@@ -26,7 +26,7 @@ impl<'a> Files<'a> {
         self.dir.join(name)
     }
 
-    /// A file of at most so many octets. The memory it takes is that of the file, which no longer has to stay as it is.
+    /// Reads a file of at most `max` bytes into memory; later changes of the file have no effect.
     pub(crate) fn read(&mut self, name: &str, max: u64) -> Result<Vec<u8>, ModelError> {
         let path = self.path(name);
         let missing = |source| ModelError::Missing { path: path.clone(), source };
@@ -47,14 +47,14 @@ impl<'a> Files<'a> {
     /// A JSON object.
     pub(crate) fn description(&mut self, name: &str) -> Result<serde_json::Value, ModelError> {
         let content = self.read(name, DESCRIPTION_BYTES_MAX)?;
-        serde_json::from_slice(&content).map_err(|error| self.wrong(name, error.to_string()))
+        serde_json::from_slice(&content).map_err(|error| self.invalid(name, error.to_string()))
     }
 
-    pub(crate) fn wrong(&self, name: &str, reason: impl Into<String>) -> ModelError {
-        ModelError::Wrong { path: self.path(name), reason: reason.into() }
+    pub(crate) fn invalid(&self, name: &str, reason: impl Into<String>) -> ModelError {
+        ModelError::Invalid { path: self.path(name), reason: reason.into() }
     }
 
-    /// The same for the same files, wherever they lie.
+    /// Equal for equal files in any directory.
     pub(crate) fn identity(self) -> [u8; 32] {
         self.hash.finalize().into()
     }

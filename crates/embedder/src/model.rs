@@ -1,4 +1,4 @@
-//! A BERT with mean pooling, as sentence-transformers' small models are.
+//! A BERT with mean pooling, like the small models of sentence-transformers.
 
 use std::path::Path;
 
@@ -11,26 +11,25 @@ use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
 use crate::ModelError;
 use crate::files::Files;
 
-/// Longest vector: that of the large BERTs.
+/// Longest vector, as of large BERTs.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Tokens of one text that are read: some 190 English words, as many as all-MiniLM-L6-v2 was trained for. The rest is cut.
+/// Tokens of one text that are read: about 190 English words, the training length of all-MiniLM-L6-v2. The rest is cut.
 pub const TOKENS_MAX: usize = 256;
-/// Octets of one text that are cut into tokens; no token of a language is longer than 16 on average.
+/// Bytes of one text that are tokenized; no token of a language is longer than 16 on average.
 const TEXT_BYTES_MAX: usize = 16 * TOKENS_MAX;
-/// Texts that go through the model together: more of them cost memory and save no time on a processor.
+/// Texts per batch: larger batches cost memory and save no time on a CPU.
 const BATCH: usize = 16;
-/// Octets of the weights: three times those of the largest BERT.
+/// Maximum size of the weights: three times those of the largest BERT.
 const WEIGHTS_BYTES_MAX: u64 = 4 << 30;
-/// Octets of the tokenizer: four times that of a model of a hundred languages.
+/// Maximum size of the tokenizer: four times that of a model of a hundred languages.
 const TOKENIZER_BYTES_MAX: u64 = 64 << 20;
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: &str = "model.safetensors";
-/// How the vectors of tokens become that of the text; where it is missing, by their mean.
+/// The pooling of token vectors; the mean if the file is missing.
 const POOLING: &str = "1_Pooling/config.json";
 
-/// A model that is ready for texts.
 pub struct Model {
     bert: BertModel,
     tokenizer: Tokenizer,
@@ -47,25 +46,25 @@ impl Model {
         let tokenizer = read_tokenizer(&mut files, &config)?;
         let bert = read_weights(&mut files, &config)?;
         let model = Self { bert, tokenizer, dimension: config.hidden_size, identity: files.identity() };
-        // One text now, so that files that do not fit together are told at the start and not by the first search.
-        let tried = model.embed(&["a text"]);
-        tried.map_err(|error| ModelError::Wrong { path: dir.to_owned(), reason: error.to_string() })?;
+        // Embeds one text, so that files of different models are reported at the start and not by the first search.
+        let embedded = model.embed(&["a text"]);
+        embedded.map_err(|error| ModelError::Invalid { path: dir.to_owned(), reason: error.to_string() })?;
         Ok(model)
     }
 
-    /// Numbers of a vector.
+    /// Length of a vector.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// A hash of the model's files: vectors of another model are not to be compared with those of this one.
+    /// A hash of the model's files: vectors of different models cannot be compared.
     pub fn identity(&self) -> [u8; 32] {
         self.identity
     }
 
     /// The vectors of some texts, in their order, each of length one. Blocking: takes milliseconds for each.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
-        // Texts of like length together, since the shorter ones of a batch are padded.
+        // Batches texts of similar length, since shorter ones are padded.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|at| texts[*at].len());
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -106,20 +105,20 @@ fn read_config(files: &mut Files<'_>) -> Result<Config, ModelError> {
     let kind = description.get("model_type").and_then(Value::as_str).unwrap_or("bert");
     if kind != "bert" {
         let reason = format!(
-            "its model_type is \"{kind}\" and this program runs \"bert\": take a model like all-MiniLM-L6-v2"
+            "its model_type is \"{kind}\" but only \"bert\" is supported: use a model like all-MiniLM-L6-v2"
         );
-        return Err(files.wrong(CONFIG, reason));
+        return Err(files.invalid(CONFIG, reason));
     }
     let config: Config =
-        serde_json::from_value(description).map_err(|error| files.wrong(CONFIG, error.to_string()))?;
+        serde_json::from_value(description).map_err(|error| files.invalid(CONFIG, error.to_string()))?;
     let (dimension, heads) = (config.hidden_size, config.num_attention_heads);
     if dimension == 0 || dimension > DIMENSION_MAX {
         let reason = format!("its hidden_size is {dimension} and should be 1 to {DIMENSION_MAX}");
-        return Err(files.wrong(CONFIG, reason));
+        return Err(files.invalid(CONFIG, reason));
     }
     if heads == 0 || dimension % heads != 0 {
         let reason = format!("its num_attention_heads is {heads} and should divide hidden_size, {dimension}");
-        return Err(files.wrong(CONFIG, reason));
+        return Err(files.invalid(CONFIG, reason));
     }
     Ok(config)
 }
@@ -133,40 +132,42 @@ fn check_pooling(files: &mut Files<'_>) -> Result<(), ModelError> {
         return Ok(());
     }
     let reason =
-        "its pooling_mode_mean_tokens is not true: take a model with mean pooling, like all-MiniLM-L6-v2";
-    Err(files.wrong(POOLING, reason))
+        "its pooling_mode_mean_tokens is not true: use a model with mean pooling, like all-MiniLM-L6-v2";
+    Err(files.invalid(POOLING, reason))
 }
 
 fn read_tokenizer(files: &mut Files<'_>, config: &Config) -> Result<Tokenizer, ModelError> {
     let content = files.read(TOKENIZER, TOKENIZER_BYTES_MAX)?;
     let mut tokenizer =
-        Tokenizer::from_bytes(content).map_err(|error| files.wrong(TOKENIZER, error.to_string()))?;
+        Tokenizer::from_bytes(content).map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
     let (tokens, known) = (tokenizer.get_vocab_size(true), config.vocab_size);
     if tokens > known {
         let reason =
-            format!("it has {tokens} tokens and {CONFIG} knows {known}: they belong to different models");
-        return Err(files.wrong(TOKENIZER, reason));
+            format!("it has {tokens} tokens but {CONFIG} allows {known}: they belong to different models");
+        return Err(files.invalid(TOKENIZER, reason));
     }
     let max_length = TOKENS_MAX.min(config.max_position_embeddings);
     let truncation = TruncationParams { max_length, ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(|error| files.wrong(TOKENIZER, error.to_string()))?;
-    // The model is told which tokens are padding, so that it does not matter which one it is.
+    tokenizer
+        .with_truncation(Some(truncation))
+        .map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
+    // The attention mask marks padding, so any padding token works.
     tokenizer.with_padding(Some(PaddingParams::default()));
     Ok(tokenizer)
 }
 
 fn read_weights(files: &mut Files<'_>, config: &Config) -> Result<BertModel, ModelError> {
     let content = files.read(WEIGHTS, WEIGHTS_BYTES_MAX)?;
-    let wrong = |error: candle_core::Error| {
-        let reason = format!("{error}: it should hold the weights of the BERT that {CONFIG} describes");
-        ModelError::Wrong { path: files.path(WEIGHTS), reason }
+    let invalid = |error: candle_core::Error| {
+        let reason = format!("{error}: it must contain the weights of the BERT that {CONFIG} describes");
+        ModelError::Invalid { path: files.path(WEIGHTS), reason }
     };
-    let tensors = candle_core::safetensors::load_buffer(&content, &Device::Cpu).map_err(wrong)?;
+    let tensors = candle_core::safetensors::load_buffer(&content, &Device::Cpu).map_err(invalid)?;
     drop(content);
-    BertModel::load(VarBuilder::from_tensors(tensors, DTYPE, &Device::Cpu), config).map_err(wrong)
+    BertModel::load(VarBuilder::from_tensors(tensors, DTYPE, &Device::Cpu), config).map_err(invalid)
 }
 
-/// As much of a text as can matter.
+/// The part of a text that can reach the token limit.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
@@ -174,7 +175,7 @@ fn cut(text: &str) -> &str {
 fn normalised(mut vector: Vec<f32>) -> Result<Vec<f32>, ModelError> {
     let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
     if !length.is_finite() || length <= 0.0 {
-        return Err(ModelError::Text("it answered no direction".to_owned()));
+        return Err(ModelError::Text("the model returned a vector without a direction".to_owned()));
     }
     for number in &mut vector {
         *number /= length;

@@ -1,4 +1,4 @@
-//! Which IP addresses may be connected to.
+//! Decides which IP addresses may be connected to.
 //!
 //! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), also when it is embedded in an
 //! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
@@ -56,24 +56,23 @@ pub enum AddressVerdict {
 pub struct OwnNetworks(Vec<IpNet>);
 
 impl OwnNetworks {
-    /// The networks as given.
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
         Self(networks.into_iter().collect())
     }
 
-    /// Which host names the operator's seeds may have. Own networks may have private names.
+    /// The host names that the operator's seeds may have. Own networks may have private names.
     pub const fn site_scope(&self) -> SiteScope {
         if self.0.is_empty() { SiteScope::Public } else { SiteScope::WithPrivateNames }
     }
 
-    fn holding(&self, address: IpAddr) -> Option<IpNet> {
+    fn containing(&self, address: IpAddr) -> Option<IpNet> {
         self.0.iter().copied().find(|network| network.contains(&address))
     }
 
     /// The verdict on a resolved address.
     pub fn judge(&self, address: IpAddr) -> AddressVerdict {
         let inner = unwrap_mapped(address);
-        if let Some(network) = self.holding(address).or_else(|| self.holding(inner)) {
+        if let Some(network) = self.containing(address).or_else(|| self.containing(inner)) {
             return AddressVerdict::Own(network);
         }
         refusal(inner).map_or(AddressVerdict::Global, AddressVerdict::Refused)
@@ -120,22 +119,22 @@ fn refusal(address: IpAddr) -> Option<AddressRefusal> {
 }
 
 fn refusal_v4(address: Ipv4Addr) -> Option<AddressRefusal> {
-    let holds = |network: Ipv4Addr, bits| Ipv4Net::new_assert(network, bits).contains(&address);
-    REFUSED_V4.iter().find(|(network, bits, _)| holds(*network, *bits)).map(|(_, _, reason)| *reason)
+    let contains = |network: Ipv4Addr, bits| Ipv4Net::new_assert(network, bits).contains(&address);
+    REFUSED_V4.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason)
 }
 
 fn refusal_v6(address: Ipv6Addr) -> Option<AddressRefusal> {
     if let Some(embedded) = embedded_v4(address) {
         return embedded.into_iter().flatten().find_map(refusal_v4);
     }
-    let holds = |network: Ipv6Addr, bits| Ipv6Net::new_assert(network, bits).contains(&address);
+    let contains = |network: Ipv6Addr, bits| Ipv6Net::new_assert(network, bits).contains(&address);
     let listed =
-        REFUSED_V6.iter().find(|(network, bits, _)| holds(*network, *bits)).map(|(_, _, reason)| *reason);
+        REFUSED_V6.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason);
     let global_unicast = address.segments()[0] & 0xe000 == 0x2000;
     listed.or(if global_unicast { None } else { Some(AddressRefusal::NotGlobalUnicast) })
 }
 
-/// The operating system treats a mapped IPv4 address as IPv4, and so does this.
+/// Converts a mapped IPv4 address to IPv4, as the operating system does.
 fn unwrap_mapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn special_ranges_are_refused_at_both_ends() {
+    fn refuses_special_ranges_at_both_ends() {
         let table = [
             ("0.0.0.0", AddressRefusal::ThisNetwork),
             ("0.255.255.255", AddressRefusal::ThisNetwork),
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn embedded_addresses_of_tunnels_decide() {
+    fn judges_tunnels_by_their_embedded_addresses() {
         let table = [
             ("::ffff:127.0.0.1", Some(AddressRefusal::Loopback)),
             ("::ffff:169.254.169.254", Some(AddressRefusal::LinkLocal)),
@@ -253,13 +252,13 @@ mod tests {
             ("2001:0:a00:1:0:0:f7f7:f7f7", Some(AddressRefusal::Private)),
         ];
         for (address, reason) in table {
-            let wanted = reason.map_or(AddressVerdict::Global, AddressVerdict::Refused);
-            assert_eq!(judge(address), wanted, "{address}");
+            let expected = reason.map_or(AddressVerdict::Global, AddressVerdict::Refused);
+            assert_eq!(judge(address), expected, "{address}");
         }
     }
 
     #[test]
-    fn neighbours_of_special_ranges_are_global() {
+    fn addresses_next_to_special_ranges_are_global() {
         for address in [
             "1.1.1.1",
             "9.255.255.255",
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_named_networks_are_exempt() {
+    fn exempts_only_named_networks() {
         let own = OwnNetworks::new(["127.0.0.0/16".parse().unwrap(), "fd00::/8".parse().unwrap()]);
         assert_eq!(
             own.judge("127.0.5.6".parse().unwrap()),
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_budgets_follow_networks() {
+    fn addresses_of_one_network_share_group_and_budget() {
         let parse = |text: &str| text.parse::<IpAddr>().unwrap();
         assert_eq!(address_group(parse("8.8.8.8")), address_group(parse("8.8.8.250")));
         assert_eq!(address_group(parse("::ffff:8.8.8.8")), address_group(parse("8.8.8.8")));
@@ -310,9 +309,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the standard library knows to be private is refused, in IPv4 and mapped into IPv6.
+        /// Addresses that the standard library classifies as special are refused, in IPv4 and mapped into IPv6.
         #[test]
-        fn no_private_address_is_ever_global(bits: u32) {
+        fn refuses_every_special_address(bits: u32) {
             let address = Ipv4Addr::from(bits);
             let special = address.is_private() || address.is_loopback() || address.is_link_local()
                 || address.is_broadcast() || address.is_multicast() || address.is_documentation()
@@ -324,7 +323,7 @@ mod tests {
         }
 
         #[test]
-        fn groups_are_within_bounds(bits: u128) {
+        fn every_group_is_below_the_limit(bits: u128) {
             prop_assert!(address_group(IpAddr::V6(Ipv6Addr::from(bits))) < ADDRESS_GROUPS);
         }
     }

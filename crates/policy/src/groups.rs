@@ -1,4 +1,4 @@
-//! Which worker of a fleet sends requests to an address.
+//! Assigns addresses to the workers of a fleet.
 //!
 //! Each group of addresses has one owner, so that one process keeps the limits of an address. The preferred owner follows
 //! from the names of the workers (rendezvous hashing): a worker that joins or leaves moves only its own share. The store
@@ -20,8 +20,8 @@ fn group_of(address: IpAddr) -> u16 {
 
 /// The index in `workers` of the preferred owner: the one with the highest hash of name and group.
 pub fn worker_for(group: u16, workers: &[Seed]) -> Option<usize> {
-    let hash = |worker: &Seed| worker.turn(group.into()).below(u64::MAX);
-    (0..workers.len()).max_by_key(|place| workers.get(*place).map(hash))
+    let hash = |worker: &Seed| worker.with_counter(group.into()).below(u64::MAX);
+    (0..workers.len()).max_by_key(|index| workers.get(*index).map(hash))
 }
 
 /// The addresses that a visit uses for a host.
@@ -36,12 +36,12 @@ pub struct Choice {
 /// Chooses among the addresses of a host: one in an owned group, or else the one that every worker would choose, so that
 /// they do not pass a site back and forth. IPv4 comes first, since not every machine has IPv6. Fallbacks are in owned groups
 /// only.
-pub fn choose(addresses: &[IpAddr], is_ours: impl Fn(u16) -> bool) -> Option<Choice> {
+pub fn choose(addresses: &[IpAddr], is_owned: impl Fn(u16) -> bool) -> Option<Choice> {
     let first_family = |address: &&IpAddr| address.is_ipv4() || addresses.iter().all(IpAddr::is_ipv6);
-    let ours = |address: &IpAddr| is_ours(group_of(*address));
+    let owned = |address: &IpAddr| is_owned(group_of(*address));
     let candidates = || addresses.iter().filter(first_family).copied();
-    let chosen = candidates().find(|address| ours(address)).or_else(|| candidates().min())?;
-    let others = addresses.iter().copied().filter(|address| *address != chosen && ours(address));
+    let chosen = candidates().find(|address| owned(address)).or_else(|| candidates().min())?;
+    let others = addresses.iter().copied().filter(|address| *address != chosen && owned(address));
     Some(Choice { addresses: std::iter::once(chosen).chain(others).collect(), group: group_of(chosen) })
 }
 
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_is_one_group_and_neighbours_are_one() {
+    fn groups_addresses_by_platform_and_by_neighbourhood() {
         let group = |text: &str| group_of(text.parse().unwrap());
         assert_eq!(group("104.16.1.1"), group("2606:4700::1111"));
         assert_eq!(group("8.8.8.8"), group("8.8.8.4"));
@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn prefers_an_owned_address_and_otherwise_the_same_for_all() {
+    fn chooses_an_owned_address_and_otherwise_the_same_one_everywhere() {
         let all = addresses(&["9.9.9.9", "8.8.8.8", "2a00:1::1", "2a00:1::2"]);
         let ours = group_of(all[1]);
         let choice = choose(&all, |group| group == ours).unwrap();
         assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours });
-        let turned: Vec<IpAddr> = all.iter().rev().copied().collect();
-        for order in [&all, &turned] {
+        let reversed: Vec<IpAddr> = all.iter().rev().copied().collect();
+        for order in [&all, &reversed] {
             let choice = choose(order, |_| false).unwrap();
             assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours }, "the lowest of IPv4");
         }
@@ -100,12 +100,12 @@ mod tests {
         #[test]
         fn chooses_an_owned_address_of_the_family_if_there_is_one(bits: Vec<u32>, ours: u16) {
             let all: Vec<IpAddr> = bits.iter().map(|bits| IpAddr::from(bits.to_be_bytes())).collect();
-            let is_ours = |group: u16| group % 3 == ours % 3;
-            let choice = choose(&all, is_ours);
+            let is_owned = |group: u16| group % 3 == ours % 3;
+            let choice = choose(&all, is_owned);
             prop_assert_eq!(choice.is_some(), !all.is_empty());
             if let Some(choice) = choice {
-                let has_ours = all.iter().any(|address| is_ours(group_of(*address)));
-                prop_assert_eq!(is_ours(choice.group), has_ours);
+                let has_owned = all.iter().any(|address| is_owned(group_of(*address)));
+                prop_assert_eq!(is_owned(choice.group), has_owned);
                 prop_assert_eq!(choice.group, group_of(choice.addresses[0]));
             }
         }

@@ -4,8 +4,6 @@
 //! whose variants carry the reason. Reasons have stable slugs, since they are stored, shown to site owners and counted in
 //! metrics.
 
-#![warn(missing_docs)]
-
 pub mod address;
 pub mod delay;
 pub mod freshness;
@@ -25,10 +23,10 @@ pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
 pub use delay::{AuthorityPace, Network, Pace, Scope, ScopeState};
 pub use freshness::{CacheRecord, Freshness};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
-pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
+pub use plan::{BodyKind, HostKnowledge, PathClass, PlannedPath};
 pub use redirect::{RedirectDecision, RedirectRefusal};
 pub use retry::RetryAfter;
-pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
+pub use robots::{RobotsCause, RobotsDecision, RobotsFile, RobotsResponse, RobotsVerdict};
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::Seed;
 pub use visit::{NextStep, VisitRules};

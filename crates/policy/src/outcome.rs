@@ -8,7 +8,7 @@ use manifest::string_enum;
 
 /// Headers that mark a challenge of a bot wall, as documented by Cloudflare and AWS WAF. A challenge is never solved; it
 /// counts as a denial.
-const WALLS: [(&str, &[&str]); 2] =
+const BOT_WALLS: [(&str, &[&str]); 2] =
     [("cf-mitigated", &["challenge"]), ("x-amzn-waf-action", &["challenge", "captcha"])];
 
 /// Denials (401, 403, 451, and bot walls with any status) after which a visit ends.
@@ -35,11 +35,11 @@ string_enum! {
         ServerError = "server_error",
         /// Any other 4xx.
         ClientError = "client_error",
-        /// 200 with an HTML page where a manifest was asked for: a soft 404.
+        /// 200 with an HTML page in place of a manifest: a soft 404.
         Html = "html",
         /// Read, but not a manifest of any kind.
         NotAManifest = "not_a_manifest",
-        /// The body passed its cap, on the wire or decoded.
+        /// The body exceeded its cap, on the wire or decoded.
         TooLarge = "too_large",
         /// A redirect to another site, which becomes a seed.
         RedirectedAway = "redirected_away",
@@ -61,7 +61,7 @@ string_enum! {
         Timeout = "timeout",
         /// The name resolves to an address that is not global and not allowed.
         AddressRefused = "address_refused",
-        /// Not HTTP, or HTTP beyond our limits, or a connection cut short.
+        /// Not HTTP, HTTP beyond the limits, or a truncated connection.
         ProtocolError = "protocol_error",
         /// The body is encoded in a way that is refused: nested, unknown, broken, or a bomb.
         BadEncoding = "bad_encoding",
@@ -90,13 +90,13 @@ impl FetchOutcome {
         }
     }
 
-    /// The outcome by status and headers. A bot wall answers with any status, and is recognised by a header.
-    pub fn of_answer(status: u16, headers: &HeaderMap) -> Option<Self> {
-        if wall_of(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
+    /// The outcome by status and headers. A bot wall may use any status and is recognised by a header.
+    pub fn of_response(status: u16, headers: &HeaderMap) -> Option<Self> {
+        if bot_wall_header(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
     }
 
-    /// Whether a request to the path was answered by HTTP.
-    pub const fn is_answer(self) -> bool {
+    /// Whether the request received an HTTP response.
+    pub const fn is_response(self) -> bool {
         matches!(
             self,
             Self::Found
@@ -138,15 +138,15 @@ impl FetchOutcome {
 }
 
 /// The header by which a response is recognised as a bot wall.
-pub fn wall_of(headers: &HeaderMap) -> Option<&'static str> {
-    let announced = WALLS.iter().find(|(name, values)| {
-        let says = |value: &http::HeaderValue| {
+pub fn bot_wall_header(headers: &HeaderMap) -> Option<&'static str> {
+    let found = BOT_WALLS.iter().find(|(name, values)| {
+        let matches = |value: &http::HeaderValue| {
             let value = value.as_bytes().trim_ascii();
             values.iter().any(|wall| value.eq_ignore_ascii_case(wall.as_bytes()))
         };
-        headers.get_all(*name).iter().any(says)
+        headers.get_all(*name).iter().any(matches)
     });
-    announced.map(|(name, _)| *name)
+    found.map(|(name, _)| *name)
 }
 
 string_enum! {
@@ -196,8 +196,8 @@ string_enum! {
 }
 
 impl VisitEnd {
-    /// Whether the site could not be reached or failed to answer, so that the visit says nothing of what it publishes.
-    /// A denial is an answer, not a failure.
+    /// Whether the site could not be reached or failed to respond, so that its manifests remain unknown. A denial is a
+    /// response, not a failure.
     pub const fn is_failure(self) -> bool {
         matches!(
             self,
@@ -222,19 +222,19 @@ string_enum! {
         Pending = "pending",
         /// Seen at the last visit.
         Fresh = "fresh",
-        /// Not confirmed for longer than it should be.
+        /// Not confirmed within the expected time.
         Stale = "stale",
         /// The last visits could not reach it.
         Unreachable = "unreachable",
-        /// Was there, and is no longer.
+        /// No longer there.
         Gone = "gone",
         /// The site forbids reading it.
         Denied = "denied",
         /// The owner asked to be left out.
         OptedOut = "opted_out",
-        /// There, but unreadable as any manifest.
+        /// Present, but not readable as a manifest.
         Invalid = "invalid",
-        /// The host answers every path with a page, so nothing on it means anything.
+        /// The host answers every path with a page, so its pages carry no information.
         CatchAll = "catch_all",
     }
 }
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slugs_parse_back_and_are_json_strings() {
+    fn slugs_survive_parsing_and_json() {
         for outcome in FetchOutcome::ALL {
             assert_eq!(outcome.as_str().parse(), Ok(*outcome));
         }
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn unanswered_visits_are_failures_and_denials_are_not() {
+    fn visits_without_response_are_failures_and_denials_are_not() {
         assert!(VisitEnd::RateLimited.is_failure() && VisitEnd::DnsDead.is_failure());
         assert!(!VisitEnd::Completed.is_failure() && !VisitEnd::RobotsDenied.is_failure());
         assert!(!VisitEnd::Blocked.is_failure());
     }
 
     #[test]
-    fn outcomes_of_statuses() {
+    fn maps_statuses_to_outcomes() {
         let table = [
             (200, None),
             (204, Some(FetchOutcome::NotAManifest)),
@@ -314,7 +314,7 @@ mod tests {
                 http::HeaderName::from_static(name),
                 http::HeaderValue::from_static(value),
             )]);
-            FetchOutcome::of_answer(status, &headers)
+            FetchOutcome::of_response(status, &headers)
         };
         assert_eq!(of(200, "cf-mitigated", "challenge"), Some(FetchOutcome::Blocked));
         assert_eq!(of(503, "cf-mitigated", "challenge"), Some(FetchOutcome::Blocked));
@@ -324,9 +324,9 @@ mod tests {
     }
 
     #[test]
-    fn no_outcome_is_both_an_answer_and_a_transport_error() {
+    fn no_outcome_is_both_a_response_and_a_transport_error() {
         for outcome in FetchOutcome::ALL {
-            assert!(!(outcome.is_answer() && outcome.is_transport_error()), "{outcome}");
+            assert!(!(outcome.is_response() && outcome.is_transport_error()), "{outcome}");
             assert!(!(outcome.is_present() && outcome.is_absent()), "{outcome}");
         }
     }

@@ -1,7 +1,7 @@
-//! Whether a document may be read in this process after an attempt that did not finish.
+//! Decides how a document is read after an attempt that did not finish.
 //!
-//! An attempt is recorded before a document is read and removed afterwards. A record that is left means that a reader
-//! crashed: because of the document, or because its process was killed. Reading it in a separate process tells which.
+//! An attempt is recorded before a document is read and removed afterwards. A remaining record means that a reader
+//! crashed, because of the document or because its process was killed. Reading it in a separate process shows which.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -27,8 +27,8 @@ pub struct Attempt<'a> {
 pub enum ReadDecision {
     /// In this process.
     Read,
-    /// In this process, while the same bytes are being read for another site, which keeps the attempt.
-    ReadBeside,
+    /// In this process, while the same bytes are being read for another site, which owns the record of the attempt.
+    ReadConcurrently,
     /// In a process with limits of the operating system, since a reader did not finish.
     Verify,
     /// Not at all, for this reason.
@@ -50,7 +50,7 @@ pub fn decide(
         return ReadDecision::Read;
     }
     let is_recent = earlier.began_at >= process_began_at && now - earlier.began_at < READING_MAX;
-    if is_recent && !earlier.is_of_same_site { ReadDecision::ReadBeside } else { ReadDecision::Verify }
+    if is_recent && !earlier.is_of_same_site { ReadDecision::ReadConcurrently } else { ReadDecision::Verify }
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unfinished_attempt_is_isolated_and_a_quarantined_document_skipped() {
+    fn isolates_documents_after_an_unfinished_attempt_and_skips_quarantined_ones() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let process_began_at = now - TimeDelta::seconds(100);
         let attempt = |is_of_same_site, seconds, quarantined| Attempt {
@@ -71,16 +71,16 @@ mod tests {
             (None, ReadDecision::Read),
             (Some(Attempt { is_own: true, ..attempt(true, 1, None) }), ReadDecision::Read),
             (Some(attempt(true, 1, None)), ReadDecision::Verify),
-            (Some(attempt(false, 1, None)), ReadDecision::ReadBeside),
-            (Some(attempt(false, 100, None)), ReadDecision::ReadBeside),
+            (Some(attempt(false, 1, None)), ReadDecision::ReadConcurrently),
+            (Some(attempt(false, 100, None)), ReadDecision::ReadConcurrently),
             (Some(attempt(false, 101, None)), ReadDecision::Verify),
             (Some(attempt(false, 1, Some("it stalled"))), ReadDecision::Skip("it stalled".to_owned())),
             (Some(attempt(true, 9_999, Some("it stalled"))), ReadDecision::Skip("it stalled".to_owned())),
         ] {
             assert_eq!(decide(earlier, process_began_at, now), decision, "{earlier:?}");
         }
-        let long_ago = now - TimeDelta::days(1);
+        let much_earlier = now - TimeDelta::days(1);
         let attempt = Some(attempt(false, 120, None));
-        assert_eq!(decide(attempt, long_ago, now), ReadDecision::Verify, "no reading takes that long");
+        assert_eq!(decide(attempt, much_earlier, now), ReadDecision::Verify, "no reading takes that long");
     }
 }

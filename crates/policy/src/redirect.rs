@@ -1,4 +1,4 @@
-//! Whether a redirect is followed.
+//! Decides whether a redirect is followed.
 //!
 //! A redirect to another site is never followed, not even for robots.txt: a visit knows the limits of its own site only.
 //! The other site becomes a seed and is visited under its own robots.txt. Within the site a manifest may redirect three
@@ -11,7 +11,7 @@ use manifest::{ManifestUrl, NameError, closed};
 use crate::outcome::FetchOutcome;
 use crate::plan::ROBOTS_PATH;
 
-/// Redirects followed for a manifest. Usual chains such as apex → www → /en/… need two.
+/// Redirects followed for a manifest. Common chains such as apex → www → /en/… need two.
 const RESOURCE_HOPS_MAX: usize = 3;
 /// Redirects followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
 const ROBOTS_HOPS_MAX: usize = 5;
@@ -169,8 +169,8 @@ mod tests {
             ("", refuse(RedirectRefusal::NoLocation)),
             ("/agent.json", refuse(RedirectRefusal::Loop)),
         ];
-        for (location, wanted) in table {
-            assert_eq!(decide(&chain, Some(location), Purpose::Resource), wanted, "{location}");
+        for (location, expected) in table {
+            assert_eq!(decide(&chain, Some(location), Purpose::Resource), expected, "{location}");
         }
         assert_eq!(decide(&chain, None, Purpose::Resource), refuse(RedirectRefusal::NoLocation));
     }
@@ -223,19 +223,19 @@ mod tests {
     fn follows_robots_to_another_host_only_to_its_robots() {
         let apex = url("https://example.org/robots.txt");
         let www = url("https://www.example.org/robots.txt");
-        for (chain, location, wanted) in [
+        for (chain, location, expected) in [
             (vec![apex.clone()], www.as_str(), RedirectDecision::Follow(www.clone())),
             (vec![apex.clone()], "/r", RedirectDecision::Follow(url("https://example.org/r"))),
             (vec![apex.clone()], "https://www.example.org/r", refuse(RedirectRefusal::NotRobots)),
             (vec![apex.clone()], "https://www.example.org/robots.txt?x", refuse(RedirectRefusal::NotRobots)),
             (vec![apex, www.clone()], "/r", RedirectDecision::Follow(url("https://www.example.org/r"))),
         ] {
-            assert_eq!(decide(&chain, Some(location), Purpose::Robots), wanted, "{location}");
+            assert_eq!(decide(&chain, Some(location), Purpose::Robots), expected, "{location}");
         }
     }
 
     #[test]
-    fn a_loop_has_an_outcome_of_its_own() {
+    fn a_redirect_loop_has_its_own_outcome() {
         assert_eq!(RedirectRefusal::Loop.outcome(), FetchOutcome::RedirectLoop);
         assert_eq!(RedirectRefusal::NotHttps.outcome(), FetchOutcome::RedirectRefused);
     }

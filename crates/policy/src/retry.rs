@@ -1,7 +1,7 @@
-//! When to retry after a failure.
+//! Decides when to retry after a failure.
 //!
-//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every response that carries it. The RFC
-//! defines it for 503, 429 and 3xx; other responses are treated alike. An invalid value counts as a request for the default
+//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every response that has it. The RFC
+//! defines it for 503, 429 and 3xx; other responses are treated the same. An invalid value counts as a request for the default
 //! delay. The delays of a ladder grow with each failure in a row up to the last step.
 
 use std::time::Duration;
@@ -13,59 +13,62 @@ use http::header::RETRY_AFTER;
 use crate::outcome::FetchOutcome;
 use crate::time::{DAY, HOUR, later, until};
 
-/// Shortest delay after a 429 or 503. Limiters that count per second ask for a second or two, but the visit has ended
-/// anyway.
+/// Shortest delay after a 429 or 503. Servers that limit requests per second send a second or two, but the visit has already ended.
 const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
-/// Longest delay that is honoured. Longer values are mistakes of the server; the usual ladders apply after a week.
+/// Longest delay that is honoured. Longer values are server errors; the usual ladders apply after a week.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
 /// The delay if none was given, or an invalid one.
 pub(crate) const RETRY_AFTER_DEFAULT: Duration = HOUR;
 
-/// The time until which Retry-After asks to wait, and how it was read.
+/// The end of the delay that Retry-After requests, and how the header was interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
     /// As given.
-    Asked(DateTime<Utc>),
+    Given(DateTime<Utc>),
     /// More than a week; or, in a 429 or 503, less than a minute or a time in the past.
     Clamped(DateTime<Utc>),
     /// Neither a number of seconds nor a date.
-    Garbled(DateTime<Utc>),
+    Invalid(DateTime<Utc>),
     /// A 429 or 503 without the header.
     Absent(DateTime<Utc>),
 }
 
 impl RetryAfter {
-    /// The delay that a response received at `now` asks for. `outcome` is that of [`FetchOutcome::of_answer`]. Of several
+    /// The delay that a response received at `now` requests. `outcome` is that of [`FetchOutcome::of_response`]. Of several
     /// values the longest counts.
-    pub fn of_answer(headers: &HeaderMap, outcome: Option<FetchOutcome>, now: DateTime<Utc>) -> Option<Self> {
+    pub fn of_response(
+        headers: &HeaderMap,
+        outcome: Option<FetchOutcome>,
+        now: DateTime<Utc>,
+    ) -> Option<Self> {
         let is_limited = outcome == Some(FetchOutcome::RateLimited);
         let default = later(now, RETRY_AFTER_DEFAULT);
-        let asked = headers.get_all(RETRY_AFTER).iter().map(|value| {
+        let requested = headers.get_all(RETRY_AFTER).iter().map(|value| {
             let Some(wait) = value.to_str().ok().and_then(|text| read_wait(text.trim(), now)) else {
-                return Self::Garbled(default);
+                return Self::Invalid(default);
             };
             let shortest = if is_limited { RETRY_AFTER_MIN } else { Duration::ZERO };
             let clamped = wait.clamp(shortest, RETRY_AFTER_MAX);
             let at = later(now, clamped);
-            if clamped == wait { Self::Asked(at) } else { Self::Clamped(at) }
+            if clamped == wait { Self::Given(at) } else { Self::Clamped(at) }
         });
-        let longest = asked.max_by_key(|asked| asked.not_before());
+        let longest = requested.max_by_key(|requested| requested.not_before());
         longest.or_else(|| is_limited.then_some(Self::Absent(default)))
     }
 
     /// No request is sent to the site before this.
     pub const fn not_before(self) -> DateTime<Utc> {
         match self {
-            Self::Asked(at) | Self::Clamped(at) | Self::Garbled(at) | Self::Absent(at) => at,
+            Self::Given(at) | Self::Clamped(at) | Self::Invalid(at) | Self::Absent(at) => at,
         }
     }
 
     /// The slug of the variant, which does not change.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Asked(_) => "asked",
+            Self::Given(_) => "asked",
             Self::Clamped(_) => "clamped",
-            Self::Garbled(_) => "garbled",
+            Self::Invalid(_) => "garbled",
             Self::Absent(_) => "absent",
         }
     }
@@ -79,14 +82,14 @@ fn read_wait(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some(until(now, DateTime::<Utc>::from(date)))
 }
 
-/// Delays by the number of failures in a row. The last one holds for all further failures.
+/// Delays by the number of failures in a row. The last one applies to all further failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ladder(&'static [Duration]);
 
 impl Ladder {
     /// For a robots.txt that cannot be read: soon at first, since it may be a restart, then weekly.
     pub(crate) const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
-    /// For names that do not exist. Few of them come back.
+    /// For names that do not exist. Few of them return.
     pub(crate) const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
     /// For failed connections, TLS handshakes and name servers, which usually recover.
     pub(crate) const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
@@ -133,64 +136,64 @@ mod tests {
     fn reads_and_clamps_both_forms() {
         let after = |wait: u64| now() + Duration::from_secs(wait);
         let table = [
-            (Some("120"), RetryAfter::Asked(after(120))),
-            (Some(" 3600 "), RetryAfter::Asked(after(3_600))),
+            (Some("120"), RetryAfter::Given(after(120))),
+            (Some(" 3600 "), RetryAfter::Given(after(3_600))),
             (Some("0"), RetryAfter::Clamped(after(60))),
             (Some("59"), RetryAfter::Clamped(after(60))),
-            (Some("604800"), RetryAfter::Asked(after(604_800))),
+            (Some("604800"), RetryAfter::Given(after(604_800))),
             (Some("604801"), RetryAfter::Clamped(after(604_800))),
             (Some("1000000000000"), RetryAfter::Clamped(after(604_800))),
             (Some("99999999999999999999999999"), RetryAfter::Clamped(after(604_800))),
-            (Some("Sun, 06 Nov 1994 10:49:37 GMT"), RetryAfter::Asked(after(7_200))),
-            (Some("Sunday, 06-Nov-94 10:49:37 GMT"), RetryAfter::Asked(after(7_200))),
-            (Some("Sun Nov  6 10:49:37 1994"), RetryAfter::Asked(after(7_200))),
+            (Some("Sun, 06 Nov 1994 10:49:37 GMT"), RetryAfter::Given(after(7_200))),
+            (Some("Sunday, 06-Nov-94 10:49:37 GMT"), RetryAfter::Given(after(7_200))),
+            (Some("Sun Nov  6 10:49:37 1994"), RetryAfter::Given(after(7_200))),
             (Some("Sun, 06 Nov 1994 00:00:00 GMT"), RetryAfter::Clamped(after(60))),
             (Some("Fri, 31 Dec 9999 23:59:59 GMT"), RetryAfter::Clamped(after(604_800))),
-            (Some("-5"), RetryAfter::Garbled(after(3_600))),
-            (Some("1.5"), RetryAfter::Garbled(after(3_600))),
-            (Some("soon"), RetryAfter::Garbled(after(3_600))),
-            (Some(""), RetryAfter::Garbled(after(3_600))),
+            (Some("-5"), RetryAfter::Invalid(after(3_600))),
+            (Some("1.5"), RetryAfter::Invalid(after(3_600))),
+            (Some("soon"), RetryAfter::Invalid(after(3_600))),
+            (Some(""), RetryAfter::Invalid(after(3_600))),
             (None, RetryAfter::Absent(after(3_600))),
         ];
-        for (header, wanted) in table {
-            let limited = RetryAfter::of_answer(&with(header), Some(FetchOutcome::RateLimited), now());
-            assert_eq!(limited, Some(wanted), "{header:?}");
+        for (header, expected) in table {
+            let limited = RetryAfter::of_response(&with(header), Some(FetchOutcome::RateLimited), now());
+            assert_eq!(limited, Some(expected), "{header:?}");
         }
     }
 
     #[test]
-    fn every_answer_that_carries_retry_after_is_obeyed() {
+    fn honours_retry_after_on_every_response() {
         let after = |seconds| now() + Duration::from_secs(seconds);
-        let answers = [
+        let outcomes = [
             None,
             Some(FetchOutcome::Blocked),
             Some(FetchOutcome::NotFound),
             Some(FetchOutcome::ServerError),
         ];
-        for outcome in answers {
+        for outcome in outcomes {
             let table = [
-                (Some("3600"), Some(RetryAfter::Asked(after(3_600)))),
-                (Some("5"), Some(RetryAfter::Asked(after(5)))),
-                (Some("0"), Some(RetryAfter::Asked(now()))),
+                (Some("3600"), Some(RetryAfter::Given(after(3_600)))),
+                (Some("5"), Some(RetryAfter::Given(after(5)))),
+                (Some("0"), Some(RetryAfter::Given(now()))),
                 (Some("604801"), Some(RetryAfter::Clamped(after(604_800)))),
-                (Some("soon"), Some(RetryAfter::Garbled(after(3_600)))),
+                (Some("soon"), Some(RetryAfter::Invalid(after(3_600)))),
                 (None, None),
             ];
-            for (header, wanted) in table {
+            for (header, expected) in table {
                 assert_eq!(
-                    RetryAfter::of_answer(&with(header), outcome, now()),
-                    wanted,
+                    RetryAfter::of_response(&with(header), outcome, now()),
+                    expected,
                     "{outcome:?} {header:?}"
                 );
             }
         }
         let mut twice = with(Some("60"));
         twice.append(RETRY_AFTER, HeaderValue::from_static("600"));
-        assert_eq!(RetryAfter::of_answer(&twice, None, now()), Some(RetryAfter::Asked(after(600))));
+        assert_eq!(RetryAfter::of_response(&twice, None, now()), Some(RetryAfter::Given(after(600))));
     }
 
     #[test]
-    fn ladders_grow_to_their_last_step() {
+    fn ladders_increase_up_to_their_last_step() {
         let hours_of = |ladder: Ladder| (0..8).map(|n| ladder.wait(n).as_secs() / 3_600).collect::<Vec<_>>();
         assert_eq!(hours_of(Ladder::ROBOTS), [1, 1, 6, 24, 168, 168, 168, 168]);
         assert_eq!(hours_of(Ladder::DNS_DEAD), [24, 24, 72, 168, 720, 2_160, 4_320, 4_320]);
@@ -199,9 +202,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn retry_after_of_a_refusal_is_between_a_minute_and_a_week(header in "[ -~]{0,40}") {
-            let asked = RetryAfter::of_answer(&with(Some(&header)), Some(FetchOutcome::RateLimited), now());
-            let wait = asked.map(|asked| until(now(), asked.not_before()));
+        fn clamps_the_delay_of_a_429_to_a_minute_and_a_week(header in "[ -~]{0,40}") {
+            let requested = RetryAfter::of_response(&with(Some(&header)), Some(FetchOutcome::RateLimited), now());
+            let wait = requested.map(|requested| until(now(), requested.not_before()));
             prop_assert!(wait.is_some_and(|wait| (RETRY_AFTER_MIN..=RETRY_AFTER_MAX).contains(&wait)));
         }
 

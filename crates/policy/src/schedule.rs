@@ -1,4 +1,4 @@
-//! When a site is visited next, and its status after a visit.
+//! Decides when a site is visited next, and its status after a visit.
 //!
 //! Sites with manifests are visited at the rate at which they change, between once a day and once a month, and not before
 //! their freshness ends. Sites without manifests are visited less and less often. Failures follow ladders. Retry-After is
@@ -35,11 +35,11 @@ pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
 const OPTED_OUT_WAIT: Duration = days(365);
 
 string_enum! {
-    /// Why the next visit is at its time.
+    /// The reason for the time of the next visit.
     NextVisitReason, "next visit reason" {
         /// The rate at which its manifests change.
         ChangeRate = "change_rate",
-        /// When the first of its manifests is no longer fresh.
+        /// The end of the freshness of its first manifest.
         FreshUntil = "fresh_until",
         /// Nothing was found.
         Negative = "negative",
@@ -71,41 +71,36 @@ string_enum! {
 /// The time of the next visit, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextVisit {
-    /// The earliest time.
     pub at: DateTime<Utc>,
-    /// Why.
     pub reason: NextVisitReason,
 }
 
 /// Whether a site has manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holdings {
-    /// At least one.
-    Manifests,
-    /// None.
-    Nothing,
+pub enum ManifestPresence {
+    Present,
+    Absent,
 }
 
-/// What the next visit depends on. Counts include the visit that has just ended.
+/// The history that decides the next visit. Counts include the visit that has just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteHistory {
-    /// How the visit ended.
     pub end: VisitEnd,
     /// Whether the site has manifests, as known after the visit.
-    pub holdings: Holdings,
+    pub manifest_presence: ManifestPresence,
     /// Visits that found the site's manifests.
     pub visits: u32,
     /// Visits among these that found a change.
     pub changes: u32,
-    /// When the first of these visits was.
+    /// Time of the first of these visits.
     pub first_visit_at: Option<DateTime<Utc>>,
-    /// When the visit before this one was.
+    /// Time of the previous visit.
     pub previous_visit_at: Option<DateTime<Utc>>,
     /// Failed visits in a row.
     pub failures_in_row: u32,
     /// Visits in a row that found nothing.
     pub negatives_in_row: u32,
-    /// When the first of the site's answers is no longer fresh.
+    /// End of the freshness of the site's first response.
     pub fresh_until: Option<DateTime<Utc>>,
     /// The time given by Retry-After.
     pub not_before: Option<DateTime<Utc>>,
@@ -113,10 +108,10 @@ pub struct SiteHistory {
 
 impl SiteHistory {
     /// A first visit with this end.
-    pub const fn first(end: VisitEnd, holdings: Holdings) -> Self {
+    pub const fn first(end: VisitEnd, manifest_presence: ManifestPresence) -> Self {
         Self {
             end,
-            holdings,
+            manifest_presence,
             visits: 1,
             changes: 0,
             first_visit_at: None,
@@ -138,21 +133,21 @@ pub fn next_visit(
     now: DateTime<Utc>,
 ) -> NextVisit {
     use NextVisitReason as Reason;
-    let climb = |ladder: Ladder| later(now, ladder.wait(history.failures_in_row));
+    let step = |ladder: Ladder| later(now, ladder.wait(history.failures_in_row));
     let (at, reason) = match history.end {
-        VisitEnd::Completed | VisitEnd::NothingNew => return answered(history, revisit, seed, now),
+        VisitEnd::Completed | VisitEnd::NothingNew => return after_response(history, revisit, seed, now),
         VisitEnd::CatchAll => (negative(history, seed, now), Reason::CatchAll),
         VisitEnd::RobotsDenied => (negative(history, seed, now), Reason::RobotsDenied),
         VisitEnd::Blocked => (negative(history, seed, now), Reason::Blocked),
-        VisitEnd::RobotsUnreachable => (climb(Ladder::ROBOTS), Reason::RobotsUnreachable),
-        VisitEnd::DnsDead => (climb(Ladder::DNS_DEAD), Reason::DnsDead),
+        VisitEnd::RobotsUnreachable => (step(Ladder::ROBOTS), Reason::RobotsUnreachable),
+        VisitEnd::DnsDead => (step(Ladder::DNS_DEAD), Reason::DnsDead),
         VisitEnd::DnsFailed
         | VisitEnd::Unreachable
         | VisitEnd::TlsFailed
         | VisitEnd::AddressRefused
         | VisitEnd::ServerErrors
         | VisitEnd::TransportErrors
-        | VisitEnd::OutOfTime => (climb(Ladder::TRANSPORT), Reason::Transport),
+        | VisitEnd::OutOfTime => (step(Ladder::TRANSPORT), Reason::Transport),
         VisitEnd::RateLimited => (rate_limited(history, now), Reason::RetryAfter),
         VisitEnd::OverBudget => (next_day(now), Reason::OverBudget),
         VisitEnd::Parked | VisitEnd::Interrupted | VisitEnd::LeaseLost => (now, Reason::Resumed),
@@ -161,16 +156,21 @@ pub fn next_visit(
     not_before(history, NextVisit { at, reason })
 }
 
-/// A site that answered: by the operator's interval, by its rate of change, or as one with nothing.
-fn answered(history: &SiteHistory, revisit: Option<Duration>, seed: Seed, now: DateTime<Utc>) -> NextVisit {
+/// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.
+fn after_response(
+    history: &SiteHistory,
+    revisit: Option<Duration>,
+    seed: Seed,
+    now: DateTime<Utc>,
+) -> NextVisit {
     if let Some(interval) = revisit {
         return not_before(history, NextVisit { at: later(now, interval), reason: NextVisitReason::Revisit });
     }
-    let next = match history.holdings {
-        Holdings::Nothing => {
+    let next = match history.manifest_presence {
+        ManifestPresence::Absent => {
             NextVisit { at: negative(history, seed, now), reason: NextVisitReason::Negative }
         }
-        Holdings::Manifests => {
+        ManifestPresence::Present => {
             NextVisit { at: later(now, change_interval(history, now)), reason: NextVisitReason::ChangeRate }
         }
     };
@@ -191,39 +191,39 @@ fn not_before(history: &SiteHistory, next: NextVisit) -> NextVisit {
 fn negative(history: &SiteHistory, seed: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let base = backoff(NEGATIVE_FIRST, history.negatives_in_row, NEGATIVE_MAX);
     let least = base * (100 - NEGATIVE_SPREAD_PERCENT) / 100;
-    let turn = seed.turn(u64::from(history.negatives_in_row));
-    later(now, least + turn.share_of(base, 2 * NEGATIVE_SPREAD_PERCENT))
+    let seed = seed.with_counter(u64::from(history.negatives_in_row));
+    later(now, least + seed.share_of(base, 2 * NEGATIVE_SPREAD_PERCENT))
 }
 
-/// As long as Retry-After asked for, to the second; a site that goes on asking is given more.
+/// The delay of Retry-After to the second; longer if the site repeats it.
 fn rate_limited(history: &SiteHistory, now: DateTime<Utc>) -> DateTime<Utc> {
-    let asked = history.not_before.unwrap_or_else(|| later(now, RETRY_AFTER_DEFAULT));
+    let requested = history.not_before.unwrap_or_else(|| later(now, RETRY_AFTER_DEFAULT));
     match history.failures_in_row.checked_sub(1) {
-        None | Some(0) => asked.max(now),
-        Some(repeats) => asked.max(later(now, backoff(RETRY_AFTER_DEFAULT, repeats, RETRY_AFTER_MAX))),
+        None | Some(0) => requested.max(now),
+        Some(repeats) => requested.max(later(now, backoff(RETRY_AFTER_DEFAULT, repeats, RETRY_AFTER_MAX))),
     }
 }
 
 /// The expected time between two changes, by Cho and Garcia-Molina's bias-reduced estimate for polling: with X changes
-/// seen in n looks an interval I apart, the rate is −ln((n − X + 0.5) / (n + 0.5)) / I. Where too little was seen to
-/// say, the interval grows to twice the last one at most.
+/// seen in n visits an interval I apart, the rate is −ln((n − X + 0.5) / (n + 0.5)) / I. If the sample is too
+/// small, the interval grows to at most twice the last one.
 fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
-    let looks = history.visits.saturating_sub(1);
+    let visits = history.visits.saturating_sub(1);
     let (Some(first), Some(previous)) = (history.first_visit_at, history.previous_visit_at) else {
         return POSITIVE_MIN;
     };
-    if looks == 0 {
+    if visits == 0 {
         return POSITIVE_MIN;
     }
-    let interval_s = until(first, now).as_secs_f64() / f64::from(looks);
-    let unchanged = f64::from(looks - history.changes.min(looks)) + 0.5;
-    let rate = -(unchanged / (f64::from(looks) + 0.5)).ln() / interval_s.max(1.0);
+    let interval_s = until(first, now).as_secs_f64() / f64::from(visits);
+    let unchanged = f64::from(visits - history.changes.min(visits)) + 0.5;
+    let rate = -(unchanged / (f64::from(visits) + 0.5)).ln() / interval_s.max(1.0);
     let expected = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(POSITIVE_MAX);
     let doubled = until(previous, now).saturating_mul(2);
     expected.min(doubled).clamp(POSITIVE_MIN, POSITIVE_MAX)
 }
 
-/// How a site stands after a visit; `before` stays where the visit says nothing about it.
+/// The status of a site after a visit; `before` if the visit does not show it.
 pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     match history.end {
         VisitEnd::Completed | VisitEnd::NothingNew => Status::Fresh,
@@ -247,8 +247,8 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     }
 }
 
-/// When the first visit of a listed site is due: at once, but in an order of its own. Lists are sorted, and neighbours in
-/// them are often neighbours at one hoster; the seed of the name spreads them over the minute before now.
+/// The due time of the first visit of a listed site: at once, but shuffled. Lists are sorted, and neighbours in them are often
+/// at the same hosting provider; the seed of the name spreads them over the minute before now.
 pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));
     now.checked_sub_signed(ahead).unwrap_or(now)

@@ -1,4 +1,4 @@
-//! Next visits by situation, and the laws of scheduling over random histories.
+//! Next visits in tables of cases, and invariants over random histories.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn now() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap()
 }
 
-fn ago(days: i64) -> DateTime<Utc> {
+fn days_before(days: i64) -> DateTime<Utc> {
     now() - TimeDelta::days(days)
 }
 
@@ -29,16 +29,16 @@ fn positive(visits: u32, changes: u32, first_days_ago: i64, previous_days_ago: i
     SiteHistory {
         visits,
         changes,
-        first_visit_at: Some(ago(first_days_ago)),
-        previous_visit_at: Some(ago(previous_days_ago)),
-        ..SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)
+        first_visit_at: Some(days_before(first_days_ago)),
+        previous_visit_at: Some(days_before(previous_days_ago)),
+        ..SiteHistory::first(VisitEnd::Completed, ManifestPresence::Present)
     }
 }
 
 #[test]
 fn visits_sites_at_their_rate_of_change() {
-    assert_eq!(hours(&SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)), 24);
-    // twenty looks, two days apart: 20, 10, 2 and no changes
+    assert_eq!(hours(&SiteHistory::first(VisitEnd::Completed, ManifestPresence::Present)), 24);
+    // twenty visits, two days apart: 20, 10, 2 and no changes
     assert_eq!(hours(&positive(21, 20, 40, 2)), 24);
     assert_eq!(hours(&positive(21, 10, 40, 2)) / 24, 2);
     assert_eq!(hours(&positive(21, 2, 40, 2)) / 24, 4, "at most twice the last interval");
@@ -49,7 +49,7 @@ fn visits_sites_at_their_rate_of_change() {
 }
 
 #[test]
-fn freshness_and_retry_after_delay_visits() {
+fn freshness_and_retry_after_delay_the_next_visit() {
     let at = now() + TimeDelta::days(3);
     let fresh = SiteHistory { fresh_until: Some(at), ..positive(1, 0, 0, 0) };
     assert_eq!(next(&fresh), NextVisit { at, reason: NextVisitReason::FreshUntil });
@@ -63,7 +63,7 @@ fn honours_retry_after_and_doubles_it_if_it_repeats() {
     let limited = |failures_in_row| SiteHistory {
         failures_in_row,
         not_before: Some(asked),
-        ..SiteHistory::first(VisitEnd::RateLimited, Holdings::Nothing)
+        ..SiteHistory::first(VisitEnd::RateLimited, ManifestPresence::Absent)
     };
     assert_eq!(next(&limited(1)), NextVisit { at: asked, reason: NextVisitReason::RetryAfter });
     assert_eq!(hours(&limited(2)), 1);
@@ -71,7 +71,7 @@ fn honours_retry_after_and_doubles_it_if_it_repeats() {
 }
 
 #[test]
-fn failures_follow_their_ladders() {
+fn failures_increase_the_delay_by_their_ladder() {
     let table = [
         (VisitEnd::DnsDead, 1, 24, NextVisitReason::DnsDead),
         (VisitEnd::DnsDead, 3, 7 * 24, NextVisitReason::DnsDead),
@@ -91,14 +91,14 @@ fn failures_follow_their_ladders() {
         (VisitEnd::Parked, 0, 0, NextVisitReason::Resumed),
         (VisitEnd::OptedOut, 0, 365 * 24, NextVisitReason::OptedOut),
     ];
-    for (end, failures_in_row, wanted, reason) in table {
-        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
-        assert_eq!((hours(&history), next(&history).reason), (wanted, reason), "{end} {failures_in_row}");
+    for (end, failures_in_row, expected, reason) in table {
+        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, ManifestPresence::Absent) };
+        assert_eq!((hours(&history), next(&history).reason), (expected, reason), "{end} {failures_in_row}");
     }
 }
 
 #[test]
-fn visits_sites_without_manifests_less_and_less_often() {
+fn the_interval_of_sites_without_manifests_grows() {
     for (end, reason) in [
         (VisitEnd::Completed, NextVisitReason::Negative),
         (VisitEnd::CatchAll, NextVisitReason::CatchAll),
@@ -106,7 +106,8 @@ fn visits_sites_without_manifests_less_and_less_often() {
         (VisitEnd::Blocked, NextVisitReason::Blocked),
     ] {
         for (negatives_in_row, days) in [(1, 14), (2, 28), (3, 56), (4, 90), (50, 90)] {
-            let history = SiteHistory { negatives_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
+            let history =
+                SiteHistory { negatives_in_row, ..SiteHistory::first(end, ManifestPresence::Absent) };
             let wait = hours(&history);
             assert!(
                 (days * 24 * 8 / 10..=days * 24 * 12 / 10).contains(&wait),
@@ -118,24 +119,25 @@ fn visits_sites_without_manifests_less_and_less_often() {
 }
 
 #[test]
-fn the_operators_interval_holds_only_for_sites_that_answer() {
+fn the_operators_interval_applies_only_to_sites_that_respond() {
     let revisit = Some(Duration::from_mins(5));
     let at = |history: &SiteHistory| next_visit(history, revisit, seed(), now());
-    for holdings in [Holdings::Manifests, Holdings::Nothing] {
-        let next = at(&SiteHistory::first(VisitEnd::Completed, holdings));
+    for manifest_presence in [ManifestPresence::Present, ManifestPresence::Absent] {
+        let next = at(&SiteHistory::first(VisitEnd::Completed, manifest_presence));
         assert_eq!(next, NextVisit { at: now() + TimeDelta::minutes(5), reason: NextVisitReason::Revisit });
     }
-    let dead = SiteHistory { failures_in_row: 1, ..SiteHistory::first(VisitEnd::DnsDead, Holdings::Nothing) };
+    let dead =
+        SiteHistory { failures_in_row: 1, ..SiteHistory::first(VisitEnd::DnsDead, ManifestPresence::Absent) };
     assert_eq!(at(&dead).reason, NextVisitReason::DnsDead);
     let asked = SiteHistory {
         not_before: Some(now() + TimeDelta::hours(1)),
-        ..SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)
+        ..SiteHistory::first(VisitEnd::Completed, ManifestPresence::Present)
     };
     assert_eq!(at(&asked).reason, NextVisitReason::RetryAfter);
 }
 
 #[test]
-fn the_status_follows_from_the_end_of_the_visit() {
+fn the_end_of_a_visit_decides_the_status() {
     let table = [
         (VisitEnd::Completed, 0, Status::Pending, Status::Fresh),
         (VisitEnd::NothingNew, 0, Status::Stale, Status::Fresh),
@@ -150,7 +152,7 @@ fn the_status_follows_from_the_end_of_the_visit() {
         (VisitEnd::OptedOut, 0, Status::Fresh, Status::OptedOut),
     ];
     for (end, failures_in_row, before, after) in table {
-        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
+        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, ManifestPresence::Absent) };
         assert_eq!(status_after(&history, before), after, "{end} from {before}");
     }
 }
@@ -159,7 +161,7 @@ fn the_status_follows_from_the_end_of_the_visit() {
 fn spreads_the_first_visits_of_a_list() {
     let mut queue: Vec<_> = (0..4_000)
         .map(|index| {
-            // a sorted list: a thousand sites of each of four hosters
+            // a sorted list: a thousand sites of each of four hosting providers
             let hoster = index / 1_000;
             (first_visit_at(Seed::of(&format!("site{index}.hoster{hoster}.example")), now()), hoster)
         })
@@ -169,26 +171,32 @@ fn spreads_the_first_visits_of_a_list() {
     for batch in queue.chunks(200) {
         for hoster in 0..4 {
             let count = batch.iter().filter(|(_, of)| *of == hoster).count();
-            assert!((20..=80).contains(&count), "{count} of a batch of 200 at one hoster");
+            assert!((20..=80).contains(&count), "{count} of a batch of 200 at one hosting provider");
         }
     }
 }
 
 fn any_history() -> impl Strategy<Value = SiteHistory> {
     let end = proptest::sample::select(VisitEnd::ALL.to_vec());
-    let holdings = proptest::sample::select(vec![Holdings::Manifests, Holdings::Nothing]);
+    let manifest_presence =
+        proptest::sample::select(vec![ManifestPresence::Present, ManifestPresence::Absent]);
     let at = || proptest::option::of((-1_000_i64..1_000).prop_map(|hours| now() + TimeDelta::hours(hours)));
-    (end, holdings, (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()), (at(), at(), at(), at()))
+    (
+        end,
+        manifest_presence,
+        (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()),
+        (at(), at(), at(), at()),
+    )
         .prop_map(
             |(
                 end,
-                holdings,
+                manifest_presence,
                 (visits, changes, failures_in_row, negatives_in_row),
                 (first, previous, fresh, asked),
             )| {
                 SiteHistory {
                     end,
-                    holdings,
+                    manifest_presence,
                     visits,
                     changes,
                     first_visit_at: first,
@@ -203,10 +211,10 @@ fn any_history() -> impl Strategy<Value = SiteHistory> {
 }
 
 proptest! {
-    /// No visit is before Retry-After, in the past, or further away than a year; none of a site that answered is before
+    /// No visit is before Retry-After, in the past, or further away than a year; none of a site that responded is before
     /// its freshness ends.
     #[test]
-    fn next_visits_honour_every_bound(history in any_history()) {
+    fn next_visits_respect_every_bound(history in any_history()) {
         let next = next(&history);
         prop_assert!(next.at >= now());
         prop_assert!(next.at <= now() + TimeDelta::days(366));
@@ -217,9 +225,9 @@ proptest! {
         }
     }
 
-    /// The more often a site was seen to change, the sooner it is visited.
+    /// More observed changes never delay the next visit.
     #[test]
-    fn more_changes_bring_the_visit_forward(visits in 2_u32..1_000, changes in 0_u32..1_000, days in 1_i64..1_000) {
+    fn more_changes_never_delay_a_visit(visits in 2_u32..1_000, changes in 0_u32..1_000, days in 1_i64..1_000) {
         let less = positive(visits, changes, days, days);
         let more = positive(visits, changes.saturating_add(1), days, days);
         prop_assert!(change_interval(&more, now()) <= change_interval(&less, now()));
@@ -227,7 +235,7 @@ proptest! {
 
     /// More failures in a row never bring a visit forward.
     #[test]
-    fn failures_never_bring_a_visit_forward(history in any_history()) {
+    fn more_failures_never_bring_a_visit_forward(history in any_history()) {
         let worse = SiteHistory { failures_in_row: history.failures_in_row.saturating_add(1), ..history };
         prop_assert!(next(&worse).at >= next(&history).at);
     }

@@ -17,7 +17,7 @@ impl Seed {
 
     /// The seed of a name and a counter, which differs for each request or visit.
     #[must_use]
-    pub fn turn(self, count: u64) -> Self {
+    pub fn with_counter(self, count: u64) -> Self {
         Self(mix(self.0 ^ mix(count)))
     }
 
@@ -28,12 +28,12 @@ impl Seed {
         Self(mix(hash))
     }
 
-    /// A number below `limit`; 0 when there is no room.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(self, limit: u64) -> u64 {
         self.0.checked_rem(limit).unwrap_or(0)
     }
 
-    /// Between nothing and `percent_max` per cent of `base`.
+    /// Between 0 and `percent_max` per cent of `base`.
     pub(crate) fn share_of(self, base: Duration, percent_max: u32) -> Duration {
         let steps = u32::try_from(self.below(1_001)).unwrap_or(0);
         base.saturating_mul(percent_max).checked_div(100_000).unwrap_or_default().saturating_mul(steps)
@@ -52,10 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_stays_within_its_per_cents_and_reaches_both_ends() {
+    fn a_share_covers_the_whole_range_up_to_its_percentage() {
         let base = Duration::from_secs(100);
-        let shares: Vec<Duration> =
-            (0..2_000).map(|turn| Seed::of("skyhop.example").turn(turn).share_of(base, 20)).collect();
+        let shares: Vec<Duration> = (0..2_000)
+            .map(|count| Seed::of("skyhop.example").with_counter(count).share_of(base, 20))
+            .collect();
         assert!(shares.iter().all(|share| *share <= Duration::from_secs(20)));
         assert!(shares.iter().any(|share| *share < Duration::from_secs(1)));
         assert!(shares.iter().any(|share| *share > Duration::from_secs(19)));

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// An hour.
 pub(crate) const HOUR: Duration = Duration::from_hours(1);
-/// A day.
 pub(crate) const DAY: Duration = Duration::from_hours(24);
 
 /// `now` and `wait` later, or the end of time.

@@ -1,4 +1,4 @@
-//! When a visit ends early.
+//! Decides when a visit ends early.
 //!
 //! A state machine without IO: it takes the outcome of each request and decides whether to continue. It is stored with a
 //! parked visit. A 429 or 503, an unreachable host or a robots.txt that forbids everything ends the visit at once.
@@ -30,7 +30,7 @@ pub enum NextStep {
     /// The next path of the plan.
     Continue,
     /// Request the canary path, and pass its outcome to [`VisitRules::observe_canary`].
-    AskCanary,
+    RequestCanary,
     /// End the visit.
     Stop(VisitEnd),
 }
@@ -79,7 +79,7 @@ impl VisitRules {
         body: BodyKind,
         document: Option<&ContentHash>,
     ) -> NextStep {
-        if outcome.is_answer() {
+        if outcome.is_response() {
             self.transport_errors_in_row = 0;
         }
         match outcome {
@@ -103,7 +103,7 @@ impl VisitRules {
         }
     }
 
-    /// On a host that has served manifests, a page may be its way to answer 404.
+    /// On a host that has served manifests, a page may be its response for missing paths.
     fn observe_page(&mut self) -> NextStep {
         let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
         if self.documents.is_empty() { step } else { NextStep::Continue }
@@ -115,7 +115,7 @@ impl VisitRules {
         let same = self.documents.iter().filter(|seen| *seen == document).count();
         if same >= SAME_DOCUMENT_MAX && self.canary == Canary::NotAsked {
             self.canary = Canary::Asked;
-            return NextStep::AskCanary;
+            return NextStep::RequestCanary;
         }
         NextStep::Continue
     }
@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::robots::{PRODUCT_TOKEN, RobotsAnswer};
+    use crate::robots::{PRODUCT_TOKEN, RobotsResponse};
 
     /// The end that a series of outcomes leads to, and after how many.
     fn run(outcomes: &[FetchOutcome]) -> Option<(usize, VisitEnd)> {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_outcomes_end_a_visit() {
+    fn outcomes_end_a_visit_at_their_limits() {
         use FetchOutcome as O;
         type Row<'a> = (&'a [FetchOutcome], Option<(usize, VisitEnd)>);
         let table: [Row<'_>; 14] = [
@@ -180,8 +180,8 @@ mod tests {
             (&[O::OverBudget], Some((1, VisitEnd::OverBudget))),
             (&[O::TooLarge, O::BadEncoding, O::RedirectRefused, O::RedirectedAway], None),
         ];
-        for (outcomes, wanted) in table {
-            assert_eq!(run(outcomes), wanted, "{outcomes:?}");
+        for (outcomes, expected) in table {
+            assert_eq!(run(outcomes), expected, "{outcomes:?}");
         }
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let mut found = || rules.observe(FetchOutcome::Found, BodyKind::Manifest, Some(&document));
         assert_eq!(
             [found(), found(), found()],
-            [NextStep::Continue, NextStep::Continue, NextStep::AskCanary]
+            [NextStep::Continue, NextStep::Continue, NextStep::RequestCanary]
         );
         let mut catch_all = rules.clone();
         assert_eq!(catch_all.observe_canary(FetchOutcome::Found), NextStep::Stop(VisitEnd::CatchAll));
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn robots_ends_a_visit_only_if_it_forbids_every_path() {
         let verdict = |status, body: &str| {
-            RobotsVerdict::of(RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
+            RobotsVerdict::of(RobotsResponse::Answered { status, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
         };
         let step = |verdict: &RobotsVerdict| {
             let planned = ["/agent.json", "/"].map(|path| verdict.decide(path));
@@ -235,15 +235,15 @@ mod tests {
             (500, "", NextStep::Stop(VisitEnd::RobotsUnreachable)),
             (429, "", NextStep::Stop(VisitEnd::RateLimited)),
         ];
-        for (status, body, wanted) in table {
-            assert_eq!(step(&verdict(status, body)), wanted, "{status} {body}");
+        for (status, body, expected) in table {
+            assert_eq!(step(&verdict(status, body)), expected, "{status} {body}");
         }
-        let failed = RobotsVerdict::of(RobotsAnswer::Failed(FetchOutcome::TlsFailed), PRODUCT_TOKEN);
+        let failed = RobotsVerdict::of(RobotsResponse::Failed(FetchOutcome::TlsFailed), PRODUCT_TOKEN);
         assert_eq!(step(&failed), NextStep::Stop(VisitEnd::TlsFailed));
     }
 
     #[test]
-    fn a_visit_has_two_minutes_and_can_be_stored() {
+    fn a_visit_has_two_minutes_and_survives_storage() {
         let mut rules = VisitRules::new();
         assert_eq!(rules.observe_time(Duration::from_secs(119)), NextStep::Continue);
         assert_eq!(rules.observe_time(VISIT_WALL_MAX), NextStep::Stop(VisitEnd::OutOfTime));
@@ -259,10 +259,10 @@ mod tests {
         /// A site that fails in any way gets few further requests.
         #[test]
         fn failures_end_a_visit_after_few_requests(picks in proptest::collection::vec(0_usize..4, 10..30)) {
-            let trouble = [FetchOutcome::Blocked, FetchOutcome::ServerError, FetchOutcome::Timeout, FetchOutcome::Html];
-            let outcomes: Vec<_> = picks.iter().filter_map(|pick| trouble.get(*pick).copied()).collect();
+            let failures = [FetchOutcome::Blocked, FetchOutcome::ServerError, FetchOutcome::Timeout, FetchOutcome::Html];
+            let outcomes: Vec<_> = picks.iter().filter_map(|pick| failures.get(*pick).copied()).collect();
             let end = run(&outcomes);
-            // At worst each outcome below its limit (2 denials, 1 error, 1 page) stands between two timeouts.
+            // At worst each outcome below its limit (2 denials, 1 error, 1 page) comes between two timeouts.
             prop_assert!(end.is_some_and(|(count, _)| count <= 2 * (2 + 1 + 1) + 2), "{:?}", end);
         }
     }

@@ -1,5 +1,5 @@
-//! robots.txt and the headers of answers: doubling a hostile input at most doubles what reading it allocates, and the
-//! largest robots.txt that is read takes a few times its length.
+//! The cost of robots.txt and response headers: doubling a hostile input at most doubles the allocations, and the largest
+//! robots.txt takes a few times its length.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use policy::RobotsFile;
 use policy::freshness::CacheRecord;
 use policy::robots::{BODY_BYTES_MAX, SHORT_BYTES_MAX};
 
-/// What doubling may cost, in tenths: twice as much, and a little for containers that grow by powers of two.
+/// Maximum cost of a doubled input, in tenths: twice as much, plus slack for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
 const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 500;
@@ -36,7 +36,7 @@ const ROBOTS: &[(&str, Make)] = &[
     ("a long rule of stars", |n| format!("User-agent: *\nDisallow: /{}$\n", "a*".repeat(n))),
     ("groups", |n| "User-agent: *\nDisallow: /a\n\n".repeat(n)),
     ("agents of one group", |n| format!("{}Disallow: /\n", numbered(n, |at| format!("User-agent: a{at}\n")))),
-    ("groups of ours", |n| "User-agent: agentdex\nDisallow: /a\nCrawl-delay: 1\n".repeat(n)),
+    ("groups for this crawler", |n| "User-agent: agentdex\nDisallow: /a\nCrawl-delay: 1\n".repeat(n)),
     ("comments", |n| "# comment\n".repeat(n)),
     ("empty lines", |n| "\r\n".repeat(n)),
     ("a long line", |n| "x".repeat(n)),
@@ -55,7 +55,7 @@ fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
     (0..n).map(unit).collect()
 }
 
-/// Processor time of this thread so far; zero where the system does not say.
+/// Processor time of this thread so far; zero if the system does not report it.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
@@ -76,7 +76,7 @@ fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
 }
 
 #[test]
-fn robots_files_cost_a_few_times_their_length() {
+fn parsing_robots_allocates_linearly() {
     for (name, make) in ROBOTS {
         for units in [20, 200, 1_000] {
             let cost = |text: String| measure(|| drop(RobotsFile::parse(text.as_bytes(), "agentdex")));
@@ -86,7 +86,7 @@ fn robots_files_cost_a_few_times_their_length() {
 }
 
 #[test]
-fn the_largest_robots_file_has_a_peak_of_memory_and_a_time() {
+fn the_largest_robots_file_has_bounded_memory_and_time() {
     for (name, make) in ROBOTS {
         let per_unit = make(1_000).len() / 1_000 + 1;
         let text = make(BODY_BYTES_MAX / per_unit);
@@ -103,7 +103,7 @@ fn the_largest_robots_file_has_a_peak_of_memory_and_a_time() {
 }
 
 #[test]
-fn a_short_robots_file_takes_a_few_megabytes_and_milliseconds() {
+fn a_short_robots_file_has_bounded_memory_and_time() {
     let path = format!("/{}", "a".repeat(2_000));
     for (name, make) in ROBOTS {
         let per_unit = make(1_000).len() / 1_000 + 1;
@@ -120,11 +120,11 @@ fn a_short_robots_file_takes_a_few_megabytes_and_milliseconds() {
 }
 
 #[test]
-fn headers_cost_a_few_times_their_length() {
+fn parsing_headers_allocates_linearly() {
     let now = DateTime::<Utc>::from_timestamp(1_700_000_000, 0).unwrap();
     let classes: &[(&str, Make)] = &[
         ("directives", |n| numbered(n, |at| format!("d{at}=1, "))),
-        ("one directive again and again", |n| "max-age=1, ".repeat(n)),
+        ("a repeated directive", |n| "max-age=1, ".repeat(n)),
         ("commas", |n| ",".repeat(n)),
         ("open quotes", |n| "a=\", ".repeat(n)),
         ("escapes", |n| format!("a=\"{}\"", "\\\"".repeat(n))),
@@ -146,7 +146,7 @@ fn headers_cost_a_few_times_their_length() {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_str(&text).unwrap());
             measure(|| {
-                let _ = policy::RetryAfter::of_answer(&headers, None, now);
+                let _ = policy::RetryAfter::of_response(&headers, None, now);
             })
         };
         assert_linear(name, &retry(make(500)), &retry(make(1_000)));

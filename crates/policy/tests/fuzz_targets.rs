@@ -1,4 +1,4 @@
-//! The fuzz targets without a fuzzer: over the regressions, and over each of them damaged in ways that a seed decides.
+//! The fuzz targets without a fuzzer: over the regressions, and over seeded mutations of each.
 
 #[expect(unreachable_pub, reason = "a crate of its own where a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
@@ -33,7 +33,7 @@ const TOKENS: &[&str] = &[
 const COPIES: u64 = 50;
 
 #[test]
-fn every_target_holds_over_the_regressions_and_seeded_damage() {
+fn every_target_accepts_the_regressions_and_their_mutations() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -1,9 +1,9 @@
-//! Keeps a program responsive whatever it reads.
+//! Keeps a program responsive for any input.
 //!
-//! [`ReaderPool`] reads documents from outside on threads of its own, so that no document blocks the async runtime.
-//! [`Watchdog`] notices a worker of the runtime that is blocked all the same. [`Shutdown`] hears signals on a thread of its
-//! own and ends the program within its drain time, even where the runtime no longer runs. [`Shares`] keeps one client from
-//! using up what all need.
+//! [`ReaderPool`] reads untrusted documents on separate threads, so that no document blocks the async runtime.
+//! [`Watchdog`] detects a worker of the runtime that is blocked nevertheless. [`Shutdown`] receives signals on a separate
+//! thread and ends the program within its drain time, even if the runtime is blocked. [`Shares`] keeps one client from
+//! exhausting a resource that all clients share.
 
 mod pool;
 mod shares;
@@ -11,15 +11,15 @@ mod shutdown;
 mod watchdog;
 
 pub use pool::{ReadError, ReaderLimits, ReaderPool};
-pub use shares::{Full, Share, Shares, customer};
+pub use shares::{LimitReached, Share, Shares, client_network};
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};
 
-/// The async runtime of a program, with a watchdog beside it.
+/// The async runtime of a program, and its watchdog.
 ///
 /// # Errors
 ///
-/// When the operating system refuses a thread.
+/// If the operating system refuses a thread.
 pub fn start() -> std::io::Result<(tokio::runtime::Runtime, Watchdog)> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let watchdog = Watchdog::start(runtime.handle().clone())?;

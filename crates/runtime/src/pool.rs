@@ -1,8 +1,8 @@
 //! Threads that read documents: a bounded number of documents at once, a bounded queue, a deadline for each.
 //!
-//! A thread cannot be stopped from outside. A document that is still being read at its deadline is given up: its caller
-//! gets an error and a new thread takes the place of the blocked one, up to [`STALLED_MAX`] times. A blocked thread that
-//! ends after all gives its place back.
+//! A thread cannot be stopped from outside. A document that is still being read at its deadline is abandoned: its caller
+//! gets an error, and a new thread replaces the blocked one, up to [`STALLED_MAX`] times. A blocked thread that ends later
+//! releases its slot.
 
 use std::any::Any;
 use std::io;
@@ -18,14 +18,14 @@ use tokio::time::Instant;
 
 const STALLED: &str = "agentdex_reader_stalled_threads";
 const FAILED: &str = "agentdex_reader_failures_total";
-/// Threads that may be blocked beside those that work: each may hold the memory of one document.
+/// Maximum number of blocked threads in addition to the working ones: each may use the memory of one document.
 const STALLED_MAX: usize = 4;
-/// How often a caller that waits for a thread looks for documents that passed their deadline.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Interval at which a caller that waits for a thread checks for overdue documents.
+const OVERDUE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Stack of a reading thread: documents are at most 64 levels deep, which needs an eighth of it in a debug build.
 const STACK_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// How much is read at once, and for how long.
+/// Limits on concurrent reading and on its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderLimits {
     /// Documents read at the same time.
@@ -34,7 +34,7 @@ pub struct ReaderLimits {
     pub queue: usize,
     /// Longest wait for a thread.
     pub queue_wait: Duration,
-    /// Longest time for one document, from when its thread begins.
+    /// Longest time for one document, from the start of its thread.
     pub deadline: Duration,
 }
 
@@ -45,7 +45,6 @@ impl ReaderLimits {
     }
 }
 
-/// Why a document was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// No thread became free in time.
@@ -53,45 +52,38 @@ pub enum ReadError {
     Busy,
     /// The deadline passed; the document may never end.
     #[error("the document was not read within {} s", after.as_secs_f64())]
-    TimedOut {
-        /// The deadline.
-        after: Duration,
-    },
+    TimedOut { after: Duration },
     /// The reader panicked.
     #[error("reading the document failed: {message}")]
-    Panicked {
-        /// What the panic said.
-        message: String,
-    },
+    Panicked { message: String },
 }
 
 impl ReadError {
-    /// Whether the document is to blame, and would fail again.
-    pub const fn blames_document(&self) -> bool {
+    /// Whether the document caused the failure and would fail again.
+    pub const fn is_caused_by_document(&self) -> bool {
         matches!(self, Self::TimedOut { .. } | Self::Panicked { .. })
     }
 }
 
 type Job = Box<dyn FnOnce() -> AfterJob + Send>;
 
-/// What a thread does after a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterJob {
-    /// The caller waits for the next one.
+    /// Receive the next job.
     Continue,
-    /// The job was given up, and another thread took this one's place.
+    /// The job was abandoned, and another thread replaced this one.
     End,
 }
 
-/// How a job stands, as its thread and its caller agree.
+/// The state of a job, shared by its thread and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Reading,
     Ended,
-    /// Given up; another thread took its place.
+    /// Abandoned; another thread replaced it.
     Replaced,
-    /// Given up; its place stays taken until it ends.
-    Kept,
+    /// Abandoned; it occupies its slot until it ends.
+    NotReplaced,
 }
 
 /// Threads that read documents. Cheap to clone.
@@ -107,11 +99,11 @@ struct Shared {
     threads: AtomicUsize,
     /// One permit for each thread that is free, or may be started.
     free: Semaphore,
-    /// One permit for each document that may be read or wait.
+    /// One permit for each document that is read or waits.
     admitted: Semaphore,
     stalled: AtomicUsize,
-    /// Documents whose callers have gone, with their deadlines.
-    left: Mutex<Vec<(Arc<Mutex<State>>, Instant)>>,
+    /// Documents whose callers were dropped, with their deadlines.
+    orphaned: Mutex<Vec<(Arc<Mutex<State>>, Instant)>>,
 }
 
 impl std::fmt::Debug for ReaderPool {
@@ -133,15 +125,15 @@ impl ReaderPool {
             free: Semaphore::new(limits.threads),
             admitted: Semaphore::new(limits.threads + limits.queue),
             stalled: AtomicUsize::new(0),
-            left: Mutex::default(),
+            orphaned: Mutex::default(),
         }))
     }
 
-    /// Runs one piece of reading on a thread of the pool. Dropping the future gives the result up, not the reading.
+    /// Runs `work` on a thread of the pool. Dropping the future discards the result; the work continues.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Busy`] when no thread became free in time; the others when the document is to blame.
+    /// [`ReadError::Busy`] if no thread became free in time; other errors if the document caused the failure.
     pub async fn read<T, F>(&self, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,
@@ -151,21 +143,21 @@ impl ReaderPool {
         let admitted = shared.admitted.try_acquire().map_err(|_| ReadError::Busy)?;
         let free = shared.free_thread().await?;
         shared.start_missing_thread()?;
-        // the thread gives the place back, not this future, which may be dropped
+        // the thread releases the slot, since this future may be dropped
         free.forget();
         let (done, result) = oneshot::channel();
         let state = Arc::new(Mutex::new(State::Reading));
         shared.send(Self::job(Arc::clone(shared), Arc::clone(&state), work, done));
         let deadline = shared.limits.deadline;
         let mut waiting = Waiting { shared, job: Some((Arc::clone(&state), Instant::now() + deadline)) };
-        let answered = tokio::time::timeout(deadline, result).await;
+        let received = tokio::time::timeout(deadline, result).await;
         waiting.job = None;
-        let outcome = match answered {
+        let outcome = match received {
             Ok(Ok(Ok(read))) => Ok(read),
             Ok(Ok(Err(panic))) => Err(ReadError::Panicked { message: message_of(panic.as_ref()) }),
             Ok(Err(_)) => Err(ReadError::Panicked { message: "its thread ended".to_owned() }),
             Err(_) => {
-                shared.give_up(&state);
+                shared.abandon(&state);
                 Err(ReadError::TimedOut { after: deadline })
             }
         };
@@ -190,14 +182,14 @@ impl ReaderPool {
         Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(work));
             let after = shared.end(&state);
-            // a caller that has gone needs no result
+            // a dropped caller needs no result
             drop(done.send(result));
             after
         })
     }
 }
 
-/// A caller that waits for its document. Where it goes away, others see to the deadline of the document.
+/// A caller that waits for its document. If it is dropped, other callers enforce the deadline of the document.
 struct Waiting<'a> {
     shared: &'a Shared,
     job: Option<(Arc<Mutex<State>>, Instant)>,
@@ -206,7 +198,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            self.shared.left.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+            self.shared.orphaned.lock().unwrap_or_else(PoisonError::into_inner).push(job);
         }
     }
 }
@@ -216,9 +208,9 @@ impl Shared {
     async fn free_thread(&self) -> Result<SemaphorePermit<'_>, ReadError> {
         let until = Instant::now() + self.limits.queue_wait;
         loop {
-            self.give_up_overdue();
+            self.abandon_overdue();
             let wait = until.saturating_duration_since(Instant::now());
-            match tokio::time::timeout(wait.min(LOOK_EVERY), self.free.acquire()).await {
+            match tokio::time::timeout(wait.min(OVERDUE_CHECK_INTERVAL), self.free.acquire()).await {
                 Ok(permit) => return permit.map_err(|_| ReadError::Busy),
                 Err(_) if wait.is_zero() => return Err(ReadError::Busy),
                 Err(_) => {}
@@ -226,14 +218,14 @@ impl Shared {
         }
     }
 
-    /// Gives up documents that passed their deadline after their callers had gone.
-    fn give_up_overdue(&self) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Abandons overdue documents whose callers were dropped.
+    fn abandon_overdue(&self) {
+        let mut orphaned = self.orphaned.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        left.retain(|(state, deadline)| {
+        orphaned.retain(|(state, deadline)| {
             let is_overdue = *deadline <= now;
             if is_overdue {
-                self.give_up(state);
+                self.abandon(state);
             }
             !is_overdue && *state.lock().unwrap_or_else(PoisonError::into_inner) == State::Reading
         });
@@ -244,7 +236,7 @@ impl Shared {
         drop(self.sender.send(job));
     }
 
-    /// Starts one more thread while there are fewer than there may be.
+    /// Starts one more thread if there are fewer than the limit.
     fn start_missing_thread(&self) -> Result<(), ReadError> {
         let one_more = |started| (started < self.limits.threads).then_some(started + 1);
         let Ok(started) = self.threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) else {
@@ -267,15 +259,15 @@ impl Shared {
     }
 
     /// The deadline of a job has passed.
-    fn give_up(&self, state: &Mutex<State>) {
+    fn abandon(&self, state: &Mutex<State>) {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         if *state != State::Reading {
             return;
         }
         let stalled = self.stalled.fetch_add(1, Ordering::Relaxed) + 1;
-        tell_stalled(self.name, stalled);
+        record_stalled(self.name, stalled);
         let is_replaced = stalled <= STALLED_MAX && self.add_thread().is_ok();
-        *state = if is_replaced { State::Replaced } else { State::Kept };
+        *state = if is_replaced { State::Replaced } else { State::NotReplaced };
         if is_replaced {
             self.free.add_permits(1);
         }
@@ -285,9 +277,9 @@ impl Shared {
     fn end(&self, state: &Mutex<State>) -> AfterJob {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *state, State::Ended);
-        if matches!(before, State::Replaced | State::Kept) {
+        if matches!(before, State::Replaced | State::NotReplaced) {
             let stalled = self.stalled.fetch_sub(1, Ordering::Relaxed) - 1;
-            tell_stalled(self.name, stalled);
+            record_stalled(self.name, stalled);
         }
         if before == State::Replaced {
             return AfterJob::End;
@@ -308,7 +300,7 @@ fn work_until_closed(receiver: &Mutex<mpsc::Receiver<Job>>) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; there are few threads")]
-fn tell_stalled(pool: &'static str, stalled: usize) {
+fn record_stalled(pool: &'static str, stalled: usize) {
     gauge!(STALLED, "pool" => pool).set(stalled as f64);
 }
 
@@ -347,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn returns_what_was_read_and_reuses_its_threads() {
+    async fn returns_results_and_reuses_its_threads() {
         let pool = ReaderPool::new("test", limits(1, 8));
         for number in 0..100 {
             assert_eq!(pool.read(move || number * 2).await.unwrap(), number * 2);
@@ -355,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reading_leaves_the_runtime_free() {
+    async fn reading_does_not_block_the_runtime() {
         let pool = ReaderPool::new("test", limits(1, 0));
         let (release, waits) = endless();
         let reading = pool.read(move || waits.recv().is_err());
@@ -385,12 +377,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn gives_up_at_the_deadline_and_reads_on_with_another_thread() {
+    async fn abandons_a_document_at_its_deadline_and_continues_with_another_thread() {
         let deadline = Duration::from_millis(20);
         let pool = ReaderPool::new("test", ReaderLimits { deadline, ..limits(1, 0) });
         let (release, waits) = endless();
         let stuck = pool.read(move || waits.recv().is_err()).await;
-        assert!(stuck.as_ref().is_err_and(ReadError::blames_document), "{stuck:?}");
+        assert!(stuck.as_ref().is_err_and(ReadError::is_caused_by_document), "{stuck:?}");
         assert_eq!(stalled(&pool), 1);
         assert!(pool.read(|| true).await.unwrap());
         drop(release);
@@ -417,7 +409,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_error_of_its_document_alone() {
+    async fn a_panic_fails_only_its_own_document() {
         let pool = ReaderPool::new("test", limits(1, 0));
         let panicked = pool.read(|| panic!("no such thing")).await;
         let error = panicked.map(|()| unreachable!()).unwrap_err();
@@ -426,21 +418,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_is_given_up_at_its_deadline_after_its_caller_has_gone() {
+    async fn abandons_a_document_at_its_deadline_after_its_caller_is_dropped() {
         let deadline = Duration::from_millis(50);
         let pool = ReaderPool::new("test", ReaderLimits { deadline, ..limits(1, 8) });
         let (release, waits) = endless();
         let reading = pool.read(move || waits.recv().is_err());
         assert!(tokio::time::timeout(Duration::from_millis(5), reading).await.is_err());
-        assert!(pool.read(|| true).await.unwrap(), "another thread takes its place");
+        assert!(pool.read(|| true).await.unwrap(), "another thread replaces it");
         assert_eq!(stalled(&pool), 1);
         drop(release);
         wait_for(|| stalled(&pool) == 0).await;
-        assert!(pool.0.left.lock().unwrap().is_empty());
+        assert!(pool.0.orphaned.lock().unwrap().is_empty());
     }
 
     #[tokio::test]
-    async fn a_caller_that_goes_away_does_not_take_the_thread_along() {
+    async fn the_thread_survives_a_dropped_caller() {
         let pool = ReaderPool::new("test", limits(1, 0));
         let (release, waits) = endless();
         let reading = pool.read(move || waits.recv().is_err());

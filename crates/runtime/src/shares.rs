@@ -1,17 +1,17 @@
-//! Fair shares of what this process has little of: connections, requests under way, bytes kept for clients, streams.
+//! Fair shares of limited resources: connections, requests in flight, bytes buffered for clients, streams.
 //!
-//! There is a limit for all clients together and one for each, so that one client cannot use up what all need. A client
-//! that holds nothing yet gets its first share whatever its size, as long as all together have room for it: an answer
-//! larger than one client's limit can still be read.
+//! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first
+//! share of a client may have any size within the limit for all clients, so that a response larger than one client's limit
+//! can still be sent.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bits of an IPv6 address that name a customer rather than one of its machines.
-const IPV6_CUSTOMER_BITS: u32 = 64;
+/// Prefix length that identifies a customer network rather than one of its machines.
+const IPV6_CLIENT_BITS: u32 = 64;
 
-/// One kind of thing that is shared.
+/// One resource with its limits.
 #[derive(Debug)]
 pub struct Shares {
     all_max: usize,
@@ -25,16 +25,16 @@ struct State {
     by_client: HashMap<IpAddr, usize>,
 }
 
-/// Whose limit is reached.
+/// The limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
-    /// This client's own.
+pub enum LimitReached {
+    /// The limit of this client.
     Client,
-    /// That of all clients together.
+    /// The limit of all clients together.
     All,
 }
 
-/// What one client holds; given back when it is dropped.
+/// A share of one client; released on drop.
 #[derive(Debug)]
 pub struct Share {
     of: Arc<Shares>,
@@ -49,39 +49,38 @@ impl Shares {
         Arc::new(Self { all_max, state: Mutex::new(state) })
     }
 
-    /// Another limit for each client, for what is taken from now on.
+    /// Sets the limit for each client; it applies to new shares.
     pub fn set_client_max(&self, client_max: usize) {
         self.state().client_max = client_max;
     }
 
-    /// Takes a share for a client, if its limit and that of all leave room for it.
-    pub fn take(self: &Arc<Self>, client: IpAddr, amount: usize) -> Result<Share, Full> {
+    /// Takes a share for a client, if its limit and the limit for all clients permit.
+    pub fn take(self: &Arc<Self>, client: IpAddr, amount: usize) -> Result<Share, LimitReached> {
         let mut share = Share { of: Arc::clone(self), client, amount: 0 };
         share.grow(amount)?;
         Ok(share)
     }
 
-    /// What all clients hold together.
+    /// The sum of all shares.
     pub fn taken(&self) -> usize {
         self.state().all
     }
 
-    /// Whether a client holds its fair part of what is taken, or more: all of it, divided by the clients that hold some.
-    /// A client that holds nothing does not.
-    pub fn has_fair_part(&self, client: IpAddr) -> bool {
+    /// Whether a client holds at least the average of the clients that hold a share. False for a client without a share.
+    pub fn holds_fair_share(&self, client: IpAddr) -> bool {
         let state = self.state();
         let held = state.by_client.get(&client).copied().unwrap_or(0);
         held > 0 && held.saturating_mul(state.by_client.len()) >= state.all
     }
 
-    /// Whether a client can take nothing more.
+    /// Whether the limit of a client is reached.
     pub fn is_at_limit(&self, client: IpAddr) -> bool {
         let state = self.state();
         state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
     }
 
-    /// Whether no client can take anything more.
-    pub fn is_used_up(&self) -> bool {
+    /// Whether the limit for all clients is reached.
+    pub fn is_exhausted(&self) -> bool {
         self.taken() >= self.all_max
     }
 
@@ -91,17 +90,17 @@ impl Shares {
 }
 
 impl Share {
-    /// Takes more of the same.
-    pub fn grow(&mut self, more: usize) -> Result<(), Full> {
+    /// Enlarges the share.
+    pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
         let mut state = self.of.state();
         let held = state.by_client.get(&self.client).copied().unwrap_or(0);
         let holds_others = held > self.amount;
         if holds_others && held.saturating_add(more) > state.client_max {
-            return Err(Full::Client);
+            return Err(LimitReached::Client);
         }
         let others_hold = state.all > self.amount;
         if others_hold && state.all.saturating_add(more) > self.of.all_max {
-            return Err(Full::All);
+            return Err(LimitReached::All);
         }
         state.all = state.all.saturating_add(more);
         state.by_client.insert(self.client, held.saturating_add(more));
@@ -124,12 +123,12 @@ impl Drop for Share {
     }
 }
 
-/// What counts as one client: an IPv4 address, or the part of an IPv6 address that names a customer.
-pub fn customer(address: IpAddr) -> IpAddr {
+/// The unit of a client: an IPv4 address, or the /64 of an IPv6 address.
+pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => {
-            let mask = u128::MAX << (128 - IPV6_CUSTOMER_BITS);
+            let mask = u128::MAX << (128 - IPV6_CLIENT_BITS);
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
         }
     }
@@ -145,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn one_client_cannot_use_up_what_all_share() {
+    fn one_client_cannot_exhaust_the_resource() {
         let shares = Shares::new(10, 4);
         let greedy: Vec<_> = (0..4).map(|_| shares.take(client(1), 1).unwrap()).collect();
-        assert_eq!(shares.take(client(1), 1).unwrap_err(), Full::Client);
+        assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
         let others = [shares.take(client(2), 3).unwrap(), shares.take(client(3), 3).unwrap()];
-        assert_eq!(shares.take(client(4), 1).unwrap_err(), Full::All);
-        assert!(shares.is_used_up());
+        assert_eq!(shares.take(client(4), 1).unwrap_err(), LimitReached::All);
+        assert!(shares.is_exhausted());
         drop((greedy, others));
         assert_eq!(shares.taken(), 0);
         assert!(shares.state().by_client.is_empty(), "clients that hold nothing are forgotten");
@@ -162,32 +161,32 @@ mod tests {
         let shares = Shares::new(10, 4);
         let mut large = shares.take(client(1), 9).unwrap();
         assert_eq!(large.grow(2), Ok(()), "no other client holds anything");
-        assert_eq!(shares.take(client(1), 1).unwrap_err(), Full::Client);
-        assert_eq!(shares.take(client(2), 1).unwrap_err(), Full::All);
+        assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
+        assert_eq!(shares.take(client(2), 1).unwrap_err(), LimitReached::All);
         drop(large);
         let small = shares.take(client(2), 2).unwrap();
-        assert_eq!(shares.take(client(1), 9).unwrap_err(), Full::All);
+        assert_eq!(shares.take(client(1), 9).unwrap_err(), LimitReached::All);
         drop(small);
     }
 
     #[test]
-    fn a_fair_part_is_what_is_taken_divided_by_those_who_hold_some() {
+    fn the_fair_share_is_the_average_of_clients_with_a_share() {
         let shares = Shares::new(1_000, 1_000);
-        assert!(!shares.has_fair_part(client(1)), "a client that holds nothing has none");
+        assert!(!shares.holds_fair_share(client(1)), "a client that holds nothing has none");
         let greedy: Vec<_> = (0..90).map(|_| shares.take(client(1), 1).unwrap()).collect();
-        assert!(shares.has_fair_part(client(1)), "alone, it holds everything");
+        assert!(shares.holds_fair_share(client(1)), "alone, it holds everything");
         let _modest: Vec<_> = (0..10).map(|_| shares.take(client(2), 1).unwrap()).collect();
-        assert!(shares.has_fair_part(client(1)) && !shares.has_fair_part(client(2)));
-        assert!(!shares.has_fair_part(client(3)));
+        assert!(shares.holds_fair_share(client(1)) && !shares.holds_fair_share(client(2)));
+        assert!(!shares.holds_fair_share(client(3)));
         drop(greedy);
-        assert!(shares.has_fair_part(client(2)));
+        assert!(shares.holds_fair_share(client(2)));
     }
 
     #[test]
-    fn a_new_limit_holds_for_what_is_taken_from_then_on() {
+    fn a_new_limit_applies_to_new_shares() {
         let shares = Shares::new(10, 1);
         let _first = shares.take(client(1), 1).unwrap();
-        assert_eq!(shares.take(client(1), 1).unwrap_err(), Full::Client);
+        assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
         shares.set_client_max(2);
         assert!(shares.take(client(1), 1).is_ok());
     }

@@ -1,7 +1,7 @@
-//! Signals that stop a program, heard on a thread of its own.
+//! Signals that stop a program, received on a separate thread.
 //!
-//! The first SIGINT or SIGTERM asks for a soft stop, the second for a hard one. The program ends within its drain time
-//! after the first signal, whatever its runtime does: leases end by themselves, and both databases survive a kill.
+//! The first SIGINT or SIGTERM requests a soft stop, the second a hard one. The program ends within its drain time
+//! after the first signal, even if its runtime is blocked: leases expire by themselves, and both databases survive a kill.
 
 use std::io::{self, IsTerminal as _};
 use std::process;
@@ -13,43 +13,43 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
-/// How long a program may take after the second signal.
+/// Time limit after the second signal.
 const HARD_STOP_MAX: Duration = Duration::from_secs(5);
-/// How long the last line of the log may take: where it goes may be what is blocked.
+/// Time limit for the last log line: its destination may be blocked.
 const LAST_LINE_MAX: Duration = Duration::from_millis(500);
 /// The exit code of a program that did not end by itself.
 const EXIT_FORCED: i32 = 1;
 
-/// How a program is stopped from outside.
+/// The stop tokens of a program.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
-    /// Set by the first signal: end what is under way and begin nothing new.
+    /// Cancelled by the first signal: finish work in progress and start nothing new.
     pub soft: CancellationToken,
-    /// Set by the second signal: drop everything.
+    /// Cancelled by the second signal: drop everything.
     pub hard: CancellationToken,
 }
 
 impl Shutdown {
-    /// Hears SIGINT and SIGTERM from now on. The process exits at the latest `drain` after the first one.
+    /// Handles SIGINT and SIGTERM from now on. The process exits at the latest `drain` after the first one.
     ///
     /// # Errors
     ///
-    /// When the operating system refuses the handlers or the thread.
+    /// If the operating system refuses the handlers or the thread.
     pub fn on_signals(drain: Duration) -> io::Result<Self> {
         let shutdown = Self::default();
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let (soft, hard) = (shutdown.soft.clone(), shutdown.hard.clone());
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {
-                // the log comes last: where it goes may be what is blocked
+                // the log comes last, since its destination may be blocked
                 if soft.is_cancelled() {
                     hard.cancel();
                     exit_after(HARD_STOP_MAX.min(drain));
-                    tell("stopping at once");
+                    log_stop("stopping immediately");
                 } else {
                     soft.cancel();
                     exit_after(drain);
-                    tell("stopping after the requests under way; a second signal stops at once");
+                    log_stop("stopping after the requests in flight; a second signal stops immediately");
                 }
             }
         })?;
@@ -57,8 +57,8 @@ impl Shutdown {
     }
 }
 
-/// A person at a terminal is told at the default level; a service manager knows that it sent a signal.
-fn tell(what: &'static str) {
+/// Logs at the default level on a terminal only; a service manager knows that it sent a signal.
+fn log_stop(what: &'static str) {
     let line = move || {
         if io::stderr().is_terminal() {
             tracing::warn!("{what}");
@@ -66,7 +66,7 @@ fn tell(what: &'static str) {
             tracing::info!("{what}");
         }
     };
-    // without a thread for it, the line is what can be done without
+    // without a thread, the line is left out
     drop(thread::Builder::new().name("stop line".to_owned()).spawn(line));
 }
 
@@ -79,12 +79,12 @@ fn exit_after(wait: Duration) {
         }
     });
     if let Err(error) = timer {
-        tracing::error!(%error, "no thread for the end of the program: exiting now");
+        tracing::error!(%error, "cannot start the exit thread: exiting now");
         force_exit(Duration::ZERO);
     }
 }
 
-#[expect(clippy::exit, reason = "the runtime that would end the program is what may be blocked")]
+#[expect(clippy::exit, reason = "the runtime that would end the program may be blocked")]
 fn force_exit(waited: Duration) {
     let (done, written) = channel();
     let line = move || {

@@ -1,7 +1,7 @@
-//! Notices a worker of the async runtime that is blocked by one task.
+//! Detects a worker of the async runtime that is blocked by one task.
 //!
-//! A thread of its own looks at the runtime's counters once a second. A worker that is not parked, and whose busy time has
-//! not grown for [`SAMPLES_MAX`] looks in a row, has been polling one task all that time: the runtime counts busy time
+//! A separate thread samples the runtime's counters once a second. A worker that is not parked, and whose busy time has
+//! not grown for [`SAMPLES_MAX`] samples in a row, has been polling one task all that time: the runtime counts busy time
 //! whenever a worker has polled a few tasks, and before it parks.
 
 use std::io;
@@ -16,10 +16,10 @@ use tokio::runtime::{Handle, RuntimeMetrics};
 
 const STALLED_WORKERS: &str = "agentdex_runtime_stalled_workers";
 const STALLS: &str = "agentdex_runtime_stalls_total";
-/// Time between two looks.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Looks without progress after which a worker counts as blocked. Looks are counted, not time, so that a process that was
-/// stopped and continued is not taken for a blocked one.
+/// Time between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// Samples without progress after which a worker counts as blocked. Samples are counted, not time, so that a process that
+/// was stopped and continued does not count as blocked.
 const SAMPLES_MAX: u32 = 5;
 
 /// Whether the runtime makes progress. Cheap to clone; the default is never blocked.
@@ -33,7 +33,7 @@ impl RuntimeHealth {
     }
 }
 
-/// The thread that looks; it ends when this is dropped.
+/// The sampling thread; it ends on drop.
 #[derive(Debug)]
 pub struct Watchdog {
     health: RuntimeHealth,
@@ -41,40 +41,40 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Begins to look at a runtime.
+    /// Starts to sample a runtime.
     ///
     /// # Errors
     ///
-    /// When the operating system refuses a thread.
+    /// If the operating system refuses a thread.
     pub fn start(runtime: Handle) -> io::Result<Self> {
-        Self::every(SAMPLE_EVERY, runtime)
+        Self::every(SAMPLE_INTERVAL, runtime)
     }
 
     fn every(interval: Duration, runtime: Handle) -> io::Result<Self> {
         let health = RuntimeHealth::default();
         let (until_dropped, dropped) = channel();
-        let told = health.clone();
-        let watching = move || watch(&runtime.metrics(), interval, &told, &dropped);
+        let reported = health.clone();
+        let watching = move || watch(&runtime.metrics(), interval, &reported, &dropped);
         thread::Builder::new().name("watchdog".to_owned()).spawn(watching)?;
         Ok(Self { health, _until_dropped: until_dropped })
     }
 
-    /// What was seen last.
+    /// The result of the last sample.
     pub fn health(&self) -> RuntimeHealth {
         self.health.clone()
     }
 }
 
-/// What was seen of one worker.
+/// The last sample of one worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Seen {
+struct WorkerSample {
     parks: u64,
     busy: Duration,
-    /// Looks in a row that showed the same, of a worker that is not parked.
+    /// Samples in a row without a change, of a worker that is not parked.
     unchanged: u32,
 }
 
-impl Seen {
+impl WorkerSample {
     /// `parks` counts both parking and waking, so that it is odd while the worker is parked.
     fn next(self, parks: u64, busy: Duration) -> Self {
         let is_parked = parks % 2 == 1;
@@ -90,7 +90,7 @@ impl Seen {
 fn watch(runtime: &RuntimeMetrics, interval: Duration, health: &RuntimeHealth, dropped: &Receiver<()>) {
     gauge!(STALLED_WORKERS).set(0.0);
     counter!(STALLS).increment(0);
-    let mut workers = vec![Seen::default(); runtime.num_workers()];
+    let mut workers = vec![WorkerSample::default(); runtime.num_workers()];
     while dropped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
         for (index, worker) in workers.iter_mut().enumerate() {
             let parks = runtime.worker_park_unpark_count(index);
@@ -98,12 +98,12 @@ fn watch(runtime: &RuntimeMetrics, interval: Duration, health: &RuntimeHealth, d
         }
         let stalled = workers.iter().filter(|worker| worker.is_stalled()).count();
         let before = health.0.swap(stalled, Ordering::Relaxed);
-        tell(before, stalled, workers.len());
+        report(before, stalled, workers.len());
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; there are few workers")]
-fn tell(before: usize, stalled: usize, workers: usize) {
+fn report(before: usize, stalled: usize, workers: usize) {
     if before == stalled {
         return;
     }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_worker_is_stalled_when_it_neither_parks_nor_finishes_a_task() {
         let busy = Duration::from_secs(1);
-        let mut worker = Seen::default().next(2, busy);
+        let mut worker = WorkerSample::default().next(2, busy);
         for _ in 0..SAMPLES_MAX {
             assert!(!worker.is_stalled());
             worker = worker.next(2, busy);
@@ -131,7 +131,7 @@ mod tests {
         assert!(worker.is_stalled());
         assert!(!worker.next(2, busy * 2).is_stalled(), "it polled other tasks");
         assert!(!worker.next(3, busy).is_stalled(), "it parked");
-        let mut parked = Seen::default();
+        let mut parked = WorkerSample::default();
         for _ in 0..10 * SAMPLES_MAX {
             parked = parked.next(3, busy);
             assert!(!parked.is_stalled(), "a parked worker waits for work");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_a_task_that_blocks_and_its_end() {
+    fn detects_a_blocking_task_and_its_end() {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let interval = Duration::from_millis(20);

@@ -22,14 +22,14 @@ const DISTANCE_MAX: usize = 2;
 pub fn variables() -> Variables {
     let mut variables: Variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| place(name).is_some() || misspelt(name).is_some())
+        .filter(|(name, _)| table_and_key(name).is_some() || misspelt(name).is_some())
         .collect();
     variables.sort();
     variables
 }
 
 /// The table and the key that a variable sets; no table for keys that all programs share.
-pub(crate) fn place(name: &str) -> Option<(Option<&'static str>, String)> {
+pub(crate) fn table_and_key(name: &str) -> Option<(Option<&'static str>, String)> {
     let key = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
     let known = keys();
     if known.iter().any(|known| known.table.is_empty() && known.name == key) {
@@ -91,7 +91,7 @@ fn values(text: &str) -> impl Iterator<Item = Value> {
 
 fn set(file: &Table, name: &str, value: Value) -> Table {
     let mut with = file.clone();
-    let Some((table, key)) = place(name) else { return with };
+    let Some((table, key)) = table_and_key(name) else { return with };
     let mut inner = &mut with;
     for part in table.into_iter().flat_map(|table| table.split('.')) {
         let entry = inner.entry(part).or_insert_with(|| Value::Table(Table::new()));
@@ -110,8 +110,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_mapped_to_tables_and_keys() {
-        for (name, place_of) in [
+    fn maps_variables_to_tables_and_keys() {
+        for (name, expected) in [
             ("AGENTDEX_DATA_DIR", Some((None, "data_dir"))),
             ("AGENTDEX_CRAWLER_CONTACT_EMAIL", Some((Some("crawler"), "contact_email"))),
             ("AGENTDEX_API_LISTEN", Some((Some("api"), "listen"))),
@@ -121,12 +121,12 @@ mod tests {
             ("DATABASE_URL", None),
             ("AGENTDEX_SERVICE_HOST", None),
         ] {
-            assert_eq!(place(name), place_of.map(|(table, key)| (table, key.to_owned())), "{name}");
+            assert_eq!(table_and_key(name), expected.map(|(table, key)| (table, key.to_owned())), "{name}");
         }
     }
 
     #[test]
-    fn misspelt_settings_differ_from_other_variables() {
+    fn recognises_misspelt_settings_among_other_variables() {
         for (name, setting) in [
             ("AGENTDEX_DATADIR", Some("AGENTDEX_DATA_DIR")),
             ("AGENTDEX_DATABASE_ULR", Some("AGENTDEX_DATABASE_URL")),

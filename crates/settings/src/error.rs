@@ -1,12 +1,12 @@
-//! Errors in settings, each with a sentence on how to correct it.
+//! Errors in settings. Each says how to correct it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Similarity from which on a name counts as a misspelling: 0.8 accepts a missing or doubled letter, but no other word.
+/// Minimum similarity of a misspelling: 0.8 accepts a missing or doubled letter, but no other word.
 const SIMILARITY_MIN: f64 = 0.8;
 
-/// Why the settings are invalid.
+/// The settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("the configuration file {} cannot be read: {source}", path.display())]
@@ -15,9 +15,9 @@ pub enum SettingsError {
         #[source]
         source: io::Error,
     },
-    #[error("the configuration file {} is wrong: line {line}: {reason}", path.display())]
-    Wrong { path: PathBuf, line: usize, reason: String },
-    #[error("the environment variable {name} is wrong: {reason}")]
+    #[error("the configuration file {} is invalid: line {line}: {reason}", path.display())]
+    Invalid { path: PathBuf, line: usize, reason: String },
+    #[error("the environment variable {name} is invalid: {reason}")]
     Variable { name: String, reason: String },
     #[error("{key} names {}, which cannot be read: {source}", path.display())]
     Secret {
@@ -31,20 +31,20 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    pub(crate) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn invalid(path: &Path, text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = 1 + before.matches('\n').count();
-        Self::Wrong { path: path.to_owned(), line, reason: in_words(error.message()) }
+        Self::Invalid { path: path.to_owned(), line, reason: explained(error.message()) }
     }
 
     pub(crate) fn variable(name: &str, error: &toml::de::Error) -> Self {
-        Self::Variable { name: name.to_owned(), reason: in_words(error.message()) }
+        Self::Variable { name: name.to_owned(), reason: explained(error.message()) }
     }
 }
 
 /// The message of a parser. For an unknown key it names the table where the key belongs, the most similar known key, or all
 /// known keys.
-fn in_words(message: &str) -> String {
+fn explained(message: &str) -> String {
     let Some(("unknown field ", rest)) = message.split_once('`').map(|(before, _)| (before, message)) else {
         return message.to_owned();
     };
@@ -53,14 +53,14 @@ fn in_words(message: &str) -> String {
     let known: Vec<&str> = names.collect();
     let similarity = |name: &&str| strsim::jaro_winkler(unknown, name);
     let nearest = known.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
-    let places: Vec<String> =
-        crate::keys().iter().filter(|key| key.name == unknown).map(crate::Key::place).collect();
-    if !places.is_empty() {
-        return format!("unknown key `{unknown}` here: it belongs {}", places.join(" or "));
+    let locations: Vec<String> =
+        crate::keys().iter().filter(|key| key.name == unknown).map(crate::Key::location).collect();
+    if !locations.is_empty() {
+        return format!("unknown key `{unknown}` here: it belongs {}", locations.join(" or "));
     }
     match nearest.filter(|name| similarity(name) >= SIMILARITY_MIN) {
         Some(name) => format!("unknown key `{unknown}`: did you mean `{name}`?"),
-        None => format!("unknown key `{unknown}`: known are {}", known.join(", ")),
+        None => format!("unknown key `{unknown}`: the known keys are {}", known.join(", ")),
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             ),
             (
                 "unknown field `colour`, expected `delay` or `rate`",
-                "unknown key `colour`: known are delay, rate",
+                "unknown key `colour`: the known keys are delay, rate",
             ),
             (
                 "unknown field `rate`, expected `data_dir` or `crawler`",
@@ -85,7 +85,7 @@ mod tests {
             ),
             ("invalid type: integer `3`, expected a string", "invalid type: integer `3`, expected a string"),
         ] {
-            assert_eq!(in_words(message), words);
+            assert_eq!(explained(message), words);
         }
     }
 }

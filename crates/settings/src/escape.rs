@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Marks the place where a value was cut.
+/// Appended to a value that was cut.
 pub(crate) const CUT_MARK: &str = "…[cut]";
 
 /// Whether a character is escaped: control characters (C0, DEL, C1), line and paragraph separators, marks that reorder
@@ -32,12 +32,12 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }
 
-/// Several lines: as [`line()`], but line breaks stay.
+/// Several lines: as [`line()`], but keeps line breaks.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter != '\n' && is_unsafe(letter))
 }
 
-/// JSON with unsafe characters escaped; a parser gets the same values. JSON itself escapes line breaks in strings, and those
+/// JSON with unsafe characters escaped; a parser reads the same values. JSON itself escapes line breaks in strings, and those
 /// between values stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_unsafe = |letter| letter != '\n' && is_unsafe(letter);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_separators_and_bidi_marks_are_escaped() {
+    fn escapes_controls_separators_and_bidi_marks() {
         for (hostile, shown) in [
             ("a\r\nb", r"a\r\nb"),
             ("\u{1b}[2J\u{7}\u{7f}", r"\u{1b}[2J\u{7}\u{7f}"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_with_a_mark() {
+    fn cuts_long_values_with_a_mark() {
         let cut = |text: &str, chars_max| {
             let mut out = String::new();
             Escaping::new(&mut out, chars_max).write_str(text).unwrap();

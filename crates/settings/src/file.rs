@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-use crate::environment::{misspelt, overlay, place};
+use crate::environment::{misspelt, overlay, table_and_key};
 use crate::{SettingsError, Variables};
 
 /// Longest file that is read; the documented one has about 8 KiB.
@@ -21,7 +21,7 @@ pub fn load<T: DeserializeOwned + Default>(
         None => (Table::new(), T::default()),
     };
     for (name, text) in variables {
-        if let (None, Some(setting)) = (place(name), misspelt(name)) {
+        if let (None, Some(setting)) = (table_and_key(name), misspelt(name)) {
             let reason = format!("no setting has this name: did you mean {setting}?");
             return Err(SettingsError::Variable { name: name.clone(), reason });
         }
@@ -34,11 +34,11 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<(Table, T), SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(unreadable)?.len() > FILE_BYTES_MAX {
         let reason = format!("it is larger than {FILE_BYTES_MAX} bytes");
-        return Err(SettingsError::Wrong { path: path.to_owned(), line: 1, reason });
+        return Err(SettingsError::Invalid { path: path.to_owned(), line: 1, reason });
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let wrong = |error: toml::de::Error| SettingsError::wrong(path, &text, &error);
-    Ok((toml::from_str(&text).map_err(wrong)?, toml::from_str(&text).map_err(wrong)?))
+    let invalid = |error: toml::de::Error| SettingsError::invalid(path, &text, &error);
+    Ok((toml::from_str(&text).map_err(invalid)?, toml::from_str(&text).map_err(invalid)?))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The flags that every program shares, and what they mean together with the file.
+//! The flags that every program shares, and their combination with the file.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub struct SharedFlags {
 }
 
 impl SharedFlags {
-    /// The names of the fields, by which `clap` knows the flags.
+    /// The names of the fields, which are the argument ids in `clap`.
     pub const NAMES: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
 
     /// The data directory; `in_file` is that of the file.
@@ -58,7 +58,7 @@ impl SharedFlags {
         Ok(url.filter(|url| !url.is_empty()))
     }
 
-    /// The log level. `default` holds where neither a flag nor the file sets one; each `-v` raises it by a step.
+    /// The log level. `default` applies if neither a flag nor the file sets one; each `-v` raises it by one level.
     pub fn log_level(&self, in_file: Option<LogLevel>, default: LogLevel) -> LogLevel {
         match (self.quiet, self.verbose) {
             (true, _) => LogLevel::Error,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_wins_over_the_secret_file_and_that_over_the_key() {
+    fn the_flag_overrides_the_secret_file_which_overrides_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("url");
         std::fs::write(&secret, "postgres://from-file/db\n").unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_are_those_of_the_flags() {
+    fn lists_the_names_of_all_flags() {
         let command = SharedFlags::augment_args(clap::Command::new("test"));
         let names: Vec<&str> = command.get_arguments().map(|flag| flag.get_id().as_str()).collect();
         assert_eq!(names, SharedFlags::NAMES);

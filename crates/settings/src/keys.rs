@@ -1,7 +1,7 @@
-//! All keys, read from the documented file. Each program knows its own; this list serves the environment variables, and
-//! tells where a misplaced key belongs. A test of `agentdex` compares the file with the keys of the programs.
+//! All keys, read from the documented file. Each program checks its own; this list is for environment variables, and for
+//! messages about misplaced keys. A test of `agentdex` compares the file with the keys of the programs.
 
-/// Every key with its default and why.
+/// Every key with its default and its purpose.
 const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
 
 /// One line of the documented file.
@@ -21,13 +21,13 @@ impl Key {
         format!("AGENTDEX_{}{}", table.replace('.', "_"), self.name).to_ascii_uppercase()
     }
 
-    /// The place of the key in a file, for messages.
-    pub(crate) fn place(&self) -> String {
+    /// The location of the key in a file, for messages.
+    pub(crate) fn location(&self) -> String {
         if self.table.is_empty() { "above the tables".to_owned() } else { format!("in `[{}]`", self.table) }
     }
 }
 
-/// The keys of the documented file, in its order: `key = default`, or `# key = example` where there is no default.
+/// The keys of the documented file, in its order: `key = default`, or `# key = example` if there is no default.
 pub fn keys() -> Vec<Key> {
     let mut table = "";
     let mut keys = Vec::new();

@@ -20,7 +20,7 @@ use crate::escape::{self, CUT_MARK, Escaping};
 
 /// Characters of one value: enough for a URL and an error, and too few to fill a disk by a flood of requests.
 const FIELD_CHARS_MAX: usize = 256;
-/// Characters of a message: ours are sentences, those of libraries may quote their input.
+/// Characters of a message: own messages are sentences, those of libraries may quote their input.
 const MESSAGE_CHARS_MAX: usize = 1_024;
 
 /// The name under which `tracing` passes the message of an event.
@@ -30,7 +30,7 @@ const fn chars_max(is_message: bool) -> usize {
     if is_message { MESSAGE_CHARS_MAX } else { FIELD_CHARS_MAX }
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_parser_gets_values_unchanged() {
+    fn json_values_survive_parsing() {
         let log = written(LogFormat::Json, Colours::Hidden, || tracing::info!(id = %HOSTILE, "one sentence"));
         let line: Value = serde_json::from_str(&log).unwrap();
         assert_eq!(line["fields"]["id"], HOSTILE);
@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn leaves_messages_and_plain_values_unchanged() {
-        let error = Outer("of ours".to_owned(), io::Error::other("below"));
+        let error = Outer("own".to_owned(), io::Error::other("below"));
         let log = || {
             tracing::warn!(site.name = %"bücher.example", count = 3, "waiting for the database");
             tracing::warn!(error = &error as &dyn std::error::Error, "failed");
         };
         let text = written(LogFormat::Text, Colours::Hidden, log);
         assert!(text.contains(" WARN waiting for the database site.name=bücher.example count=3\n"), "{text}");
-        assert!(text.ends_with("failed error=outer of ours error.sources=[\"below\"]\n"), "{text}");
+        assert!(text.ends_with("failed error=outer own error.sources=[\"below\"]\n"), "{text}");
         let coloured = written(LogFormat::Text, Colours::Shown, log);
         assert!(coloured.contains("\u{1b}[3mcount\u{1b}[0m\u{1b}[2m=\u{1b}[0m3"), "{coloured:?}");
     }

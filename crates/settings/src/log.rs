@@ -21,16 +21,15 @@ use crate::TracesUrl;
 pub use crate::lines::LogFormat;
 use crate::lines::{self, Colours};
 
-/// Our own crates, which log at the level that is set. Others log at `warn`, unless it is `trace`.
-const OUR_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
-/// The MCP library warns about mistakes of clients only, which operators cannot correct. Our own failures are logged by the
-/// tools.
+/// The crates of agentdex, which log at the configured level. Others log at `warn`, unless it is `trace`.
+const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
+/// The MCP library warns about mistakes of clients only, which operators cannot correct. The tools log their own
+/// failures.
 const SILENCED: &str = "rmcp=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
 static RELOAD: OnceLock<Reload> = OnceLock::new();
 
-/// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -67,9 +66,9 @@ impl LogLevel {
         EnvFilter::new(match self {
             Self::Trace => level.to_owned(),
             Self::Error => format!("{level},{SILENCED}"),
-            _ => OUR_CRATES
-                .iter()
-                .fold(format!("warn,{SILENCED}"), |all, ours| format!("{all},{ours}={level}")),
+            _ => {
+                OWN_CRATES.iter().fold(format!("warn,{SILENCED}"), |all, own| format!("{all},{own}={level}"))
+            }
         })
     }
 }
@@ -98,10 +97,10 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
-    // The exporter's own HTTP client makes spans too, which must not be sent in turn.
-    let ours = || Targets::new().with_targets(OUR_CRATES.map(|name| (name, Level::DEBUG)));
+    // The exporter's own HTTP client also creates spans, which must not be exported.
+    let own_crates = || Targets::new().with_targets(OWN_CRATES.map(|name| (name, Level::DEBUG)));
     let spans = provider.as_ref().map(|provider| {
-        tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(ours())
+        tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(own_crates())
     });
     match tracing_subscriber::registry().with(lines).with(spans).try_init() {
         Ok(()) => {
@@ -134,8 +133,8 @@ fn log_panic(info: &PanicHookInfo<'_>) {
 
 /// Colours are used on terminals, unless `NO_COLOR` has a value that is not empty (no-color.org).
 fn colours(is_terminal: bool, no_color: Option<OsString>) -> Colours {
-    let is_wanted = no_color.is_none_or(|value| value.is_empty());
-    if is_terminal && is_wanted { Colours::Shown } else { Colours::Hidden }
+    let is_allowed = no_color.is_none_or(|value| value.is_empty());
+    if is_terminal && is_allowed { Colours::Shown } else { Colours::Hidden }
 }
 
 /// Changes the level of the running program.
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_need_a_terminal_and_no_no_color() {
+    fn uses_colours_on_terminals_without_no_color() {
         for (is_terminal, no_color, coloured) in
             [(true, None, true), (true, Some(""), true), (true, Some("1"), false), (false, None, false)]
         {

@@ -1,4 +1,4 @@
-//! Secrets are read from files of their own, as orchestrators and service managers provide them.
+//! Reads secrets from separate files, which orchestrators and service managers provide.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ pub(crate) fn secret(key: &'static str, path: &Path) -> Result<String, SettingsE
         path: path.to_owned(),
         source,
     })?;
-    let refused = |reason| SettingsError::NoSecret { key, path: path.to_owned(), reason };
+    let invalid = |reason| SettingsError::NoSecret { key, path: path.to_owned(), reason };
     let secret = text.trim();
     match secret {
-        "" => Err(refused("is empty")),
-        _ if text.len() > SECRET_BYTES_MAX => Err(refused("is too long for a secret")),
-        _ if secret.lines().count() > 1 => Err(refused("has more than one line")),
+        "" => Err(invalid("is empty")),
+        _ if text.len() > SECRET_BYTES_MAX => Err(invalid("is too long for a secret")),
+        _ if secret.lines().count() > 1 => Err(invalid("has more than one line")),
         _ => Ok(secret.to_owned()),
     }
 }

@@ -26,7 +26,7 @@ impl TryFrom<String> for TracesUrl {
     fn try_from(text: String) -> Result<Self, String> {
         let wrong =
             |why: &str| format!("traces_url {text:?} {why}; it looks like http://127.0.0.1:4318/v1/traces");
-        let url = Url::parse(&text).map_err(|error| wrong(&format!("is no URL ({error})")))?;
+        let url = Url::parse(&text).map_err(|error| wrong(&format!("is not a URL ({error})")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong("is neither http nor https"));
         }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn an_invalid_url_is_reported_with_an_example() {
-        for (text, why) in [("collector:4318", "neither http nor https"), ("/v1/traces", "is no URL")] {
+        for (text, why) in [("collector:4318", "neither http nor https"), ("/v1/traces", "is not a URL")] {
             let error = TracesUrl::try_from(text.to_owned()).unwrap_err();
             assert!(error.contains(why) && error.contains("http://127.0.0.1:4318/v1/traces"), "{error}");
         }

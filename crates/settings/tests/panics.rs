@@ -1,12 +1,12 @@
-//! Panics of a program whose log is started are one line of the log each, whatever their message holds.
+//! A panic of a program whose log is started is one log line, for any message.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::process::Command;
 
 use settings::log::{self, LogFormat, LogLevel};
 
-/// What a document may put into the message of a panic: a line of its own, and commands for a terminal.
+/// Text of a document in the message of a panic: a forged line, and terminal controls.
 const HOSTILE: &str = "first\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}31m";
 
 fn panic_in_a_thread(format: LogFormat) {
@@ -17,9 +17,9 @@ fn panic_in_a_thread(format: LogFormat) {
 
 /// Set for the process that panics, to the format of its log.
 const FORMAT: &str = "TEST_LOG_FORMAT";
-const TEST: &str = "a_panic_is_one_escaped_line_with_its_place";
+const TEST: &str = "logs_a_panic_as_one_escaped_line_with_its_location";
 
-/// What this test writes to stderr in a process of its own, which panics.
+/// Runs this test in a separate process, which panics, and returns its stderr.
 fn stderr_of(format: &str) -> String {
     let own = std::env::current_exe().unwrap();
     let ran = Command::new(own).args(["--exact", TEST, "--nocapture"]).env(FORMAT, format).output().unwrap();
@@ -28,11 +28,8 @@ fn stderr_of(format: &str) -> String {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the process that panics learns its format from its environment"
-)]
-fn a_panic_is_one_escaped_line_with_its_place() {
+#[expect(clippy::disallowed_methods, reason = "the environment sets the format of the process that panics")]
+fn logs_a_panic_as_one_escaped_line_with_its_location() {
     match std::env::var(FORMAT).as_deref() {
         Ok("json") => return panic_in_a_thread(LogFormat::Json),
         Ok(_) => return panic_in_a_thread(LogFormat::Text),

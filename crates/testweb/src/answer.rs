@@ -1,7 +1,7 @@
-//! What a virtual host serves on one path: an honest answer, or one of the ways in which real servers misbehave.
+//! The answer of a virtual host on one path: correct, or misbehaving like real servers.
 //!
-//! An [`Answer`] is a value built before the web starts, or while it runs; it holds bytes, not behaviour of its own.
-//! Validators are made for honest bodies unless told otherwise, because most of the tests are about revisiting.
+//! An [`Answer`] is plain data, built before the web starts or while it runs. Ordinary bodies get validators by default,
+//! since most tests revisit.
 
 use std::{hash::Hasher, time::Duration};
 
@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 
 use crate::coding;
 
-/// What is served on one path of one host.
+/// The answer on one path of one host.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) status: StatusCode,
@@ -24,30 +24,30 @@ pub struct Answer {
     pub(crate) takes_posts: bool,
 }
 
-/// So many bytes at a time, with a pause after each: a slow server.
+/// Sends the body in chunks with a delay after each, like a slow server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pub(crate) chunk_bytes: usize,
-    pub(crate) pause: Duration,
+    pub(crate) delay: Duration,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    /// A body, and the same body precompressed where that was asked for.
+    /// A body, optionally with compressed forms.
     Body { plain: Bytes, gzip: Option<Bytes>, brotli: Option<Bytes> },
-    /// Stretches of bytes, each repeated so many times.
-    Stretches(Vec<(Bytes, u64)>),
+    /// Segments of bytes, each with its number of repetitions.
+    Segments(Vec<(Bytes, u64)>),
     /// A redirect to the same path and query of this origin.
     Moved(String),
-    /// These bytes in place of all that HTTP would have written; then the connection is closed.
+    /// These bytes in place of the whole HTTP response; then the connection is closed.
     Raw(Bytes),
-    /// The connection is reset in place of an answer.
+    /// The connection is reset in place of a response.
     Reset,
-    /// The connection is closed in place of an answer.
+    /// The connection is closed in place of a response.
     Close,
-    /// No answer, ever, while the connection stays open.
+    /// No response, while the connection stays open.
     Silence,
-    /// Each of the first answers so many times; the last one from then on.
+    /// Each of the first answers a number of times; then the last one.
     Sequence { first: Vec<(u32, Answer)>, last: Box<Answer> },
 }
 
@@ -55,7 +55,7 @@ impl Answer {
     /// An empty answer of this status.
     ///
     /// # Panics
-    /// If the status is no number between 100 and 999.
+    /// If the status is not between 100 and 999.
     pub fn status(status: u16) -> Self {
         let body = Content::Body { plain: Bytes::new(), gzip: None, brotli: None };
         Self { status: status_code(status), ..Self::of(body) }
@@ -84,7 +84,7 @@ impl Answer {
         Self::ok("text/html; charset=utf-8", body)
     }
 
-    /// A redirect; the location may be anything, since refusing is the client's duty.
+    /// A redirect; the location may be any text, which the client has to check.
     pub fn redirect(status: u16, location: &str) -> Self {
         Self::status(status).header("location", location)
     }
@@ -94,7 +94,7 @@ impl Answer {
         Self { status: status_code(status), ..Self::of(Content::Moved(origin.to_owned())) }
     }
 
-    /// "Come back later": usually 429 or 503, with a Retry-After that is sent as it stands.
+    /// Usually 429 or 503, with this Retry-After, sent unchanged.
     pub fn retry_after(status: u16, value: &str) -> Self {
         Self::status(status).header("retry-after", value)
     }
@@ -102,45 +102,45 @@ impl Answer {
     /// A body that never ends.
     pub fn endless(content_type: &str) -> Self {
         let block = Bytes::from(vec![b' '; 16 * 1024]);
-        Self::of(Content::Stretches(vec![(block, u64::MAX)])).header("content-type", content_type)
+        Self::of(Content::Segments(vec![(block, u64::MAX)])).header("content-type", content_type)
     }
 
-    /// A small gzip body that decodes to so many spaces.
+    /// A small gzip body that decodes to `decoded_bytes` spaces.
     pub fn gzip_bomb(content_type: &str, decoded_bytes: u64) -> Self {
-        Self::of(Content::Stretches(coding::gzip_bomb(decoded_bytes)))
+        Self::of(Content::Segments(coding::gzip_bomb(decoded_bytes)))
             .header("content-type", content_type)
             .header("content-encoding", "gzip")
     }
 
-    /// A small brotli body that decodes to so many spaces. All of them are encoded once, here: keep it below 1 GiB.
+    /// A small brotli body that decodes to `decoded_bytes` spaces. They are encoded here: keep it below 1 GiB.
     pub fn brotli_bomb(content_type: &str, decoded_bytes: u64) -> Self {
-        Self::of(Content::Stretches(vec![(coding::brotli_bomb(decoded_bytes), 1)]))
+        Self::of(Content::Segments(vec![(coding::brotli_bomb(decoded_bytes), 1)]))
             .header("content-type", content_type)
             .header("content-encoding", "br")
     }
 
-    /// These bytes below HTTP: a broken status line, headers without colon, NUL, a length that is no number…
+    /// These bytes below HTTP: a broken status line, headers without colon, NUL, an invalid length…
     /// The connection is closed after them. The host speaks HTTP/1.1 only.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::of(Content::Raw(bytes.into()))
     }
 
-    /// The connection is reset (TCP RST) in place of an answer.
+    /// The connection is reset (TCP RST) in place of a response.
     pub fn reset() -> Self {
         Self::of(Content::Reset)
     }
 
-    /// The connection is closed in place of an answer.
+    /// The connection is closed in place of a response.
     pub fn close() -> Self {
         Self::of(Content::Close)
     }
 
-    /// The request is taken and never answered.
+    /// The request is read and never answered.
     pub fn silence() -> Self {
         Self::of(Content::Silence)
     }
 
-    /// This answer so many times, whoever asks; then the next one. Chains: the counts add up in order.
+    /// This answer for the first `count` requests of any client, then the next one. Can be chained.
     #[must_use]
     pub fn times(self, count: u32, then: Self) -> Self {
         let (first, last) = match then.content {
@@ -154,7 +154,7 @@ impl Answer {
     /// Adds a header; bytes that HTTP forbids in a value need [`Answer::raw`].
     ///
     /// # Panics
-    /// If the name or the value is none that HTTP knows.
+    /// If the name or the value is invalid in HTTP.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
@@ -162,7 +162,7 @@ impl Answer {
         self
     }
 
-    /// So many extra headers of so many bytes each.
+    /// Adds `header_count` headers of `value_bytes` bytes each.
     #[must_use]
     pub fn padded(self, header_count: usize, value_bytes: usize) -> Self {
         let value = "p".repeat(value_bytes);
@@ -175,17 +175,17 @@ impl Answer {
         self.header("cache-control", &format!("max-age={seconds}"))
     }
 
-    /// The same body under another status; validators stay.
+    /// The same body and validators with another status.
     ///
     /// # Panics
-    /// If the status is no number between 100 and 999.
+    /// If the status is not between 100 and 999.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status_code(status);
         self
     }
 
-    /// This ETag, quotes included and byte for byte, in place of the one made from the body.
+    /// This ETag, unchanged and with its quotes, in place of the one made from the body.
     #[must_use]
     pub fn etag(mut self, etag: &str) -> Self {
         self.etag = Some(etag.to_owned());
@@ -207,7 +207,7 @@ impl Answer {
         self
     }
 
-    /// Also offers the body in gzip, to those who accept it.
+    /// Also offers the body in gzip, to clients that accept it.
     #[must_use]
     pub fn gzip(mut self) -> Self {
         if let Content::Body { plain, gzip, .. } = &mut self.content {
@@ -216,7 +216,7 @@ impl Answer {
         self
     }
 
-    /// Also offers the body in brotli, to those who accept it.
+    /// Also offers the body in brotli, to clients that accept it.
     #[must_use]
     pub fn brotli(mut self) -> Self {
         if let Content::Body { plain, brotli, .. } = &mut self.content {
@@ -232,21 +232,21 @@ impl Answer {
         self
     }
 
-    /// Sends the body (of [`Answer::raw`]: all of it) by so many bytes at a time with a pause after each.
+    /// Sends the body (for [`Answer::raw`] the whole response) in chunks of `chunk_bytes` with a delay after each.
     #[must_use]
-    pub fn dripping(mut self, chunk_bytes: usize, pause: Duration) -> Self {
-        self.pace = Some(Pace { chunk_bytes: chunk_bytes.max(1), pause });
+    pub fn dripping(mut self, chunk_bytes: usize, delay: Duration) -> Self {
+        self.pace = Some(Pace { chunk_bytes: chunk_bytes.max(1), delay });
         self
     }
 
-    /// Claims this Content-Length, whatever the body has. With too long a claim the connection ends early.
+    /// Sends this Content-Length for any body. If it is too long, the connection ends early.
     #[must_use]
     pub fn claiming_length(mut self, bytes: u64) -> Self {
         self.claimed_bytes = Some(bytes);
         self
     }
 
-    /// Answers a POST like a GET, whatever it carries.
+    /// Answers a POST with any body like a GET.
     #[must_use]
     pub fn taking_posts(mut self) -> Self {
         self.takes_posts = true;
@@ -280,7 +280,7 @@ impl Answer {
 }
 
 impl From<&str> for Answer {
-    /// Text that begins like JSON or HTML is served as such, all else as plain text.
+    /// Text that begins like JSON or HTML is served as such, other text as plain text.
     fn from(body: &str) -> Self {
         let body = body.to_owned();
         match body.trim_start().as_bytes().first() {
@@ -303,5 +303,5 @@ fn etag_of(body: &[u8]) -> String {
 }
 
 /// The headers that a 304 repeats (RFC 9110 §15.4.5).
-pub(crate) const KEPT_BY_304: [HeaderName; 5] =
+pub(crate) const HEADERS_OF_304: [HeaderName; 5] =
     [header::CACHE_CONTROL, header::CONTENT_LOCATION, header::EXPIRES, header::VARY, header::AGE];

@@ -1,6 +1,6 @@
-//! The test web's certificate authority, and the leaf certificates it makes at the first handshake of each name.
+//! The test web's certificate authority, which signs a leaf certificate at the first handshake of each name.
 //!
-//! All leaves share one key: making a leaf is then one signature, which keeps tens of thousands of names cheap.
+//! All leaves share one key, so a leaf costs one signature, which makes tens of thousands of names cheap.
 
 use std::{
     collections::HashMap,
@@ -16,8 +16,8 @@ use rustls::{crypto::ring, pki_types::PrivateKeyDer, sign::CertifiedKey};
 
 use crate::Certificate;
 
-/// The name on a certificate that is made out to somebody else.
-const ANOTHER_NAME: &str = "somebody-else.example";
+/// The name on a certificate for another host.
+const ANOTHER_NAME: &str = "another.example";
 
 pub(crate) struct Authority {
     trusted: CertifiedIssuer<'static, KeyPair>,
@@ -34,7 +34,7 @@ impl Authority {
         let signer = ring::sign::any_ecdsa_type(&der).context("cannot use the leaf key")?;
         Ok(Self {
             trusted: issuer("agentdex test web authority")?,
-            unknown: issuer("an authority that nobody trusts")?,
+            unknown: issuer("an untrusted authority")?,
             leaf_key,
             signer,
             leaves: Mutex::default(),

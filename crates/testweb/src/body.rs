@@ -1,4 +1,4 @@
-//! Bodies as they leave: stretches of bytes, each repeated so many times, by chunks and with pauses.
+//! Response bodies: repeated segments of bytes, sent in chunks with delays.
 
 use std::{
     collections::VecDeque,
@@ -14,47 +14,53 @@ use tokio::time::Sleep;
 
 use crate::{answer::Pace, log::OpenHit};
 
-/// A body on its way. It carries the hit's record, which closes when the body has been sent or given up.
-pub(crate) struct Outgoing {
-    stretches: VecDeque<(Bytes, u64)>,
+/// A body in transfer. It has the record of the hit, which is closed when the body is sent or dropped.
+pub(crate) struct ResponseBody {
+    segments: VecDeque<(Bytes, u64)>,
     hit: Option<OpenHit>,
     pace: Option<Pace>,
-    pause: Option<Pin<Box<Sleep>>>,
-    announced: Announced,
+    delay: Option<Pin<Box<Sleep>>>,
+    content_length: ContentLength,
 }
 
-/// What the head says of the body's length.
+/// Whether the head has the length of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Announced {
-    /// Its true length.
-    Truth,
-    /// Nothing, or something else.
-    Otherwise,
+pub(crate) enum ContentLength {
+    /// The head has the exact length.
+    Exact,
+    /// The head has no length, or another one.
+    Other,
 }
 
-impl Outgoing {
+impl ResponseBody {
     pub(crate) fn new(
-        stretches: Vec<(Bytes, u64)>,
+        segments: Vec<(Bytes, u64)>,
         pace: Option<Pace>,
-        announced: Announced,
+        content_length: ContentLength,
         mut hit: OpenHit,
     ) -> Self {
-        let stretches: VecDeque<_> =
-            stretches.into_iter().filter(|(bytes, times)| !bytes.is_empty() && *times > 0).collect();
-        if stretches.is_empty() {
+        let segments: VecDeque<_> =
+            segments.into_iter().filter(|(bytes, times)| !bytes.is_empty() && *times > 0).collect();
+        if segments.is_empty() {
             hit.mark_complete();
         }
-        Self { stretches, hit: Some(hit), pace, pause: None, announced }
+        Self { segments, hit: Some(hit), pace, delay: None, content_length }
     }
 
-    /// An empty body whose hit is recorded by others.
+    /// An empty body whose hit is recorded elsewhere.
     pub(crate) fn unrecorded() -> Self {
-        Self { stretches: VecDeque::new(), hit: None, pace: None, pause: None, announced: Announced::Truth }
+        Self {
+            segments: VecDeque::new(),
+            hit: None,
+            pace: None,
+            delay: None,
+            content_length: ContentLength::Exact,
+        }
     }
 
-    /// The next chunk: one repetition of the first stretch, or a part of it where the pace is slower.
+    /// The next chunk: one repetition of the first segment, or a part of it at a slower pace.
     fn next_chunk(&mut self) -> Option<Bytes> {
-        let (bytes, times) = self.stretches.front_mut()?;
+        let (bytes, times) = self.segments.front_mut()?;
         let chunk_bytes = self.pace.map_or(usize::MAX, |pace| pace.chunk_bytes);
         if chunk_bytes < bytes.len() && *times == 1 {
             return Some(bytes.split_to(chunk_bytes));
@@ -62,19 +68,19 @@ impl Outgoing {
         let chunk = bytes.slice(..chunk_bytes.min(bytes.len()));
         *times -= 1;
         if *times == 0 {
-            self.stretches.pop_front();
+            self.segments.pop_front();
         }
         Some(chunk)
     }
 
     fn length(&self) -> Option<u64> {
-        self.stretches.iter().try_fold(0_u64, |sum, (bytes, times)| {
+        self.segments.iter().try_fold(0_u64, |sum, (bytes, times)| {
             (bytes.len() as u64).checked_mul(*times).and_then(|more| sum.checked_add(more))
         })
     }
 }
 
-impl Body for Outgoing {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -82,37 +88,37 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if let Some(pause) = &mut self.pause {
-            ready!(pause.as_mut().poll(context));
-            self.pause = None;
+        if let Some(delay) = &mut self.delay {
+            ready!(delay.as_mut().poll(context));
+            self.delay = None;
         }
         let Some(chunk) = self.next_chunk() else {
             return Poll::Ready(None);
         };
-        let is_last = self.stretches.is_empty();
+        let is_last = self.segments.is_empty();
         if let Some(hit) = &mut self.hit {
             hit.add_bytes(chunk.len());
             if is_last {
                 hit.mark_complete();
             }
         }
-        self.pause = self.pace.map(|pace| Box::pin(sleep(pace.pause)));
+        self.delay = self.pace.map(|pace| Box::pin(sleep(pace.delay)));
         Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stretches.is_empty()
+        self.segments.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.length() {
-            Some(length) if self.announced == Announced::Truth => SizeHint::with_exact(length),
+            Some(length) if self.content_length == ContentLength::Exact => SizeHint::with_exact(length),
             _ => SizeHint::default(),
         }
     }
 }
 
-/// Slowness is what was asked for here; nothing else in the test web waits for a clock.
-pub(crate) fn sleep(pause: Duration) -> Sleep {
-    tokio::time::sleep(pause)
+/// The delay of a slow answer; nothing else in the test web sleeps.
+pub(crate) fn sleep(delay: Duration) -> Sleep {
+    tokio::time::sleep(delay)
 }

@@ -1,11 +1,11 @@
-//! Bodies in gzip and brotli, and the bombs made of them.
+//! Compresses bodies with gzip and brotli, and makes decompression bombs.
 
 use std::io::{Read, Write};
 
 use flate2::{Compress, Compression, Crc, FlushCompress, write::GzEncoder};
 use hyper::body::Bytes;
 
-/// What a bomb's repeated block decodes to: large enough that 10 GiB take 10,240 blocks.
+/// Decoded size of the repeated block of a bomb: 10 GiB take 10,240 blocks.
 const BOMB_BLOCK_BYTES: u64 = 1024 * 1024;
 
 /// Brotli window of 4 MiB and the usual quality of a server that compresses once.
@@ -15,8 +15,8 @@ const BROTLI_BUFFER_BYTES: usize = 4096;
 
 pub(crate) fn gzip(body: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(body).expect("a vector takes all bytes");
-    encoder.finish().expect("a vector takes all bytes").into()
+    encoder.write_all(body).expect("writing to a vector cannot fail");
+    encoder.finish().expect("writing to a vector cannot fail").into()
 }
 
 pub(crate) fn brotli(body: &[u8]) -> Bytes {
@@ -35,8 +35,8 @@ fn brotli_from(body: impl Read) -> Bytes {
     coded.into()
 }
 
-/// One valid gzip stream, as stretches: a header, one flushed deflate block again and again, a last block, the trailer.
-/// A full flush ends on a byte border and forgets the window, so that the block may stand anywhere any number of times.
+/// One valid gzip stream, as segments: a header, a repeated flushed deflate block, a last block, the trailer.
+/// A full flush ends on a byte boundary and resets the window, so the block can be repeated.
 pub(crate) fn gzip_bomb(decoded_bytes: u64) -> Vec<(Bytes, u64)> {
     let blocks = decoded_bytes / BOMB_BLOCK_BYTES;
     let rest = decoded_bytes % BOMB_BLOCK_BYTES;
@@ -84,15 +84,12 @@ mod tests {
 
     use super::*;
 
-    fn flat(stretches: Vec<(Bytes, u64)>) -> Vec<u8> {
-        stretches
-            .into_iter()
-            .flat_map(|(bytes, times)| (0..times).flat_map(move |_| bytes.to_vec()))
-            .collect()
+    fn flat(segments: Vec<(Bytes, u64)>) -> Vec<u8> {
+        segments.into_iter().flat_map(|(bytes, times)| (0..times).flat_map(move |_| bytes.to_vec())).collect()
     }
 
     #[test]
-    fn a_gzip_bomb_is_one_valid_stream_and_small() {
+    fn a_gzip_bomb_is_one_small_valid_stream() {
         let decoded = 5 * BOMB_BLOCK_BYTES + 17;
         let wire = flat(gzip_bomb(decoded));
         let mut out = Vec::new();
@@ -103,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brotli_bomb_decodes_to_what_was_asked_for() {
+    fn a_brotli_bomb_decodes_to_the_requested_size() {
         let wire = brotli_bomb(BOMB_BLOCK_BYTES);
         let mut out = Vec::new();
         brotli::Decompressor::new(&wire[..], 4096).read_to_end(&mut out).unwrap();
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn both_codings_give_the_body_back() {
+    fn both_codings_restore_the_body() {
         let mut out = Vec::new();
         flate2::read::GzDecoder::new(&gzip(b"a manifest")[..]).read_to_end(&mut out).unwrap();
         brotli::Decompressor::new(&brotli(b"a manifest")[..], 4096).read_to_end(&mut out).unwrap();

@@ -1,5 +1,5 @@
-//! What the test web writes down about each request and each connection. These records are the judge of politeness:
-//! they are made on the server's side, and nothing the crawler says about itself enters them.
+//! The records of requests and connections. Politeness is judged by them: they are made by the server, independently of the
+//! crawler.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Answer;
 
-/// Headers that say how a bot wall treated a request.
-const WALLS: [&str; 2] = ["cf-mitigated", "x-amzn-waf-action"];
+/// Headers by which a bot wall is recognised.
+const BOT_WALL_HEADERS: [&str; 2] = ["cf-mitigated", "x-amzn-waf-action"];
 
-/// One request and what was sent back.
+/// One request and its response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hit {
     /// Number of the request, in the order in which requests began.
@@ -20,7 +20,7 @@ pub struct Hit {
     pub connection: u64,
     /// When the head of the request had been read, in microseconds since the web began (monotonic).
     pub started_us: u64,
-    /// When the last byte of the answer was handed over, or the client went away (monotonic).
+    /// When the last byte of the response was written, or the client disconnected (monotonic).
     pub ended_us: u64,
     /// The start in microseconds since 1970.
     pub wall_us: u64,
@@ -38,25 +38,25 @@ pub struct Hit {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// The request's headers of interest.
-    pub asked: Asked,
-    /// Status sent; absent where the connection was reset, closed or kept silent instead.
+    /// The headers that concern politeness.
+    pub request: RequestHeaders,
+    /// Status sent; absent if the connection was reset, closed or stalled instead.
     pub status: Option<u16>,
-    /// The answer's headers of interest.
-    pub sent: Sent,
+    /// The headers that concern politeness.
+    pub response: ResponseHeaders,
     /// Bytes of body sent, as coded on the wire.
     pub body_bytes: u64,
-    /// Whether the whole answer was sent.
+    /// Whether the whole response was sent.
     pub complete: bool,
     /// The body sent with a 2xx on a path with `robots` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_body: Option<Arc<str>>,
 }
 
-/// Headers of a request that politeness is about.
+/// The headers of a request that concern politeness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct RequestHeaders {
     /// `User-Agent`.
     pub user_agent: Option<String>,
     /// `From`.
@@ -71,7 +71,7 @@ pub struct Asked {
     pub if_modified_since: Option<String>,
     /// `Referer`, which a crawler has no reason to send.
     pub referer: Option<String>,
-    /// `Cookie`, likewise.
+    /// `Cookie`, which a crawler has no reason to send either.
     pub cookie: Option<String>,
     /// `Signature-Agent` of Web Bot Auth.
     pub signature_agent: Option<String>,
@@ -81,10 +81,10 @@ pub struct Asked {
     pub signature: Option<String>,
 }
 
-/// Headers of an answer that politeness is about.
+/// The headers of a response that concern politeness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Sent {
+pub struct ResponseHeaders {
     /// `Content-Type`.
     pub content_type: Option<String>,
     /// `Content-Encoding`.
@@ -105,11 +105,11 @@ pub struct Sent {
     pub retry_after: Option<String>,
     /// `Location`.
     pub location: Option<String>,
-    /// The header by which a bot wall announces itself, with its value.
+    /// The header of a bot wall, with its value.
     pub wall: Option<String>,
 }
 
-/// One connection, written down when it ends.
+/// One connection, recorded when it ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
     /// Number of the connection.
@@ -122,29 +122,29 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// The address that the client connected to.
     pub server: SocketAddr,
-    /// The name in the handshake, if it came so far.
+    /// The name in the handshake, if the client sent one.
     pub host: Option<String>,
-    /// How the handshake went.
+    /// The result of the handshake.
     pub handshake: HandshakeOutcome,
-    /// How many requests came over it.
+    /// Number of requests.
     pub requests: u64,
 }
 
-/// How a connection's handshake went.
+/// The result of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandshakeOutcome {
     /// It completed.
     Completed,
-    /// The client sent nothing that is a handshake, or went away, or refused the certificate.
+    /// The client sent an invalid handshake, disconnected, or refused the certificate.
     Failed(String),
     /// No host of the web has that name.
     UnknownName,
-    /// The host was told to reset, close or stall.
+    /// The host is configured to reset, close or stall.
     Misbehaved,
 }
 
-impl Asked {
+impl RequestHeaders {
     pub(crate) fn of(head: &request::Parts) -> Self {
         let get = |name: HeaderName| text(&head.headers, &name);
         Self {
@@ -163,7 +163,7 @@ impl Asked {
     }
 }
 
-impl Sent {
+impl ResponseHeaders {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let get = |name: HeaderName| text(headers, &name);
         Self {
@@ -177,14 +177,14 @@ impl Sent {
             vary: get(header::VARY),
             retry_after: get(header::RETRY_AFTER),
             location: get(header::LOCATION),
-            wall: WALLS
+            wall: BOT_WALL_HEADERS
                 .iter()
                 .find_map(|name| Some(format!("{name}: {}", get(HeaderName::from_static(name))?))),
         }
     }
 }
 
-/// The robots.txt that an answer carries, decoded, for the record; redirects may have led to another name for it.
+/// The decoded robots.txt of an answer, for the record; after redirects its path may differ.
 pub(crate) fn robots_body(path: &str, answer: &Answer) -> Option<Arc<str>> {
     let crate::answer::Content::Body { plain, .. } = &answer.content else {
         return None;

@@ -1,6 +1,6 @@
-//! One virtual host: its name, address, certificate, and what it answers on which path.
+//! One virtual host: its name, address, certificate, and its answers by path.
 //!
-//! Cloning a host is cheap and shares everything, so that twenty thousand hosts from one template cost little.
+//! Clones share everything, so twenty thousand hosts from one template cost little.
 
 use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
 
@@ -8,11 +8,11 @@ use hyper::body::Bytes;
 
 use crate::Answer;
 
-/// A virtual host. Paths are matched without their query; what is not listed answers 404, or the catch-all.
+/// A virtual host. Paths are matched without their query; other paths answer 404, or the catch-all.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(crate) name: Arc<str>,
-    pub(crate) place: Place,
+    pub(crate) socket: SocketRule,
     pub(crate) routes: Arc<HashMap<String, Arc<Answer>>>,
     pub(crate) otherwise: Arc<Answer>,
     pub(crate) certificate: Certificate,
@@ -20,36 +20,36 @@ pub struct Host {
     pub(crate) protocols: Protocols,
 }
 
-/// Where the hosts file says that a host is.
+/// The socket of a host in the hosts file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// By the web's rule for addresses.
+pub(crate) enum SocketRule {
+    /// Follows [`crate::Addresses`].
     ByRule,
-    /// On an address of its own choice.
+    /// On this address.
     At(Ipv4Addr),
     /// On a port that nothing listens on.
     Refusing,
 }
 
-/// Which certificate a host shows.
+/// The certificate of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Certificate {
     /// Signed by the web's authority for this name.
     #[default]
     Trusted,
-    /// Signed by the web's authority, over since 2001.
+    /// Signed by the web's authority, expired in 2001.
     Expired,
-    /// Signed by the web's authority, good from 2090 on.
+    /// Signed by the web's authority, valid from 2090.
     NotYetValid,
     /// Signed by the web's authority for another name.
     WrongName,
     /// Signed by itself.
     SelfSigned,
-    /// Signed by an authority that nobody knows.
+    /// Signed by an unknown authority.
     UnknownAuthority,
 }
 
-/// What a host does once it knows whom the client wants.
+/// The behaviour of a host after the client has sent a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handshake {
     /// Completes it.
@@ -59,13 +59,13 @@ pub enum Handshake {
     Reset,
     /// Closes the connection.
     Close,
-    /// Says nothing and keeps the connection open.
+    /// Sends nothing and keeps the connection open.
     Stall,
-    /// Refuses every version of TLS that is safe, as a server does that only knows the old ones.
+    /// Refuses every secure version of TLS, like a server with obsolete versions only.
     OldVersion,
 }
 
-/// Which versions of HTTP a host offers.
+/// The HTTP versions of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocols {
     /// HTTP/2 and HTTP/1.1.
@@ -82,7 +82,7 @@ impl Host {
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_ascii_lowercase().into(),
-            place: Place::ByRule,
+            socket: SocketRule::ByRule,
             routes: Arc::default(),
             otherwise: Arc::new(Answer::status(404)),
             certificate: Certificate::default(),
@@ -91,7 +91,6 @@ impl Host {
         }
     }
 
-    /// The host's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -121,56 +120,53 @@ impl Host {
         self.route(path, Answer::redirect(status, location))
     }
 
-    /// Answers every path that has no answer of its own, robots.txt included.
+    /// Answers every path without its own answer, robots.txt included.
     #[must_use]
     pub fn catch_all(mut self, answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
-        self.speak_http1_if_needed(&answer);
+        self.use_http1_if_needed(&answer);
         self.otherwise = Arc::new(answer);
         self
     }
 
-    /// Shows this certificate.
     #[must_use]
     pub fn certificate(mut self, certificate: Certificate) -> Self {
         self.certificate = certificate;
         self
     }
 
-    /// Treats handshakes like this.
     #[must_use]
     pub fn handshake(mut self, handshake: Handshake) -> Self {
         self.handshake = handshake;
         self
     }
 
-    /// Offers these versions of HTTP.
     #[must_use]
     pub fn protocols(mut self, protocols: Protocols) -> Self {
         self.protocols = protocols;
         self
     }
 
-    /// Lives on this address of 127.0.0.0/8.
+    /// Uses this address of 127.0.0.0/8.
     ///
     /// # Panics
-    /// If the address is no loopback address: the test web is never open to the network.
+    /// If the address is not a loopback address: the test web is never open to the network.
     #[must_use]
     pub fn at(mut self, address: Ipv4Addr) -> Self {
-        assert!(address.is_loopback(), "{address} is no loopback address");
-        self.place = Place::At(address);
+        assert!(address.is_loopback(), "{address} is not a loopback address");
+        self.socket = SocketRule::At(address);
         self
     }
 
     /// Is listed on a port that refuses connections.
     #[must_use]
     pub fn refusing_connections(mut self) -> Self {
-        self.place = Place::Refusing;
+        self.socket = SocketRule::Refusing;
         self
     }
 
     pub(crate) fn set(&mut self, path: &str, answer: Answer) {
-        self.speak_http1_if_needed(&answer);
+        self.use_http1_if_needed(&answer);
         Arc::make_mut(&mut self.routes).insert(path.to_owned(), Arc::new(answer));
     }
 
@@ -182,7 +178,7 @@ impl Host {
         Arc::clone(self.routes.get(path).unwrap_or(&self.otherwise))
     }
 
-    fn speak_http1_if_needed(&mut self, answer: &Answer) {
+    fn use_http1_if_needed(&mut self, answer: &Answer) {
         if answer.needs_http1() {
             self.protocols = Protocols::Http1;
         }

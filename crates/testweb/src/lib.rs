@@ -1,8 +1,8 @@
-//! A web of virtual HTTPS hosts on loopback, told apart by SNI, with a log of every hit.
+//! A web of virtual HTTPS hosts on loopback, selected by SNI, with a log of every hit.
 //!
-//! It is the web of the demo and of every test that crawls: hosts that behave, and hosts that misbehave in all the ways
-//! a crawler must survive. It speaks TLS with an authority of its own and HTTP/1.1 and HTTP/2 below any framework, so
-//! that it can also send what no framework would. It decides nothing about politeness: it writes down what happened.
+//! The demo and every test with a crawl use it: hosts that behave, and hosts that misbehave in every way that a crawler has
+//! to survive. It has its own certificate authority and serves HTTP/1.1 and HTTP/2 without a framework, so that it can
+//! also send invalid responses. It does not judge politeness: it records what happened.
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
-//! The log of every hit and connection: in memory, and as JSONL where a file was asked for.
+//! The log of every hit and connection: in memory, and optionally as JSONL in a file.
 //!
-//! Records are kept when they end. Readers get them in the order in which they began.
+//! Hits and connections are recorded when they end, and returned in the order in which they began.
 
 use std::{
     fs::File,
@@ -23,12 +23,12 @@ pub struct Log {
     began: Instant,
     next_hit: AtomicU64,
     next_connection: AtomicU64,
-    kept: Mutex<Kept>,
+    records: Mutex<Records>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Records {
     hits: Vec<Hit>,
     connections: Vec<Connection>,
     file: Option<File>,
@@ -53,14 +53,14 @@ impl Log {
             began: Instant::now(),
             next_hit: AtomicU64::new(0),
             next_connection: AtomicU64::new(0),
-            kept: Mutex::new(Kept { file, ..Kept::default() }),
+            records: Mutex::new(Records { file, ..Records::default() }),
             changed: Notify::new(),
         })
     }
 
-    /// All hits that have ended, by the time they began.
+    /// All hits that have ended, in the order in which they began.
     pub fn hits(&self) -> Vec<Hit> {
-        let mut hits = self.kept().hits.clone();
+        let mut hits = self.records().hits.clone();
         hits.sort_by_key(|hit| hit.id);
         hits
     }
@@ -72,12 +72,12 @@ impl Log {
 
     /// How many hits have ended.
     pub fn hit_count(&self) -> usize {
-        self.kept().hits.len()
+        self.records().hits.len()
     }
 
-    /// All connections that have ended, by the time they were opened.
+    /// All connections that have ended, in the order in which they were opened.
     pub fn connections(&self) -> Vec<Connection> {
-        let mut connections = self.kept().connections.clone();
+        let mut connections = self.records().connections.clone();
         connections.sort_by_key(|connection| connection.id);
         connections
     }
@@ -87,14 +87,14 @@ impl Log {
         self.connections().into_iter().filter(|connection| connection.requests == 0).collect()
     }
 
-    /// Forgets what was written so far (in memory only), so that a second pass is judged by itself.
-    pub fn forget(&self) {
-        let mut kept = self.kept();
-        kept.hits.clear();
-        kept.connections.clear();
+    /// Removes the records in memory, so that a second pass is judged separately.
+    pub fn clear(&self) {
+        let mut records = self.records();
+        records.hits.clear();
+        records.connections.clear();
     }
 
-    /// Waits until the log satisfies a condition. Waits without limit: put it under the test's own timeout.
+    /// Waits until the log satisfies a condition. There is no time limit: the caller sets a timeout.
     pub async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         loop {
             let changed = self.changed.notified();
@@ -118,38 +118,38 @@ impl Log {
         self.next_connection.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn keep_hit(&self, hit: Hit) {
-        let mut kept = self.kept();
-        kept.write(&Line::Hit(&hit));
-        kept.hits.push(hit);
-        drop(kept);
+    pub(crate) fn record_hit(&self, hit: Hit) {
+        let mut records = self.records();
+        records.write(&Line::Hit(&hit));
+        records.hits.push(hit);
+        drop(records);
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn keep_connection(&self, connection: Connection) {
-        let mut kept = self.kept();
-        kept.write(&Line::Connection(&connection));
-        kept.connections.push(connection);
-        drop(kept);
+    pub(crate) fn record_connection(&self, connection: Connection) {
+        let mut records = self.records();
+        records.write(&Line::Connection(&connection));
+        records.connections.push(connection);
+        drop(records);
         self.changed.notify_waiters();
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn records(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    /// One write a line, so that a reader of the file never sees half of one.
+impl Records {
+    /// One write per line, so that a reader of the file never sees a partial line.
     fn write(&mut self, line: &Line<'_>) {
         let Some(file) = &mut self.file else { return };
         let mut bytes = serde_json::to_vec(line).expect("a record is plain data");
         bytes.push(b'\n');
-        file.write_all(&bytes).expect("the log file takes a line; without it no audit is worth anything");
+        file.write_all(&bytes).expect("cannot write to the log file, which the audit needs");
     }
 }
 
-/// A hit whose answer is on its way. It is written down when this is dropped, however the answer ended.
+/// A hit whose answer is being sent. It is recorded on drop, also after an error.
 pub(crate) struct OpenHit {
     log: Arc<Log>,
     hit: Option<Hit>,
@@ -179,13 +179,13 @@ impl Drop for OpenHit {
     fn drop(&mut self) {
         if let Some(mut hit) = self.hit.take() {
             hit.ended_us = self.log.now_us();
-            self.log.keep_hit(hit);
+            self.log.record_hit(hit);
         }
     }
 }
 
 /// Microseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "the log writes down when a request came")]
+#[expect(clippy::disallowed_methods, reason = "the log records the time of requests")]
 pub(crate) fn wall_us() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)

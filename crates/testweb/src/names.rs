@@ -1,4 +1,4 @@
-//! Which host answers to a name: those that were listed, and those that a template makes when they are first asked for.
+//! Finds the host of a name: hosts that were added, and hosts that a template makes at the first request.
 
 use std::{
     collections::HashMap,
@@ -9,15 +9,15 @@ use std::{
     },
 };
 
-use crate::{Host, host::Place};
+use crate::{Host, host::SocketRule};
 
-/// A port of no service (tcpmux, long gone): connections to it are refused on any machine.
+/// The port of an obsolete service (tcpmux): connections to it are refused on any machine.
 const REFUSING_PORT: u16 = 1;
 
 /// The first address of hosts that have one each.
 const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 1, 0, 1]);
 
-/// Where hosts live unless they chose an address themselves.
+/// The addresses of hosts that do not choose one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// All on this loopback address.
@@ -29,7 +29,7 @@ pub enum Addresses {
 /// Makes the host of an index.
 pub(crate) type MakeHost = Box<dyn Fn(usize) -> Host + Send + Sync>;
 
-/// `count` hosts whose names are a pattern with the index in place of `{}`.
+/// `count` hosts whose names are a pattern with the index in rule of `{}`.
 pub(crate) struct Template {
     count: usize,
     before: String,
@@ -66,7 +66,7 @@ impl Names {
         self.addresses = addresses;
     }
 
-    /// Lists a host; one of the same name that is there already is replaced and keeps its address.
+    /// Adds a host, or replaces the host of this name, which keeps its address.
     pub(crate) fn add(&self, host: Host) {
         let known = self.host(&host.name).is_some();
         if !known {
@@ -78,7 +78,7 @@ impl Names {
     }
 
     pub(crate) fn add_template(&mut self, count: usize, pattern: &str, make: MakeHost) {
-        let (before, after) = pattern.split_once("{}").expect("a name pattern holds {} for the index");
+        let (before, after) = pattern.split_once("{}").expect("a name pattern must contain {} for the index");
         let (before, after) = (before.to_owned(), after.to_owned());
         let first_position = self.next_position.fetch_add(count, Ordering::Relaxed);
         self.templates.push(Template { count, before, after, make, first_position });
@@ -93,58 +93,58 @@ impl Names {
         Some(self.put(host))
     }
 
-    /// Changes a host of this name; a name that is none yet becomes one that answers 404.
+    /// Changes the host of this name; creates one that answers 404 if there is none.
     pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut Host)) {
         let mut host = self.host(name).map_or_else(|| Host::new(name), |host| Host::clone(&host));
         change(&mut host);
         self.add(host);
     }
 
-    /// Forgets a listed host.
+    /// Removes an added host.
     pub(crate) fn remove(&self, name: &str) {
         self.listed.write().unwrap_or_else(PoisonError::into_inner).retain(|(_, listed)| &**listed != name);
         self.made.write().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// Every name with its address and port, in the order in which they were listed.
-    pub(crate) fn places(&self, port: u16) -> Vec<(String, SocketAddrV4)> {
+    /// Every name with its socket, in the order in which they were added.
+    pub(crate) fn sockets(&self, port: u16) -> Vec<(String, SocketAddrV4)> {
         let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
-        let place_of = |name: &str| made.get(name).map(|host| host.place);
-        let by_list = listed
-            .iter()
-            .map(|(position, name)| (*position, name.to_string(), place_of(name).unwrap_or(Place::ByRule)));
-        let by_template = self.templates.iter().flat_map(Template::places).map(|(position, name, place)| {
-            let place = place_of(&name).unwrap_or(place);
-            (position, name, place)
+        let rule_of = |name: &str| made.get(name).map(|host| host.socket);
+        let by_list = listed.iter().map(|(position, name)| {
+            (*position, name.to_string(), rule_of(name).unwrap_or(SocketRule::ByRule))
         });
-        let mut places: Vec<_> = by_list.chain(by_template).collect();
-        places.sort_by_key(|(position, ..)| *position);
-        places
+        let by_template = self.templates.iter().flat_map(Template::sockets).map(|(position, name, rule)| {
+            let rule = rule_of(&name).unwrap_or(rule);
+            (position, name, rule)
+        });
+        let mut sockets: Vec<_> = by_list.chain(by_template).collect();
+        sockets.sort_by_key(|(position, ..)| *position);
+        sockets
             .into_iter()
-            .map(|(position, name, place)| (name, self.socket_of(position, place, port)))
+            .map(|(position, name, rule)| (name, self.socket_of(position, rule, port)))
             .collect()
     }
 
-    /// The loopback addresses that hosts chose themselves.
+    /// The loopback addresses of hosts that chose one.
     pub(crate) fn chosen_addresses(&self) -> Vec<Ipv4Addr> {
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
-        let chosen = |host: &Arc<Host>| match host.place {
-            Place::At(address) => Some(address),
-            Place::ByRule | Place::Refusing => None,
+        let chosen = |host: &Arc<Host>| match host.socket {
+            SocketRule::At(address) => Some(address),
+            SocketRule::ByRule | SocketRule::Refusing => None,
         };
         made.values().filter_map(chosen).collect()
     }
 
-    fn socket_of(&self, position: usize, place: Place, port: u16) -> SocketAddrV4 {
+    fn socket_of(&self, position: usize, rule: SocketRule, port: u16) -> SocketAddrV4 {
         let by_rule = match self.addresses {
             Addresses::Shared(address) => address,
             Addresses::OneEach => nth_address(position),
         };
-        match place {
-            Place::ByRule => SocketAddrV4::new(by_rule, port),
-            Place::At(address) => SocketAddrV4::new(address, port),
-            Place::Refusing => SocketAddrV4::new(by_rule, REFUSING_PORT),
+        match rule {
+            SocketRule::ByRule => SocketAddrV4::new(by_rule, port),
+            SocketRule::At(address) => SocketAddrV4::new(address, port),
+            SocketRule::Refusing => SocketAddrV4::new(by_rule, REFUSING_PORT),
         }
     }
 
@@ -164,10 +164,10 @@ impl Template {
         (canonical && index < self.count).then(|| Host { name: name.into(), ..(self.make)(index) })
     }
 
-    fn places(&self) -> impl Iterator<Item = (usize, String, Place)> + '_ {
+    fn sockets(&self) -> impl Iterator<Item = (usize, String, SocketRule)> + '_ {
         (0..self.count).map(|index| {
             let name = format!("{}{index}{}", self.before, self.after);
-            (self.first_position + index, name, (self.make)(index).place)
+            (self.first_position + index, name, (self.make)(index).socket)
         })
     }
 }
@@ -184,31 +184,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_and_templates_get_addresses_in_order() {
+    fn assigns_addresses_to_hosts_and_templates_in_order() {
         let mut names = Names::new(Addresses::OneEach);
         names.add(Host::new("first.example"));
         names.add_template(300, "site{}.test", Box::new(|_| Host::new("template")));
         names.add(Host::new("last.example"));
         names.add(Host::new("dead.example").refusing_connections());
-        let places = names.places(8443);
-        assert_eq!(places.len(), 303);
+        let sockets = names.sockets(8443);
+        assert_eq!(sockets.len(), 303);
         assert_eq!(
-            places[0],
+            sockets[0],
             ("first.example".to_owned(), SocketAddrV4::new(Ipv4Addr::new(127, 1, 0, 1), 8443))
         );
         assert_eq!(
-            places[1],
+            sockets[1],
             ("site0.test".to_owned(), SocketAddrV4::new(Ipv4Addr::new(127, 1, 0, 2), 8443))
         );
         assert_eq!(
-            places[301],
+            sockets[301],
             ("last.example".to_owned(), SocketAddrV4::new(Ipv4Addr::new(127, 1, 1, 46), 8443))
         );
-        assert_eq!(places[302].1.port(), REFUSING_PORT);
+        assert_eq!(sockets[302].1.port(), REFUSING_PORT);
     }
 
     #[test]
-    fn a_template_makes_hosts_by_name_and_only_within_its_count() {
+    fn a_template_makes_only_hosts_within_its_count() {
         let mut names = Names::new(Addresses::Shared(Ipv4Addr::LOCALHOST));
         names.add_template(2, "site{}.test", Box::new(|_| Host::new("template")));
         assert_eq!(names.host("site1.test").unwrap().name(), "site1.test");

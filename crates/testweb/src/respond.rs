@@ -7,17 +7,17 @@ use hyper::body::Bytes;
 
 use crate::{
     Answer,
-    answer::{Content, KEPT_BY_304},
-    body::{Announced, Outgoing},
+    answer::{Content, HEADERS_OF_304},
+    body::{ContentLength, ResponseBody},
     log::OpenHit,
 };
 
-/// A response before its body is bound to the record of the hit.
+/// A response whose body is not yet bound to the record of the hit.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    stretches: Vec<(Bytes, u64)>,
-    announced: Announced,
+    segments: Vec<(Bytes, u64)>,
+    content_length: ContentLength,
 }
 
 impl Reply {
@@ -30,18 +30,19 @@ impl Reply {
             headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Self::without_body(StatusCode::METHOD_NOT_ALLOWED, headers);
         }
-        let (coding, stretches) = negotiate(answer, &head.headers);
+        let (coding, segments) = negotiate(answer, &head.headers);
         let mut headers = headers_of(answer, coding);
         if let Content::Moved(origin) = &answer.content {
             let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
             headers.extend(format!("{origin}{path}").parse().ok().map(|target| (header::LOCATION, target)));
         }
         if answer.status.is_success() && is_unchanged(&headers, &head.headers) {
-            return Self::without_body(StatusCode::NOT_MODIFIED, kept_by_304(&headers));
+            return Self::without_body(StatusCode::NOT_MODIFIED, headers_of_304(&headers));
         }
-        let mut reply = Self { status: answer.status, headers, stretches, announced: Announced::Truth };
+        let mut reply =
+            Self { status: answer.status, headers, segments, content_length: ContentLength::Exact };
         if let Some(claimed) = answer.claimed_bytes {
-            reply.announced = Announced::Otherwise;
+            reply.content_length = ContentLength::Other;
             reply.headers.insert(header::CONTENT_LENGTH, claimed.into());
         }
         if head.method == Method::HEAD {
@@ -51,21 +52,22 @@ impl Reply {
     }
 
     /// The response, whose body closes the record of the hit.
-    pub(crate) fn into_response(self, answer: &Answer, hit: OpenHit) -> Response<Outgoing> {
-        let mut response = Response::new(Outgoing::new(self.stretches, answer.pace, self.announced, hit));
+    pub(crate) fn into_response(self, answer: &Answer, hit: OpenHit) -> Response<ResponseBody> {
+        let mut response =
+            Response::new(ResponseBody::new(self.segments, answer.pace, self.content_length, hit));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response
     }
 
     pub(crate) fn without_body(status: StatusCode, headers: HeaderMap) -> Self {
-        Self { status, headers, stretches: Vec::new(), announced: Announced::Truth }
+        Self { status, headers, segments: Vec::new(), content_length: ContentLength::Exact }
     }
 
     fn drop_body(&mut self) {
-        let length: u64 = self.stretches.iter().map(|(bytes, times)| bytes.len() as u64 * times).sum();
+        let length: u64 = self.segments.iter().map(|(bytes, times)| bytes.len() as u64 * times).sum();
         self.headers.entry(header::CONTENT_LENGTH).or_insert_with(|| length.into());
-        self.stretches.clear();
+        self.segments.clear();
     }
 }
 
@@ -76,16 +78,16 @@ pub(crate) fn paths_of<B>(request: &Request<B>) -> (String, String) {
     (uri.path().to_owned(), whole)
 }
 
-fn negotiate(answer: &Answer, asked: &HeaderMap) -> (Option<&'static str>, Vec<(Bytes, u64)>) {
+fn negotiate(answer: &Answer, request: &HeaderMap) -> (Option<&'static str>, Vec<(Bytes, u64)>) {
     match &answer.content {
-        Content::Body { brotli: Some(coded), .. } if accepts(asked, "br") => {
+        Content::Body { brotli: Some(coded), .. } if accepts(request, "br") => {
             (Some("br"), vec![(coded.clone(), 1)])
         }
-        Content::Body { gzip: Some(coded), .. } if accepts(asked, "gzip") => {
+        Content::Body { gzip: Some(coded), .. } if accepts(request, "gzip") => {
             (Some("gzip"), vec![(coded.clone(), 1)])
         }
         Content::Body { plain, .. } => (None, vec![(plain.clone(), 1)]),
-        Content::Stretches(stretches) => (None, stretches.clone()),
+        Content::Segments(segments) => (None, segments.clone()),
         _ => (None, Vec::new()),
     }
 }
@@ -122,15 +124,15 @@ fn coded_etag(etag: &str, coding: Option<&str>) -> String {
     }
 }
 
-/// If-None-Match decides alone where it was sent (RFC 9110 §13.2.2).
-fn is_unchanged(sent: &HeaderMap, asked: &HeaderMap) -> bool {
-    if let Some(tags) = asked.get(header::IF_NONE_MATCH) {
+/// If-None-Match takes precedence (RFC 9110 §13.2.2).
+fn is_unchanged(sent: &HeaderMap, request: &HeaderMap) -> bool {
+    if let Some(tags) = request.get(header::IF_NONE_MATCH) {
         return sent.get(header::ETAG).is_some_and(|etag| matches_any(etag.as_bytes(), tags.as_bytes()));
     }
     let date = |headers: &HeaderMap, name| {
         headers.get(name).and_then(|value: &HeaderValue| httpdate::parse_http_date(value.to_str().ok()?).ok())
     };
-    match (date(sent, header::LAST_MODIFIED), date(asked, header::IF_MODIFIED_SINCE)) {
+    match (date(sent, header::LAST_MODIFIED), date(request, header::IF_MODIFIED_SINCE)) {
         (Some(modified), Some(since)) => modified <= since,
         _ => false,
     }
@@ -138,30 +140,30 @@ fn is_unchanged(sent: &HeaderMap, asked: &HeaderMap) -> bool {
 
 /// Weak comparison (RFC 9110 §8.8.3.2) with each tag of a list, or `*`.
 fn matches_any(etag: &[u8], tags: &[u8]) -> bool {
-    let strong = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    let opaque = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
     tags.split(|byte| *byte == b',')
         .map(<[u8]>::trim_ascii)
-        .any(|tag| tag == b"*" || strong(tag) == strong(etag))
+        .any(|tag| tag == b"*" || opaque(tag) == opaque(etag))
 }
 
-fn kept_by_304(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = HeaderMap::new();
-    for name in KEPT_BY_304.iter().chain(&[header::ETAG, header::LAST_MODIFIED]) {
+fn headers_of_304(headers: &HeaderMap) -> HeaderMap {
+    let mut headers_304 = HeaderMap::new();
+    for name in HEADERS_OF_304.iter().chain(&[header::ETAG, header::LAST_MODIFIED]) {
         for value in headers.get_all(name) {
-            kept.append(name, value.clone());
+            headers_304.append(name, value.clone());
         }
     }
-    kept
+    headers_304
 }
 
 /// Whether a coding is listed with a weight above zero (RFC 9110 §12.5.3).
-fn accepts(asked: &HeaderMap, coding: &str) -> bool {
+fn accepts(request: &HeaderMap, coding: &str) -> bool {
     let listed = |item: &str| {
         let mut parts = item.split(';').map(str::trim);
         let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding) || name == "*");
         let refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
         named && !refused
     };
-    let values = asked.get_all(header::ACCEPT_ENCODING).iter();
+    let values = request.get_all(header::ACCEPT_ENCODING).iter();
     values.filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(listed))
 }

@@ -1,4 +1,4 @@
-//! "So many times this, then that": counts how often a path was asked for, where its answer depends on it.
+//! Counts the requests of paths whose answers depend on the count.
 
 use std::{
     collections::HashMap,
@@ -7,26 +7,26 @@ use std::{
 
 use crate::{Answer, answer::Content};
 
-/// How often each path with a sequence was asked for.
+/// The number of requests of each path with a sequence.
 #[derive(Default)]
 pub(crate) struct Sequences(Mutex<HashMap<(String, String), u32>>);
 
 impl Sequences {
-    /// The answer whose turn it is; asking counts.
+    /// The answer to the next request; counts it.
     pub(crate) fn current(&self, host: &str, path: &str, answer: Arc<Answer>) -> Arc<Answer> {
         let Content::Sequence { first, last } = &answer.content else {
             return answer;
         };
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = counts.entry((host.to_owned(), path.to_owned())).or_default();
-        let mut turn = *asked;
-        *asked = asked.saturating_add(1);
+        let count = counts.entry((host.to_owned(), path.to_owned())).or_default();
+        let mut number = *count;
+        *count = count.saturating_add(1);
         drop(counts);
         for (times, answer) in first {
-            if turn < *times {
+            if number < *times {
                 return Arc::new(answer.clone());
             }
-            turn -= times;
+            number -= times;
         }
         Arc::new(Answer::clone(last))
     }

@@ -29,13 +29,13 @@ use crate::{
     Answer, Handshake, Host, Protocols,
     answer::Content,
     authority::Authority,
-    body::{Outgoing, sleep},
-    hit::{self, Asked, Connection, HandshakeOutcome, Hit, Sent},
+    body::{ResponseBody, sleep},
+    hit::{self, Connection, HandshakeOutcome, Hit, RequestHeaders, ResponseHeaders},
     log::{Log, OpenHit, wall_us},
     names::Names,
     respond::{Reply, paths_of},
     sequence::Sequences,
-    tamper::{Deed, Plan, TamperedStream, Tampering, reset_on_close},
+    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close},
 };
 
 /// What all connections share.
@@ -49,7 +49,7 @@ pub(crate) struct Server {
 }
 
 /// One accepted connection.
-struct Caller {
+struct Client {
     id: u64,
     peer: SocketAddr,
     server: SocketAddr,
@@ -71,7 +71,7 @@ impl Server {
         })
     }
 
-    /// Serves one connection to its end and writes it down.
+    /// Serves one connection to its end and records it.
     pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, server: SocketAddr) {
         let mut record = Connection {
             id: self.log.number_connection(),
@@ -88,7 +88,7 @@ impl Server {
             record.handshake = outcome;
         }
         record.closed_us = self.log.now_us();
-        self.log.keep_connection(record);
+        self.log.record_connection(record);
     }
 
     async fn handshake_and_serve(
@@ -112,7 +112,7 @@ impl Server {
         };
         let stream = start.into_stream(Arc::clone(config)).await.map_err(failed)?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let caller = Arc::new(Caller {
+        let client = Arc::new(Client {
             id: record.id,
             peer: record.peer,
             server: record.server,
@@ -120,78 +120,78 @@ impl Server {
             requests: AtomicU64::new(0),
             tampering: Tampering::default(),
         });
-        let stream = TokioIo::new(TamperedStream::new(stream, caller.tampering.clone()));
+        let stream = TokioIo::new(TamperedStream::new(stream, client.tampering.clone()));
         let service = service_fn({
-            let (server, caller) = (Arc::clone(self), Arc::clone(&caller));
-            move |request| Arc::clone(&server).answer(Arc::clone(&caller), request)
+            let (server, client) = (Arc::clone(self), Arc::clone(&client));
+            move |request| Arc::clone(&server).answer(Arc::clone(&client), request)
         });
-        // How a connection ends is the client's affair or was asked for; what came over it is in the log.
+        // Errors at the end of a connection are expected; the log has its requests.
         if is_http2 {
             conn::http2::Builder::new(TokioExecutor::new()).serve_connection(stream, service).await.ok();
         } else {
             conn::http1::Builder::new().serve_connection(stream, service).await.ok();
         }
-        record.requests = caller.requests.load(Ordering::Relaxed);
+        record.requests = client.requests.load(Ordering::Relaxed);
         Ok(())
     }
 
     async fn answer(
         self: Arc<Self>,
-        caller: Arc<Caller>,
+        client: Arc<Client>,
         request: Request<Incoming>,
-    ) -> Result<Response<Outgoing>, Infallible> {
-        caller.requests.fetch_add(1, Ordering::Relaxed);
+    ) -> Result<Response<ResponseBody>, Infallible> {
+        client.requests.fetch_add(1, Ordering::Relaxed);
         let (path, path_and_query) = paths_of(&request);
         let (head, _body) = request.into_parts();
-        let record = self.record(&caller, &head, path_and_query);
-        if !record.authority.is_empty() && host_part(&record.authority) != caller.host {
+        let record = self.record(&client, &head, path_and_query);
+        if !record.authority.is_empty() && host_part(&record.authority) != client.host {
             let hit = OpenHit::new(Arc::clone(&self.log), record);
             let reply = Reply::without_body(StatusCode::MISDIRECTED_REQUEST, HeaderMap::new());
             return Ok(finish(reply, &Answer::status(421), hit));
         }
-        let host = self.names.host(&caller.host).unwrap_or_else(|| Arc::new(Host::new(&caller.host)));
-        let answer = self.sequences.current(&caller.host, &path, host.answer_to(&path));
+        let host = self.names.host(&client.host).unwrap_or_else(|| Arc::new(Host::new(&client.host)));
+        let answer = self.sequences.current(&client.host, &path, host.answer_to(&path));
         let mut hit = OpenHit::new(Arc::clone(&self.log), record);
         if !answer.delay.is_zero() {
             sleep(answer.delay).await;
         }
-        let deed = match &answer.content {
+        let action = match &answer.content {
             Content::Silence => std::future::pending().await,
             Content::Raw(bytes) => {
                 hit.with(|hit| hit.status = status_in(bytes));
-                Deed::Write(bytes.clone(), answer.pace)
+                Takeover::Write(bytes.clone(), answer.pace)
             }
-            Content::Reset => Deed::Reset,
-            Content::Close => Deed::Close,
-            Content::Body { .. } | Content::Stretches(_) | Content::Moved(_) | Content::Sequence { .. } => {
+            Content::Reset => Takeover::Reset,
+            Content::Close => Takeover::Close,
+            Content::Body { .. } | Content::Segments(_) | Content::Moved(_) | Content::Sequence { .. } => {
                 let reply = Reply::new(&answer, &head);
                 hit.with(|hit| hit.robots_body = hit::robots_body(&path, &answer));
                 return Ok(finish(reply, &answer, hit));
             }
         };
-        caller.tampering.set(Plan { deed, hit });
-        Ok(Response::new(Outgoing::unrecorded()))
+        client.tampering.set(Plan { action, hit });
+        Ok(Response::new(ResponseBody::unrecorded()))
     }
 
-    fn record(&self, caller: &Caller, head: &http::request::Parts, path: String) -> Hit {
+    fn record(&self, client: &Client, head: &http::request::Parts, path: String) -> Hit {
         let by_header = || head.headers.get(http::header::HOST).and_then(|value| value.to_str().ok());
         let authority = head.uri.authority().map(http::uri::Authority::as_str).or_else(by_header);
         Hit {
             id: self.log.number_hit(),
-            connection: caller.id,
+            connection: client.id,
             started_us: self.log.now_us(),
             ended_us: 0,
             wall_us: wall_us(),
-            peer: caller.peer,
-            server: caller.server,
-            host: caller.host.clone(),
+            peer: client.peer,
+            server: client.server,
+            host: client.host.clone(),
             authority: authority.unwrap_or_default().to_ascii_lowercase(),
             http_version: format!("{:?}", head.version),
             method: head.method.to_string(),
             path,
-            asked: Asked::of(head),
+            request: RequestHeaders::of(head),
             status: None,
-            sent: Sent::default(),
+            response: ResponseHeaders::default(),
             body_bytes: 0,
             complete: false,
             robots_body: None,
@@ -199,10 +199,10 @@ impl Server {
     }
 }
 
-fn finish(reply: Reply, answer: &Answer, mut hit: OpenHit) -> Response<Outgoing> {
+fn finish(reply: Reply, answer: &Answer, mut hit: OpenHit) -> Response<ResponseBody> {
     hit.with(|hit| {
         hit.status = Some(reply.status.as_u16());
-        hit.sent = Sent::of(&reply.headers);
+        hit.response = ResponseHeaders::of(&reply.headers);
     });
     reply.into_response(answer, hit)
 }
@@ -224,7 +224,7 @@ async fn misbehave(mut start: StartHandshake<TcpStream>, handshake: Handshake) {
         Handshake::Reset => reset_on_close(&start.io),
         Handshake::Complete | Handshake::Close => {}
         Handshake::OldVersion => {
-            // a fatal alert, protocol_version (RFC 8446 §6.2), in a record of TLS 1.0; who is gone already needs none
+            // a fatal alert, protocol_version (RFC 8446 §6.2), in a record of TLS 1.0; a client that has disconnected needs none
             start.io.write_all(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).await.ok();
         }
         Handshake::Stall => {

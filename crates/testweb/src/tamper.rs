@@ -1,6 +1,6 @@
-//! The stream between TLS and HTTP, through which a host can send what HTTP would never send, or nothing at all.
+//! The stream between TLS and HTTP, which lets a host send bytes that HTTP would never send, or nothing at all.
 //!
-//! HTTP above goes on believing that it writes its answer; what it writes is swallowed once a plan is set.
+//! Once a plan is set, the output of the HTTP layer is discarded.
 
 use std::{
     future::Future,
@@ -20,14 +20,14 @@ use tokio_rustls::server::TlsStream;
 
 use crate::{answer::Pace, body::sleep, log::OpenHit};
 
-/// What to do in place of writing HTTP's answer. The record of the hit closes when it is done.
+/// Replaces the HTTP response. The record of the hit is closed when the plan is done.
 pub(crate) struct Plan {
-    pub(crate) deed: Deed,
+    pub(crate) action: Takeover,
     pub(crate) hit: OpenHit,
 }
 
-/// How to end a connection.
-pub(crate) enum Deed {
+/// The end of a connection.
+pub(crate) enum Takeover {
     /// Write these bytes, then close.
     Write(Bytes, Option<Pace>),
     /// Reset it.
@@ -36,7 +36,7 @@ pub(crate) enum Deed {
     Close,
 }
 
-/// Shared by the stream and by whoever answers on it.
+/// Shared by the stream and the request handler.
 #[derive(Clone, Default)]
 pub(crate) struct Tampering(Arc<Mutex<Option<Plan>>>);
 
@@ -54,25 +54,25 @@ impl Tampering {
 pub(crate) struct TamperedStream {
     inner: TlsStream<TcpStream>,
     tampering: Tampering,
-    pause: Option<Pin<Box<Sleep>>>,
+    delay: Option<Pin<Box<Sleep>>>,
 }
 
 impl TamperedStream {
     pub(crate) fn new(inner: TlsStream<TcpStream>, tampering: Tampering) -> Self {
-        Self { inner, tampering, pause: None }
+        Self { inner, tampering, delay: None }
     }
 
-    /// Carries out the plan, if there is one: ready with an error when the connection is to end.
+    /// Executes the plan, if there is one; ready with an error when the connection has to end.
     fn poll_plan(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Error>> {
         let tampering = self.tampering.clone();
         let mut plan = tampering.plan();
-        let Some(Plan { deed, hit }) = plan.as_mut() else {
+        let Some(Plan { action, hit }) = plan.as_mut() else {
             return Poll::Ready(None);
         };
-        match deed {
-            Deed::Close => {}
-            Deed::Reset => reset_on_close(self.inner.get_ref().0),
-            Deed::Write(bytes, pace) => {
+        match action {
+            Takeover::Close => {}
+            Takeover::Reset => reset_on_close(self.inner.get_ref().0),
+            Takeover::Write(bytes, pace) => {
                 let written = ready!(self.poll_write_all(context, bytes, *pace, hit));
                 if written.is_ok() {
                     hit.mark_complete();
@@ -81,7 +81,7 @@ impl TamperedStream {
             }
         }
         *plan = None;
-        Poll::Ready(Some(io::Error::new(io::ErrorKind::ConnectionAborted, "the answer was tampered with")))
+        Poll::Ready(Some(io::Error::new(io::ErrorKind::ConnectionAborted, "the response was replaced")))
     }
 
     fn poll_write_all(
@@ -92,9 +92,9 @@ impl TamperedStream {
         hit: &mut OpenHit,
     ) -> Poll<io::Result<()>> {
         while !bytes.is_empty() {
-            if let Some(pause) = &mut self.pause {
-                ready!(pause.as_mut().poll(context));
-                self.pause = None;
+            if let Some(delay) = &mut self.delay {
+                ready!(delay.as_mut().poll(context));
+                self.delay = None;
             }
             let chunk_bytes = pace.map_or(bytes.len(), |pace| pace.chunk_bytes.min(bytes.len()));
             let chunk = bytes.slice(..chunk_bytes);
@@ -102,7 +102,7 @@ impl TamperedStream {
             let sent = bytes.split_to(count);
             hit.add_bytes(sent.len());
             ready!(Pin::new(&mut self.inner).poll_flush(context))?;
-            self.pause = pace.map(|pace| Box::pin(sleep(pace.pause)));
+            self.delay = pace.map(|pace| Box::pin(sleep(pace.delay)));
         }
         Poll::Ready(Ok(()))
     }

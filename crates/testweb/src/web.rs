@@ -19,10 +19,10 @@ use crate::{
     server::Server,
 };
 
-/// How often a port is looked for that is free on every address asked for.
+/// Attempts to find a port that is free on every address.
 const PORT_ATTEMPTS: u32 = 20;
 
-/// What a web is to consist of.
+/// The configuration of a web.
 pub struct WebBuilder {
     names: Names,
     log_file: Option<PathBuf>,
@@ -48,14 +48,14 @@ impl WebBuilder {
         Self { names: Names::new(Addresses::Shared(Ipv4Addr::LOCALHOST)), log_file: None, port: 0 }
     }
 
-    /// Where hosts live; 127.0.0.1 for all unless told otherwise.
+    /// The addresses of hosts; 127.0.0.1 for all by default.
     ///
     /// # Panics
-    /// If the address is no loopback address: the test web is never open to the network.
+    /// If the address is not a loopback address: the test web is never open to the network.
     #[must_use]
     pub fn addresses(mut self, addresses: Addresses) -> Self {
         if let Addresses::Shared(address) = addresses {
-            assert!(address.is_loopback(), "{address} is no loopback address");
+            assert!(address.is_loopback(), "{address} is not a loopback address");
         }
         self.names.use_addresses(addresses);
         self
@@ -74,8 +74,8 @@ impl WebBuilder {
         hosts.into_iter().fold(self, Self::host)
     }
 
-    /// Adds `count` hosts named by a pattern with `{}` for the index, each made when it is first asked for.
-    /// Whatever name the closure gives, the host answers to the pattern's.
+    /// Adds `count` hosts named by a pattern with `{}` for the index, each made at its first request.
+    /// The name comes from the pattern; that of the returned host is ignored.
     ///
     /// # Panics
     /// If the pattern has no `{}`.
@@ -97,7 +97,7 @@ impl WebBuilder {
         self
     }
 
-    /// Writes every hit and connection to this file too, one JSON object a line.
+    /// Writes every hit and connection to this file too, one JSON object per line.
     #[must_use]
     pub fn log_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.log_file = Some(path.into());
@@ -150,10 +150,10 @@ impl Web {
         self.authority.pem()
     }
 
-    /// Every host with the socket it is served on.
+    /// Every host with its socket.
     pub fn hosts(&self) -> Vec<(String, SocketAddr)> {
-        let places = self.server.names.places(self.port);
-        places.into_iter().map(|(name, socket)| (name, socket.into())).collect()
+        let sockets = self.server.names.sockets(self.port);
+        sockets.into_iter().map(|(name, socket)| (name, socket.into())).collect()
     }
 
     /// The socket of one host.
@@ -164,7 +164,7 @@ impl Web {
     /// The hosts file for `--hosts`: lines of `address:port name`.
     pub fn hosts_file(&self) -> String {
         self.hosts().iter().fold(String::new(), |mut text, (name, socket)| {
-            writeln!(text, "{socket} {name}").expect("a string takes all text");
+            writeln!(text, "{socket} {name}").expect("writing to a string cannot fail");
             text
         })
     }
@@ -177,7 +177,6 @@ impl Web {
         Ok(files)
     }
 
-    /// The log.
     pub fn log(&self) -> &Log {
         &self.server.log
     }
@@ -187,7 +186,7 @@ impl Web {
         self.set(host, path, Answer::ok(content_type, body));
     }
 
-    /// Sets what a host answers on a path, from the next request on. The host need not exist yet.
+    /// Sets the answer of a host on a path, from the next request on. The host need not exist yet.
     pub fn set(&self, host: &str, path: &str, answer: impl Into<Answer>) {
         self.server.names.change(host, |host| host.set(path, answer.into()));
     }
@@ -197,7 +196,7 @@ impl Web {
         self.server.names.change(host, |host| host.remove(path));
     }
 
-    /// Adds a host, or puts it in the place of one of the same name.
+    /// Adds a host, or replaces the host of the same name.
     pub fn set_host(&self, host: Host) {
         self.server.names.add(host);
     }
@@ -207,7 +206,7 @@ impl Web {
         self.server.names.remove(host);
     }
 
-    /// Closes every listener and connection and waits until all has been written to the log.
+    /// Closes every listener and connection and waits until the log is complete.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();
@@ -232,13 +231,13 @@ pub struct WebFiles {
 
 async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stop: CancellationToken) {
     loop {
-        // An accept fails when the client has gone already or files have run out; the next one may do.
+        // An accept fails if the client has disconnected or files have run out; the next one may succeed.
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;
         };
         let Ok(local) = stream.local_addr() else { continue };
-        // Listening everywhere is for 127.0.0.0/8 alone; the network gets no answer.
+        // The listener is for 127.0.0.0/8 alone; clients of the network get no response.
         if peer.ip().is_loopback() {
             let serving = Arc::clone(&server).serve(stream, peer, local);
             tasks.spawn(stop.clone().run_until_cancelled_owned(serving));
@@ -246,7 +245,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, 
     }
 }
 
-/// Binds one port on all addresses: the one asked for, or one that is free on each of them.
+/// Binds one port on all addresses: the configured one, or one that is free on each of them.
 async fn listen(addresses: &[Ipv4Addr], port: u16) -> anyhow::Result<Vec<TcpListener>> {
     let mut result = bind_all(addresses, port).await;
     for _ in 1..PORT_ATTEMPTS {

@@ -116,7 +116,7 @@ impl Reader {
         match quarantine::decide(earlier, self.began_at, clock::now()) {
             ReadDecision::Skip(reason) => Ok(Reading::Quarantined(reason)),
             ReadDecision::Verify => self.verify(attempt, document).await,
-            ReadDecision::ReadBeside => self.read_here(attempt, document, Row::OfAnother).await,
+            ReadDecision::ReadConcurrently => self.read_here(attempt, document, Row::OfAnother).await,
             ReadDecision::Read => self.read_here(attempt, document, Row::Own).await,
         }
     }

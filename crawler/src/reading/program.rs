@@ -76,7 +76,7 @@ impl ReaderProgram {
         };
         match pool.read(move || serde_json::from_slice(&bytes)).await {
             Ok(parsed) => Ok((parsed.map_err(|error| ended(&error))?, length)),
-            Err(error) if error.blames_document() => Err(ended(&error)),
+            Err(error) if error.is_caused_by_document() => Err(ended(&error)),
             Err(error) => Err(Unread::Process(error.to_string())),
         }
     }

@@ -7,7 +7,7 @@ use data_encoding::BASE64;
 use manifest::model::Served;
 use manifest::{ContentHash, Discovery, Manifest, ManifestUrl};
 use policy::FetchOutcome;
-use policy::freshness::{CacheRecord, Freshness, Keeping};
+use policy::freshness::{CacheRecord, Freshness, Retention};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::FetchRecord;
 
@@ -124,7 +124,7 @@ impl Fetched {
     /// The row that is saved.
     pub(crate) fn into_record(self) -> FetchRecord {
         let fresh_until = self.fresh_until();
-        let may_keep = self.cache.as_ref().is_none_or(|cache| cache.keeping() == Keeping::Everything);
+        let may_keep = self.cache.as_ref().is_none_or(|cache| cache.retention() == Retention::Everything);
         FetchRecord {
             url: self.url,
             final_url: self.final_url.map(|url| *url),

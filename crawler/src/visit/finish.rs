@@ -53,7 +53,7 @@ impl Visit<'_> {
         let (site, findings) = (self.site, &self.progress.findings);
         let holdings = findings.holdings(site);
         let failed = end.is_failure();
-        let found_nothing = !failed && holdings == Holdings::Nothing;
+        let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
         SiteHistory {
             end,
             holdings,

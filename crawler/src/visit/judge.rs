@@ -7,7 +7,7 @@ use http::header::{
 };
 use manifest::model::Served;
 use manifest::{Format, Manifest};
-use policy::outcome::wall_of;
+use policy::outcome::bot_wall_header;
 use policy::{BodyKind, FetchOutcome};
 
 use crate::egress::{Extent, Head, Reply};
@@ -48,7 +48,7 @@ pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
     let (None, Some(body)) = (outcome, &reply.body) else {
         let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
         let status = reply.head.status;
-        let reason = match wall_of(&reply.head.headers) {
+        let reason = match bot_wall_header(&reply.head.headers) {
             Some(wall) => format!("a bot wall answered {status} ({wall})"),
             None => format!("the server answered {status}"),
         };

@@ -126,13 +126,13 @@ fn hint(Hint { url, linked_from }: &Hint) -> Task {
     }
 }
 
-fn standing(site: &SiteState, host: &Host) -> Standing {
+fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
     let has_manifests =
         site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some());
     match () {
-        () if has_manifests => Standing::Positive,
-        () if site.status == Status::CatchAll => Standing::CatchAll,
-        () if site.paths_checked.is_empty() => Standing::Unknown,
-        () => Standing::Negative,
+        () if has_manifests => HostKnowledge::Positive,
+        () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
+        () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
+        () => HostKnowledge::Negative,
     }
 }

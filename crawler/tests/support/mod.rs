@@ -74,7 +74,7 @@ impl Crawl {
     /// Crawls everything again, whatever was planned.
     pub(crate) async fn pass_again(&mut self) -> Summary {
         self.config.revisit_older_than = Some(Duration::ZERO);
-        self.web.log().forget();
+        self.web.log().clear();
         self.pass().await
     }
 

@@ -1,6 +1,6 @@
 //! Detects the language of a text, and stems its words.
 //!
-//! Text is stemmed in its own language, since the rules of English cut words of other languages at random. Text of an unknown
+//! Text is stemmed in its own language, since English rules truncate words of other languages arbitrarily. Text of an unknown
 //! language is treated as English, as most manifests are.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub(crate) enum Stemming {
     Plain,
 }
 
-/// Shortest text whose language is detected, in characters (chosen on tool descriptions: shorter ones are taken for Latin
+/// Shortest text whose language is detected, in characters (chosen on tool descriptions: shorter ones are detected as Latin
 /// or Esperanto).
 const DETECTION_CHARS_MIN: usize = 60;
 
@@ -79,7 +79,7 @@ impl Stemming {
 }
 
 /// A text with a larger share of English function words is English. Tool descriptions are terse and full of names, so a
-/// detector by letters takes many for Latin or Dutch; texts in other languages have less than a twentieth.
+/// letter-based detector classifies many as Latin or Dutch; texts in other languages have less than a twentieth.
 const ENGLISH_SHARE_MIN: f32 = 0.1;
 
 /// The primary subtag of the language of a text: the declared one, else the detected one, else English.
@@ -118,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_language_has_its_own_stems() {
+    fn stems_words_by_the_rules_of_their_language() {
         assert_eq!(Stemming::English.stem("bookings"), "book");
         assert_eq!(Stemming::for_language("de").stem("flüge"), "flug");
         assert_eq!(Stemming::for_language("zh").stem("天气"), "天气");
     }
 
     #[test]
-    fn prefers_the_declared_language_and_takes_short_text_for_english() {
+    fn prefers_the_declared_language_and_assumes_english_for_short_text() {
         assert_eq!(language_of(Some("de-CH"), "book a flight"), "de");
         assert_eq!(language_of(None, "book a flight"), "en");
         assert_eq!(language_of(None, "获取指定城市的天气预报信息并返回温度和湿度"), "zh");

@@ -14,7 +14,7 @@ pub(crate) fn terms(text: &str, stemming: Stemming) -> Vec<String> {
         .collect()
 }
 
-/// The distinct terms of a request: what associations are learnt for.
+/// The distinct terms of a request: the keys of associations.
 #[doc(hidden)]
 pub fn stems_of(request: &str) -> BTreeSet<String> {
     let stemming = Stemming::for_language(&language_of(None, request));
@@ -49,13 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_are_stemmed_without_stop_words() {
+    fn stems_terms_and_removes_stop_words() {
         assert_eq!(terms("Could you please cancel my bookings?", Stemming::English), ["cancel", "book"]);
         assert_eq!(terms("getFlightStatus_v2", Stemming::English), ["get", "flight", "status", "v", "2"]);
     }
 
     #[test]
-    fn grams_respect_character_boundaries() {
+    fn splits_grams_at_character_boundaries() {
         assert_eq!(grams("flüge").collect::<Vec<_>>(), ["flüg", "lüge"]);
         assert_eq!(grams("car").count(), 0);
     }

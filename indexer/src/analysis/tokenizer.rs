@@ -1,4 +1,4 @@
-//! The same words as a tokenizer of tantivy, which snippets need.
+//! A tantivy tokenizer over the same words, for snippets.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,26 @@ use super::words::words;
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilityTokenizer {
     pub(crate) stemming: Stemming,
-    /// The beginnings of the wanted stems. Stemming takes most of the time of a snippet, and English stems begin like their
-    /// words.
-    pub(crate) beginnings: Vec<String>,
+    /// Prefixes of the wanted stems. Stemming takes most of the time of a snippet, and an English stem has the prefix of its
+    /// word.
+    pub(crate) prefixes: Vec<String>,
 }
 
 impl CapabilityTokenizer {
     pub(crate) fn new<'a>(stemming: Stemming, stems: impl Iterator<Item = &'a str>) -> Self {
-        let beginnings: BTreeSet<String> = stems.map(|stem| beginning(stem).to_owned()).collect();
-        Self { stemming, beginnings: beginnings.into_iter().collect() }
+        let prefixes: BTreeSet<String> = stems.map(|stem| prefix(stem).to_owned()).collect();
+        Self { stemming, prefixes: prefixes.into_iter().collect() }
     }
 
     fn stem(&self, word: &str) -> String {
         let may_match = self.stemming != Stemming::English
-            || self.beginnings.iter().any(|known| beginning(word) == known.as_str());
+            || self.prefixes.iter().any(|known| prefix(word) == known.as_str());
         if !may_match || is_stop_word(word) { String::new() } else { self.stemming.stem(word).into_owned() }
     }
 }
 
 /// The first two characters; only one before `y`, which stemming may change (`dying`, `die`).
-fn beginning(word: &str) -> &str {
+fn prefix(word: &str) -> &str {
     let mut chars = word.char_indices();
     chars.next();
     match chars.next() {

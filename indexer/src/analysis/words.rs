@@ -41,7 +41,7 @@ impl Class {
             | '\u{20000}'..='\u{3134f}' => Self::Dense,
             _ if c.is_uppercase() => Self::Upper,
             _ if c.is_numeric() => Self::Digit,
-            // Combining marks belong to the word that they stand in.
+            // Combining marks belong to the word around them.
             _ if c.is_alphabetic() || unicode_normalization::char::is_combining_mark(c) => Self::Lower,
             _ => Self::Separator,
         }

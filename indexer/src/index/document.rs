@@ -30,9 +30,9 @@ const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
 
-/// Most terms of one capability: longer texts are written to match everything.
+/// Maximum number of terms of one capability: longer texts are written to match everything.
 const TERMS_MAX: usize = 1_500;
-/// Most terms of the manifest's own text.
+/// Maximum number of terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
 /// Words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
@@ -57,12 +57,12 @@ pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
-    /// The manifest's own description, stemmed for the previous capability, which mostly has the language of the next.
+    /// The manifest's own description, stemmed for the previous capability; the next one usually has the same language.
     about: RefCell<Option<(Stemming, Rc<str>)>>,
 }
 
 impl<'a> ManifestText<'a> {
-    /// `None` if the manifest does not belong into the index.
+    /// `None` if the manifest does not belong in the index.
     pub(crate) fn of(stored: &'a StoredManifest) -> Option<Self> {
         let is_present = matches!(stored.status, Status::Fresh | Status::Stale | Status::Unreachable);
         if !is_present || !stored.manifest.format().is_indexable() {
@@ -150,8 +150,8 @@ impl<'a> ManifestText<'a> {
         row
     }
 
-    /// Small factors for the quality of a declaration. No labelled data can tune them, so that each is at most a tenth,
-    /// and together they only decide between results of nearly the same score.
+    /// Small factors for the quality of a declaration. No labelled data can tune them, so each is at most a tenth, and
+    /// they only reorder results with nearly the same score.
     fn prior(&self, capability: &Capability, row: &Hit) -> f64 {
         let conformance = match self.stored.manifest.level() {
             ConformanceLevel::Conforms => 0.10,
@@ -191,7 +191,7 @@ impl<'a> CapabilityText<'a> {
     fn of(manifest: &ManifestText<'_>, capability: &'a Capability) -> Self {
         let description = capability.description.as_deref().unwrap_or_default();
         let language = language_of(manifest.stored.manifest.language.as_deref(), description);
-        let types = capability.semantic_types.iter().map(|of| of.name.as_str());
+        let types = capability.semantic_types.iter().map(|kind| kind.name.as_str());
         Self {
             capability,
             language,
@@ -277,8 +277,8 @@ impl<'a> CapabilityText<'a> {
         };
         let folded = fold_exact(name);
         add(&folded, SuggestionKind::Name);
-        for of in &self.capability.semantic_types {
-            add(&of.name.to_lowercase(), SuggestionKind::SemanticType);
+        for kind in &self.capability.semantic_types {
+            add(&kind.name.to_lowercase(), SuggestionKind::SemanticType);
         }
         let described: Vec<_> = words(self.capability.description.as_deref().unwrap_or_default()).collect();
         let pairs = described.windows(2).filter_map(|pair| match pair {

@@ -9,7 +9,7 @@ const COUNT_BITS: u32 = 6;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const PART_BITS: u32 = 2;
 
-/// Which text of a capability a stem is of.
+/// The text of a capability that contains a stem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Its own, weighted: the field `all`.
@@ -29,7 +29,7 @@ pub(crate) struct Stem {
     pub(crate) count: u32,
 }
 
-/// Most stems of one text, with repeats: the most important are first.
+/// Maximum number of stems of one text, with repeats: the most important are first.
 const fn stems_max(part: Part) -> usize {
     match part {
         Part::Own => 400,

@@ -100,7 +100,7 @@ impl Fields {
         self.facets[key as usize]
     }
 
-    /// Those that the words of a request are looked up in.
+    /// The fields in which the words of a request are looked up.
     pub(crate) fn searched(&self) -> [Field; 5] {
         [self.all, self.bigram, self.word, self.exact, self.suggest]
     }

@@ -1,6 +1,6 @@
 //! The one writer of an index.
 //!
-//! A manifest is replaced as a whole: its documents are deleted and all its capabilities are added anew, so that
+//! A manifest is replaced as a whole: its documents are deleted and all its capabilities are added again, so that
 //! applying the same change twice leaves the same index. A commit carries the feed position that it reaches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,7 +55,7 @@ pub(crate) fn open_for_writing(
         return Err(corrupt(format!("{} is damaged", file.display())));
     }
     let fields = Fields::of(&index.schema()).map_err(|error| corrupt(error.to_string()))?;
-    let writer = Writer::over(&index, fields, feed_id)?;
+    let writer = Writer::new(&index, fields, feed_id)?;
     Ok(Opened { writer, position: payload.position })
 }
 
@@ -74,12 +74,12 @@ impl Writer {
         let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings);
         let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
-        let mut writer = Self::over(&index, fields, feed_id)?;
+        let mut writer = Self::new(&index, fields, feed_id)?;
         writer.commit(FeedPosition::default())?;
         Ok(writer)
     }
 
-    fn over(index: &Index, fields: Fields, feed_id: &str) -> Result<Self, IndexError> {
+    fn new(index: &Index, fields: Fields, feed_id: &str) -> Result<Self, IndexError> {
         register_tokenizers(index);
         let inner = index
             .writer_with_num_threads(WRITER_THREADS, WRITER_MEMORY_BYTES)
@@ -113,19 +113,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Replaces several manifests with different ids, on as many threads as tantivy uses: to analyse texts takes longer than
-    /// to index the documents.
+    /// Replaces several manifests with different ids, on as many threads as tantivy uses: analysing texts takes longer than
+    /// indexing documents.
     pub(crate) fn replace_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
-        let of_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
+        let replace_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
             some.iter().map(|stored| self.replace(stored)).sum()
         };
         let share = stored.len().div_ceil(WRITER_THREADS).max(1);
         std::thread::scope(|scope| {
-            let of_share = &of_share;
+            let replace_share = &replace_share;
             let threads: Vec<_> =
-                stored.chunks(share).map(|some| scope.spawn(move || of_share(some))).collect();
-            let broken = || Err(IndexError::engine("make documents")(tantivy::TantivyError::Poisoned));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| broken())).sum()
+                stored.chunks(share).map(|some| scope.spawn(move || replace_share(some))).collect();
+            let panicked = || Err(IndexError::engine("make documents")(tantivy::TantivyError::Poisoned));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).sum()
         })
     }
 

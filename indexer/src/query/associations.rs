@@ -1,7 +1,7 @@
-//! Which words of requests go with which words of capabilities, learnt from requests with known results.
+//! Associations between words of requests and words of capabilities, learnt from requests with known results.
 //!
 //! A word has a weight, which says how specific it is ("weather" is, "interesting" is not), and stems of the capabilities that
-//! such requests mean ("nurse" goes with "job"). The stems add a little to the score of capabilities that have them, but
+//! match such requests ("nurse" goes with "job"). The stems add a little to the score of capabilities that have them, but
 //! select none.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ const LEARNT: &str = include_str!("../../data/associations.txt");
 
 static BUILT_IN: LazyLock<Arc<Associations>> = LazyLock::new(|| Arc::new(Associations::parse(LEARNT)));
 
-/// What was learnt about a word.
+/// The weight and the associated stems of a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Association {
     /// Weight of the word itself; 1 is average.
@@ -21,7 +21,7 @@ pub struct Association {
     pub stems: Vec<(String, f32)>,
 }
 
-/// What was learnt about words, by their stems.
+/// The associations of all words, by stem.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Associations {
     by_stem: BTreeMap<String, Association>,

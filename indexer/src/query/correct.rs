@@ -14,16 +14,16 @@ use crate::analysis::is_stop_word;
 use crate::error::IndexError;
 use crate::index::Fields;
 
-/// Most words of one phrasing that are corrected.
+/// Maximum number of words of one phrasing that are corrected.
 const CORRECTED_MAX: usize = 4;
 /// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
 const ONE_EDIT_CHARS_MIN: usize = 4;
 const TWO_EDITS_CHARS_MIN: usize = 8;
-/// Most dictionary entries visited in one segment: a word has few similar ones, and a hostile word must not cost more.
+/// Maximum number of dictionary entries visited in one segment: a word has few similar ones, and a hostile word must not cost more.
 const CANDIDATES_MAX: usize = 200;
-/// Most completions of one word; the most frequent are taken.
+/// Maximum number of completions of one word; the most frequent are taken.
 const COMPLETIONS_MAX: usize = 3;
-/// Most letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
+/// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
 /// Corrections of the words that are not in the index, given how many capabilities have each. The most likely one of a word

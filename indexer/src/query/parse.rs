@@ -10,13 +10,13 @@ use crate::filter::{FacetKey, Filters};
 /// Longest phrasing, in bytes. Requests to agents carry pasted documents (the longest of the public tool-retrieval sets
 /// has 18,686 bytes); parsing one is cheap, since only the first words count.
 pub(crate) const QUERY_BYTES_MAX: usize = 32_768;
-/// Most phrasings of one request.
+/// Maximum number of phrasings of one request.
 pub(crate) const PHRASINGS_MAX: usize = 5;
-/// Most phrases and exclusions of one phrasing; later ones count as words.
+/// Maximum number of phrases and exclusions of one phrasing; later ones count as words.
 const OPERATORS_MAX: usize = 8;
 /// Beside more words than these, quotation marks quote a value and mean no phrase: "the post with the id \"x\"".
 const WORDS_BESIDE_PHRASES_MAX: usize = 3;
-/// Most words of a phrase: longer quotations are sentences, which no capability repeats word by word.
+/// Maximum number of words of a phrase: longer quotations are sentences, which no capability repeats word by word.
 const PHRASE_WORDS_MAX: usize = 6;
 
 /// One phrasing, parsed.
@@ -36,13 +36,13 @@ pub(crate) enum Phrase {
     /// The phrasing has no other words: results must have the phrase.
     Strict(String),
     /// Among other words: required only if some capability has it.
-    IfAny(String),
+    IfPresent(String),
 }
 
 impl Phrase {
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Strict(text) | Self::IfAny(text) => text,
+            Self::Strict(text) | Self::IfPresent(text) => text,
         }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn parse(query: &str) -> Result<ParsedQuery, UnknownValue> {
     }
     parsed.phrases = match words_beside {
         0 => quoted.into_iter().map(Phrase::Strict).collect(),
-        1..=WORDS_BESIDE_PHRASES_MAX => quoted.into_iter().map(Phrase::IfAny).collect(),
+        1..=WORDS_BESIDE_PHRASES_MAX => quoted.into_iter().map(Phrase::IfPresent).collect(),
         _ => Vec::new(),
     };
     Ok(parsed)
@@ -96,19 +96,19 @@ enum Piece<'a> {
 
 /// Splits the first piece off a text that does not begin with white space.
 fn next_piece(rest: &str) -> (Piece<'_>, &str) {
-    if let Some((text, after)) = quoted_at(rest) {
+    if let Some((text, after)) = split_quoted(rest) {
         return (Piece::Phrase(text), after);
     }
     if let Some(negated) = rest.strip_prefix('-') {
-        if let Some((text, after)) = quoted_at(negated) {
+        if let Some((text, after)) = split_quoted(negated) {
             return (Piece::Excluded(text), after);
         }
         if negated.starts_with(char::is_alphabetic) {
-            let (word, after) = word_at(negated);
+            let (word, after) = split_word(negated);
             return (Piece::Excluded(word), after);
         }
     }
-    let (word, after) = word_at(rest);
+    let (word, after) = split_word(rest);
     let operator = word.split_once(':').filter(|(_, value)| !value.is_empty());
     match operator.and_then(|(name, value)| Some((FacetKey::of_operator(name)?, value))) {
         Some((key, value)) => (Piece::Operator(key, value), after),
@@ -116,12 +116,12 @@ fn next_piece(rest: &str) -> (Piece<'_>, &str) {
     }
 }
 
-fn quoted_at(text: &str) -> Option<(&str, &str)> {
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     inner.split_once('"')
 }
 
-fn word_at(text: &str) -> (&str, &str) {
+fn split_word(text: &str) -> (&str, &str) {
     text.split_once(char::is_whitespace).unwrap_or((text, ""))
 }
 
@@ -144,7 +144,7 @@ mod tests {
                 .unwrap();
         assert_eq!(parsed.text, "book window seat");
         assert_eq!(parsed.excluded, ["hotel"]);
-        assert_eq!(parsed.phrases, [Phrase::IfAny("window seat".into())]);
+        assert_eq!(parsed.phrases, [Phrase::IfPresent("window seat".into())]);
         assert!(parsed.filters.values(FacetKey::Site).eq(["skyhop.example"]));
         assert!(parsed.filters.values(FacetKey::SemanticType).eq(["travel:*"]));
         assert!(parsed.filters.values(FacetKey::Format).eq(["awp", "woa"]));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_alone_is_strict_and_a_quoted_value_is_not_a_phrase() {
+    fn requires_a_phrase_without_other_words_and_treats_quoted_values_as_text() {
         assert_eq!(parse("\"book flight\"").unwrap().phrases, [Phrase::Strict("book flight".into())]);
         let parsed = parse("show me everything about the post with id \"rOB hSV\"").unwrap();
         assert_eq!(parsed.phrases, []);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_that_is_not_an_operator_is_text() {
+    fn treats_other_punctuation_as_text() {
         for text in
             ["a - b", "-5 degrees", "re: invoice", "site:", "\"unclosed", "16:30 o'clock", "well-known"]
         {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_value_is_an_error_that_lists_the_known_ones() {
+    fn rejects_an_unknown_value_and_lists_the_known_ones() {
         let error = parse("format:pdf").unwrap_err();
         assert!(error.to_string().contains("awp, atp"), "{error}");
     }

@@ -1,7 +1,7 @@
 //! The terms of a phrasing with their weights, and the parts of a long one.
 //!
 //! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several
-//! sentences is also scored sentence by sentence, since each may ask for another capability.
+//! sentences is also scored sentence by sentence, since each may request another capability.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,9 +9,9 @@ use super::associations::Associations;
 use super::synonyms::synonyms;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
 
-/// Most words of one phrasing that count.
+/// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;
-/// Most parts of one phrasing.
+/// Maximum number of parts of one phrasing.
 const PARTS_MAX: usize = 6;
 /// A part with fewer words is joined to the previous one.
 const PART_WORDS_MIN: usize = 2;
@@ -22,7 +22,7 @@ const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
 /// Weight of an association, times its strength.
 const ASSOCIATION_WEIGHT: f32 = 0.1;
-/// Most associations of one phrasing; the strongest are taken.
+/// Maximum number of associations of one phrasing; the strongest are taken.
 const ASSOCIATIONS_MAX: usize = 40;
 
 /// Where a term comes from.
@@ -42,7 +42,7 @@ pub(crate) struct QueryTerm {
     pub(crate) text: String,
     pub(crate) role: Role,
     pub(crate) weight: f32,
-    /// Index of the word that it stands for; a bigram stands for its second word.
+    /// Index of the word that it represents; a bigram represents its second word.
     pub(crate) word: usize,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct PlanWord {
     pub(crate) stem: String,
 }
 
-/// What a word of the plan may have meant.
+/// A likely intended spelling of a word of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Correction {
     /// Index into the words of the plan.
@@ -92,11 +92,12 @@ impl Plan {
         for part in split_parts(text) {
             let first = plan.terms.len();
             plan.add_part(part, &analysis, &mut seen);
-            let places: Vec<usize> = (first..plan.terms.len()).collect();
-            let is_small = plan.words_in(&places) < PART_WORDS_MIN;
+            let indexes: Vec<usize> = (first..plan.terms.len()).collect();
+            let is_small = plan.words_in(&indexes) < PART_WORDS_MIN;
             match parts.last_mut() {
-                Some(before) if is_small || parts_full(before, &places) => before.extend(places),
-                _ => parts.push(places),
+                // A part that only repeats earlier words has no terms.
+                Some(before) if is_small || before.is_empty() || indexes.is_empty() => before.extend(indexes),
+                _ => parts.push(indexes),
             }
         }
         if parts.len() > PARTS_MAX {
@@ -115,8 +116,8 @@ impl Plan {
         self.terms.iter().filter(|term| term.role != Role::Association).count()
     }
 
-    fn words_in(&self, places: &[usize]) -> usize {
-        places.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
+    fn words_in(&self, indexes: &[usize]) -> usize {
+        indexes.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
     }
 
     fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
@@ -196,11 +197,6 @@ impl Plan {
     }
 }
 
-/// A part that only repeats earlier words has no terms and is joined too.
-fn parts_full(before: &[usize], places: &[usize]) -> bool {
-    before.is_empty() || places.is_empty()
-}
-
 /// Splits a phrasing at the ends of sentences and at words that begin another request.
 fn split_parts(text: &str) -> Vec<&str> {
     const OPENERS: [&str; 6] =
@@ -239,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_words_of_conversation_unless_there_are_no_others() {
+    fn removes_words_of_conversation_unless_there_are_no_others() {
         let plan = plan_of("Could you please help me find a cheap flight?");
         assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);

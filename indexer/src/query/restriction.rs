@@ -10,10 +10,10 @@ use crate::error::{IndexError, SearchError};
 use crate::filter::{FacetKey, Filters};
 use crate::index::Fields;
 
-/// Most distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
+/// Maximum number of distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
 const VALUES_MAX: usize = 100;
 
-/// Most types that all `namespace:*` of one filter stand for.
+/// Maximum number of types that all `namespace:*` of one filter stand for.
 const TYPES_MAX: usize = 1_000;
 
 /// One restriction, and the facet that ignores it when it is counted.
@@ -32,7 +32,7 @@ pub(crate) enum Restriction {
     Since(Term),
 }
 
-/// The restrictions of some filters; a document has to fulfil all.
+/// The restrictions of some filters; a document has to satisfy all.
 pub(crate) fn restrictions(
     searcher: &Searcher,
     fields: &Fields,

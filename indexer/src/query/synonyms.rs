@@ -1,4 +1,4 @@
-//! Synonyms between the words of people and the names of interfaces.
+//! Synonyms that connect everyday words with the names of interfaces.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

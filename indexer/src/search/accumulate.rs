@@ -1,6 +1,6 @@
 //! Scores every document that has any of some terms, counts them, and collects the best.
 //!
-//! Results, scores and ties are those of tantivy's collectors, in a part of their time (docs/BENCHMARKS.md): the postings of a
+//! Results, scores and ties are those of tantivy's collectors, in a fraction of the time (docs/BENCHMARKS.md): the postings of a
 //! range of documents are added up term by term and block by block, where tantivy passes each document through several
 //! calls; the score that a document must exceed carries over from one segment to the next; and the locations of terms are
 //! cached.
@@ -27,7 +27,7 @@ const SCORES: usize = RANGE as usize;
 const GROUP: u32 = usize::BITS;
 const GROUPS: usize = SCORES / GROUP as usize;
 
-/// Receives the documents that are found.
+/// Receives the matching documents.
 pub(super) trait Collect {
     /// Documents that do not score more are not passed on.
     fn threshold(&self) -> Score;
@@ -42,14 +42,14 @@ struct ScoredTerm<'a> {
     bm25: Bm25<'a>,
 }
 
-/// Passes the admitted documents that have any of the terms to a collector, and returns how many there are. `go_on` is called
+/// Passes the admitted documents that have any of the terms to a collector, and returns how many there are. `check_deadline` is called
 /// before each range; its error ends the search.
 pub(super) fn accumulate<'a>(
     opened: &OpenedIndex,
     terms: impl Iterator<Item = &'a QueryTerm>,
     admitted: &Admitted,
     collector: &mut impl Collect,
-    go_on: impl Fn() -> tantivy::Result<()>,
+    check_deadline: impl Fn() -> tantivy::Result<()>,
 ) -> tantivy::Result<u64> {
     let terms = terms.map(|term| scored(opened, term)).collect::<tantivy::Result<Vec<_>>>()?;
     let mut scores = RangeScores::default();
@@ -58,7 +58,7 @@ pub(super) fn accumulate<'a>(
         let admitted = admitted.segment(ordinal);
         let mut cursors = cursors(&terms, columns, ordinal)?;
         while let Some(next) = cursors.iter().filter_map(PostingCursor::next).min() {
-            go_on()?;
+            check_deadline()?;
             let Some(first) = first_admitted(admitted, next) else { break };
             if first > next {
                 for cursor in &mut cursors {
@@ -69,7 +69,7 @@ pub(super) fn accumulate<'a>(
                 cursor.add_to(&mut scores, first);
             }
             cursors.retain(|cursor| cursor.next().is_some());
-            total += scores.empty_into(collector, groups_from(admitted, first), (segment, ordinal, first));
+            total += scores.drain_into(collector, groups_from(admitted, first), (segment, ordinal, first));
         }
     }
     Ok(total)
@@ -143,7 +143,8 @@ impl PostingCursor<'_> {
         loop {
             let documents = self.blocks.docs();
             let is_over = documents.last().is_none_or(|last| *last >= end);
-            let until = if is_over { documents.partition_point(|of| *of < end) } else { documents.len() };
+            let until =
+                if is_over { documents.partition_point(|document| *document < end) } else { documents.len() };
             let here = documents.get(self.at..until).unwrap_or_default();
             let counts = self.blocks.freqs().get(self.at..until).unwrap_or_default();
             for (document, count) in here.iter().zip(counts) {
@@ -182,7 +183,7 @@ impl RangeScores {
     }
 
     /// Passes the admitted documents on, returns how many there are, and resets the scores.
-    fn empty_into(
+    fn drain_into(
         &mut self,
         collector: &mut impl Collect,
         admitted: &[usize],

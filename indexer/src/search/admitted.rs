@@ -1,7 +1,7 @@
-//! The documents that fulfil the conditions of a request, and those that have its words, as bits.
+//! The documents that satisfy the conditions of a request, and those that have its words, as bits.
 //!
-//! Filters are terms, whose bits [`super::term_bits`] knows. Phrases, times and exclusions are evaluated by tantivy, among
-//! what the filters leave.
+//! Filters are terms, whose bits [`super::term_bits`] caches. Phrases, times and exclusions are evaluated by tantivy, among
+//! the documents that pass the filters.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tantivy::{DocId, SegmentOrdinal, SegmentReader, Term};
 use super::columns::Columns;
 use super::conditions::Conditions;
 use super::opened::OpenedIndex;
-use super::term_bits::{MANY_IN, add, empty};
+use super::term_bits::{CACHED_IF_ONE_IN, add, empty};
 use crate::filter::FacetKey;
 use crate::query::{QueryTerm, Restriction};
 
@@ -25,11 +25,11 @@ fn full(segment: &SegmentReader) -> FixedBitSet {
 }
 
 /// The documents of every segment that have any of the terms, including deleted ones; all documents if there are no terms.
-/// `go_on` is called before each term of each segment; its error ends the search.
+/// `check_deadline` is called before each term of each segment; its error ends the search.
 pub(super) fn with_words<'a>(
     opened: &OpenedIndex,
     terms: impl Iterator<Item = &'a QueryTerm>,
-    go_on: impl Fn() -> tantivy::Result<()>,
+    check_deadline: impl Fn() -> tantivy::Result<()>,
 ) -> tantivy::Result<Vec<FixedBitSet>> {
     let terms = terms.map(|term| Ok((term, opened.locate(term)?))).collect::<tantivy::Result<Vec<_>>>()?;
     let of_segment = |((segment, columns), ordinal): ((&SegmentReader, &Arc<Columns>), SegmentOrdinal)| {
@@ -38,7 +38,7 @@ pub(super) fn with_words<'a>(
         }
         let mut bits = empty(segment);
         for (term, locations) in &terms {
-            go_on()?;
+            check_deadline()?;
             if let Some(info) = locations.in_segment(ordinal) {
                 let postings = &columns.field(term.role).postings;
                 add(&mut bits, postings.read_block_postings_from_terminfo(info, IndexRecordOption::Basic)?);
@@ -49,7 +49,7 @@ pub(super) fn with_words<'a>(
     opened.segments().zip(0..).map(of_segment).collect()
 }
 
-/// The documents that fulfil some conditions, a set for each segment, including deleted ones.
+/// The documents that satisfy some conditions, a set for each segment, including deleted ones.
 #[derive(Debug, PartialEq)]
 pub(super) struct Admitted {
     /// `None` if there are no conditions.
@@ -57,13 +57,13 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// A facet is counted `without` its own filter. `go_on` is called before each term or query of each segment; its error
+    /// A facet is counted `without` its own filter. `check_deadline` is called before each term or query of each segment; its error
     /// ends the search.
     pub(super) fn of(
         opened: &OpenedIndex,
         conditions: &Conditions,
         without: Option<FacetKey>,
-        go_on: impl Fn() -> tantivy::Result<()>,
+        check_deadline: impl Fn() -> tantivy::Result<()>,
     ) -> tantivy::Result<Self> {
         if conditions.is_empty() {
             return Ok(Self { segments: None });
@@ -89,11 +89,11 @@ impl Admitted {
         let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
             let mut admitted = full(segment);
             for documents in &wanted {
-                let wanted = documents.among(&admitted, segment, columns, &go_on)?;
+                let wanted = documents.among(&admitted, segment, columns, &check_deadline)?;
                 admitted.intersect_with(&wanted);
             }
             for documents in &unwanted {
-                let unwanted = documents.among(&admitted, segment, columns, &go_on)?;
+                let unwanted = documents.among(&admitted, segment, columns, &check_deadline)?;
                 admitted.difference_with(&unwanted);
             }
             Ok(admitted)
@@ -140,12 +140,12 @@ impl Documents<'_> {
         some: &FixedBitSet,
         segment: &SegmentReader,
         columns: &Columns,
-        go_on: impl Fn() -> tantivy::Result<()>,
+        check_deadline: impl Fn() -> tantivy::Result<()>,
     ) -> tantivy::Result<Arc<FixedBitSet>> {
         match self {
-            Self::WithAny(terms) => columns.term_bits.with_any(terms, segment, go_on),
+            Self::WithAny(terms) => columns.term_bits.with_any(terms, segment, check_deadline),
             Self::Matching(weight) => {
-                go_on()?;
+                check_deadline()?;
                 matching_among(some, segment, weight.as_ref()).map(Arc::new)
             }
         }
@@ -159,7 +159,7 @@ fn matching_among(
     weight: &dyn Weight,
 ) -> tantivy::Result<FixedBitSet> {
     let mut bits = empty(segment);
-    if some.count_ones(..) > some.len() / MANY_IN {
+    if some.count_ones(..) > some.len() / CACHED_IF_ONE_IN {
         weight.for_each_no_score(segment, &mut |documents| {
             bits.extend(documents.iter().map(|document| *document as usize));
         })?;

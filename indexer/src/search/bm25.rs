@@ -16,7 +16,7 @@ use crate::index::Fields;
 pub(super) const K1: f32 = 1.2;
 pub(super) const B: f32 = 0.75;
 
-/// What BM25 needs of a whole index.
+/// The statistics of a whole index for BM25.
 #[derive(Debug, Clone)]
 pub(crate) struct Statistics {
     documents: u64,
@@ -51,12 +51,12 @@ impl Statistics {
         self.documents
     }
 
-    /// Scores a term of the field `all` that so many documents have.
+    /// Scores a term of the field `all` that `frequency` documents have.
     pub(super) fn of_word(&self, frequency: u64) -> Bm25<'_> {
         self.bm25(&self.all, frequency)
     }
 
-    /// Scores a term of the field `bigram` that so many documents have.
+    /// Scores a term of the field `bigram` that `frequency` documents have.
     pub(super) fn of_bigram(&self, frequency: u64) -> Bm25<'_> {
         self.bm25(&self.bigram, frequency)
     }
@@ -82,7 +82,7 @@ impl Bm25<'_> {
         Self { weight: self.weight * factor, ..self }
     }
 
-    /// The score of a document with this field norm id that has the term so many times.
+    /// The score of a document with this field norm id that has the term `count` times.
     #[inline]
     pub(super) fn score(&self, length: u8, count: u32) -> Score {
         #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]

@@ -1,4 +1,4 @@
-//! What ranking reads of every candidate, by segment.
+//! The columns that ranking reads for every candidate, by segment.
 
 use std::sync::Arc;
 

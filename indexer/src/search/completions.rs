@@ -13,9 +13,9 @@ use tantivy::{Searcher, SegmentReader};
 use crate::answer::Suggestion;
 use crate::index::Fields;
 
-/// Most completions of one prefix.
+/// Maximum number of completions of one prefix.
 pub(super) const SUGGESTIONS_MAX: usize = 50;
-/// Prefixes with no more entries in a segment have no list: walking over so many takes some hundredths of a millisecond.
+/// Prefixes with at most this many entries in a segment have no list: walking over them takes some hundredths of a millisecond.
 const UNLISTED_MAX: usize = 200;
 /// Longest prefix with a list, in characters; few longer ones are frequent.
 const PREFIX_CHARS_MAX: usize = 16;
@@ -118,7 +118,7 @@ impl PrefixStack {
         }
     }
 
-    /// Completes the prefixes of more than so many characters.
+    /// Completes the prefixes of more than `chars` characters.
     fn close(&mut self, chars: usize) {
         while self.ends.len() > chars {
             let Some((end, best)) = self.ends.pop().zip(self.best.get_mut(self.ends.len())) else { return };

@@ -1,4 +1,4 @@
-//! What every result must fulfil beside the words: filters, phrases and exclusions.
+//! The conditions on every result beside its words: filters, phrases and exclusions.
 
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
@@ -17,7 +17,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Whether every document fulfils them.
+    /// Whether every document satisfies them.
     pub(super) fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
     }

@@ -7,7 +7,7 @@
 use data_encoding::BASE64URL_NOPAD;
 
 use super::order::{Key, Position};
-use crate::error::CursorProblem;
+use crate::error::CursorError;
 use crate::index::{RANKING_VERSION, SCHEMA_VERSION};
 
 /// Longest accepted cursor: all re-ranked documents, or the longest name.
@@ -49,17 +49,17 @@ impl Cursor {
         BASE64URL_NOPAD.encode(&bytes)
     }
 
-    pub(super) fn read(text: &str, query: u64) -> Result<Self, CursorProblem> {
+    pub(super) fn read(text: &str, query: u64) -> Result<Self, CursorError> {
         if text.len() > CURSOR_BYTES_MAX {
-            return Err(CursorProblem::Malformed);
+            return Err(CursorError::Malformed);
         }
-        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| CursorProblem::Malformed)?;
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| CursorError::Malformed)?;
         let mut rest = bytes.as_slice();
         if take::<4>(&mut rest)? != version() {
-            return Err(CursorProblem::Gone);
+            return Err(CursorError::Expired);
         }
         if u64::from_le_bytes(take(&mut rest)?) != query {
-            return Err(CursorProblem::OtherQuery);
+            return Err(CursorError::OtherQuery);
         }
         let [is_beyond, count] = take(&mut rest)?;
         let mut seen = Vec::with_capacity(usize::from(count));
@@ -71,15 +71,15 @@ impl Cursor {
     }
 }
 
-fn read_position(mut rest: &[u8]) -> Result<Position, CursorProblem> {
+fn read_position(mut rest: &[u8]) -> Result<Position, CursorError> {
     let tie = u64::from_le_bytes(take(&mut rest)?);
     let key = match take::<1>(&mut rest)? {
         [b'n'] => Key::Number(u64::from_le_bytes(take(&mut rest)?)),
         [b't'] => {
-            let text = std::str::from_utf8(rest).map_err(|_| CursorProblem::Malformed)?;
+            let text = std::str::from_utf8(rest).map_err(|_| CursorError::Malformed)?;
             Key::Text(text.to_owned())
         }
-        _ => return Err(CursorProblem::Malformed),
+        _ => return Err(CursorError::Malformed),
     };
     Ok(Position { key, tie })
 }
@@ -90,8 +90,8 @@ fn version() -> [u8; 4] {
     [a, b, c, d]
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], CursorProblem> {
-    let (head, tail) = rest.split_first_chunk::<N>().ok_or(CursorProblem::Malformed)?;
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], CursorError> {
+    let (head, tail) = rest.split_first_chunk::<N>().ok_or(CursorError::Malformed)?;
     *rest = tail;
     Ok(*head)
 }
@@ -107,11 +107,11 @@ mod tests {
         let cursor = Cursor { seen: vec![1, u32::MAX], position, is_beyond: true };
         let text = cursor.write(42);
         assert_eq!(Cursor::read(&text, 42), Ok(cursor));
-        assert_eq!(Cursor::read(&text, 43), Err(CursorProblem::OtherQuery));
-        assert_eq!(Cursor::read("AAAA", 42), Err(CursorProblem::Malformed));
+        assert_eq!(Cursor::read(&text, 43), Err(CursorError::OtherQuery));
+        assert_eq!(Cursor::read("AAAA", 42), Err(CursorError::Malformed));
         let mut bytes = BASE64URL_NOPAD.decode(text.as_bytes()).unwrap();
         bytes[0] ^= 1;
-        assert_eq!(Cursor::read(&BASE64URL_NOPAD.encode(&bytes), 42), Err(CursorProblem::Gone));
+        assert_eq!(Cursor::read(&BASE64URL_NOPAD.encode(&bytes), 42), Err(CursorError::Expired));
     }
 
     proptest! {

@@ -32,7 +32,7 @@ impl Deadline {
     }
 
     /// [`Self::check`] as an error of tantivy, which [`Self::bound`] turns back.
-    pub(super) fn pass(self) -> tantivy::Result<()> {
+    pub(super) fn tantivy_check(self) -> tantivy::Result<()> {
         if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }
 
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn an_error_after_the_deadline_means_out_of_time() {
         let failed = || {
-            let error = Deadline::after(Duration::ZERO).pass().unwrap_err();
+            let error = Deadline::after(Duration::ZERO).tantivy_check().unwrap_err();
             Err::<(), _>(IndexError::engine("count facets")(error).into())
         };
         let over = Deadline::after(Duration::ZERO).bound(failed);

@@ -121,7 +121,7 @@ impl<'a> SearchExecutor<'a> {
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_hash)).transpose()?;
         let (plans, corrections) = plans(opened, &phrasings)?;
         let conditions = conditions(opened, &request.filters, &phrasings, deadline)?;
-        let admitted = Admitted::of(opened, &conditions, None, || deadline.pass());
+        let admitted = Admitted::of(opened, &conditions, None, || deadline.tantivy_check());
         Ok(Self {
             opened,
             vectors,
@@ -197,7 +197,7 @@ impl<'a> SearchExecutor<'a> {
         let skip: HashSet<u32> = seen.iter().copied().collect();
         let mut page = PageByScore::new(self.opened, room + 1, self.cursor.position.as_ref(), &skip);
         let terms = self.plans.iter().flat_map(selecting);
-        accumulate(self.opened, terms, &self.admitted, &mut page, || self.deadline.pass())
+        accumulate(self.opened, terms, &self.admitted, &mut page, || self.deadline.tantivy_check())
             .map_err(IndexError::engine("search"))?;
         let page = page.into_page();
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
@@ -220,7 +220,7 @@ impl<'a> SearchExecutor<'a> {
             let documents = matching(segment, with_words, self.admitted.segment(ordinal));
             total += documents.len() as u64;
             let addresses = documents.into_iter().map(|document| DocAddress::new(ordinal, document));
-            page.add_segment(segment, addresses, || self.deadline.pass()).map_err(&failed)?;
+            page.add_segment(segment, addresses, || self.deadline.tantivy_check()).map_err(&failed)?;
         }
         let page = page.into_page();
         let highlighter = Highlighter::of(self.opened, &self.plans);
@@ -235,7 +235,7 @@ impl<'a> SearchExecutor<'a> {
         })
     }
 
-    /// The cursor after so many documents of a page that has more.
+    /// The cursor after the first `count` documents of a page; `None` if the page has no more.
     fn cursor_after(&self, page: &[(Position, DocAddress)], count: usize, seen: Vec<u32>) -> Option<String> {
         if page.len() <= count {
             return None;
@@ -247,7 +247,8 @@ impl<'a> SearchExecutor<'a> {
 
     fn with_words(&self) -> Result<Vec<FixedBitSet>, IndexError> {
         let terms = self.plans.iter().flat_map(selecting);
-        with_words(self.opened, terms, || self.deadline.pass()).map_err(IndexError::engine("look words up"))
+        with_words(self.opened, terms, || self.deadline.tantivy_check())
+            .map_err(IndexError::engine("look words up"))
     }
 
     fn count<T>(&self, count: impl FnOnce(FacetCounter<'_>) -> tantivy::Result<T>) -> Result<T, SearchError> {

@@ -16,7 +16,7 @@ use crate::answer::{FacetBuckets, FacetCount};
 use crate::filter::FacetKey;
 use crate::request::FacetRequest;
 
-/// Most values of one facet in a search response.
+/// Maximum number of values of one facet in a search response.
 const VALUES_MAX: usize = 50;
 /// Documents whose values are read at once.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
@@ -26,7 +26,7 @@ pub(super) struct FacetCounter<'a> {
     pub(super) opened: &'a OpenedIndex,
     pub(super) with_words: &'a [FixedBitSet],
     pub(super) conditions: &'a Conditions,
-    /// The documents that fulfil all conditions.
+    /// The documents that satisfy all conditions.
     pub(super) admitted: &'a Admitted,
     pub(super) deadline: Deadline,
 }
@@ -47,7 +47,8 @@ impl FacetCounter<'_> {
             facets.insert(*key, most_frequent(counts, VALUES_MAX, 1).values);
         }
         for key in filtered {
-            let admitted = Admitted::of(self.opened, self.conditions, Some(key), || self.deadline.pass())?;
+            let admitted =
+                Admitted::of(self.opened, self.conditions, Some(key), || self.deadline.tantivy_check())?;
             for counts in self.count(&[key], &admitted)? {
                 facets.insert(key, most_frequent(counts, VALUES_MAX, 1).values);
             }
@@ -74,7 +75,7 @@ impl FacetCounter<'_> {
                 continue;
             }
             for (key, counts) in keys.iter().zip(&mut counts) {
-                self.deadline.pass()?;
+                self.deadline.tantivy_check()?;
                 if let Some(column) = segment.fast_fields().str(key.as_str())? {
                     add_by_name(&column, &count_ordinals(&column, &documents), counts)?;
                 }
@@ -123,8 +124,8 @@ fn most_frequent(counts: Counts, values_max: usize, count_min: u64) -> FacetBuck
         counts.0.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
     values.retain(|value| value.count >= count_min);
     values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
-    let beyond = values.split_off(values.len().min(values_max));
-    FacetBuckets { values, beyond: beyond.iter().map(|value| value.count).sum() }
+    let others = values.split_off(values.len().min(values_max));
+    FacetBuckets { values, other_count: others.iter().map(|value| value.count).sum() }
 }
 
 #[cfg(test)]
@@ -147,7 +148,7 @@ mod tests {
             count: (0..COUNT).filter(|number| alive(number) && has(number, value)).count() as u64,
         };
         let mut counts: Vec<FacetCount> = ["get", "post", "put"].map(count).to_vec();
-        counts.sort_by_key(|of| std::cmp::Reverse(of.count));
+        counts.sort_by_key(|value| std::cmp::Reverse(value.count));
         counts
     }
 

@@ -150,7 +150,7 @@ impl OpenedIndex {
         self.searcher.segment_readers().iter().zip(&self.columns)
     }
 
-    /// Where the index lists a term of a request.
+    /// The dictionary entries of a term of a request.
     pub(super) fn locate(&self, term: &QueryTerm) -> tantivy::Result<Arc<TermLocations>> {
         let cache = if term.role == Role::Bigram { &self.bigrams } else { &self.words };
         cache.term(&self.searcher, &term.text)

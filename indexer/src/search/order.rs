@@ -1,7 +1,7 @@
 //! Pages in a total order: by score, time or name, ties by id.
 //!
 //! Cursors walk in this order over the results after the re-ranked ones, and in every sort order but relevance. Each page costs
-//! one pass over the matches, however deep it lies.
+//! one pass over the matches, however deep it is.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -157,7 +157,7 @@ impl<'a> PageByColumn<'a> {
         Self { opened, sort, limit, after, found: Vec::new() }
     }
 
-    /// Adds documents of one segment. `check` is called now and then; its error ends the search.
+    /// Adds documents of one segment. `check` is called at intervals; its error ends the search.
     pub(super) fn add_segment(
         &mut self,
         segment: &SegmentReader,

@@ -35,7 +35,7 @@ pub(super) fn conditions(
     let excluded = phrasings.iter().flat_map(|phrasing| &phrasing.excluded);
     let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
     let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
-    // Several phrasings are alternatives, so that no phrase of one of them is required.
+    // Several phrasings are alternatives, so no phrase is required.
     if let [only] = phrasings {
         add_phrases(opened, &mut conditions, &only.phrases, deadline)?;
     }
@@ -52,8 +52,8 @@ fn add_phrases(
     for phrase in phrases {
         let Some(query) = phrase_query(&opened.fields, phrase.text()) else { continue };
         conditions.required.push(query);
-        if matches!(phrase, Phrase::IfAny(_)) {
-            let admitted = Admitted::of(opened, conditions, None, || deadline.pass());
+        if matches!(phrase, Phrase::IfPresent(_)) {
+            let admitted = Admitted::of(opened, conditions, None, || deadline.tantivy_check());
             if !admitted.map_err(IndexError::engine("look a phrase up"))?.has_any(opened) {
                 conditions.required.pop();
             }

@@ -10,7 +10,7 @@ use super::columns::FieldPostings;
 use super::opened::OpenedIndex;
 use crate::query::QueryTerm;
 
-/// The row of a candidate, and its document.
+/// The row of a candidate in the scores, and its document.
 pub(super) type Row = (usize, DocAddress);
 
 /// The rows that have a bigram, each with its BM25 score. `rows` is sorted by document.

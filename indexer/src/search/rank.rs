@@ -15,7 +15,7 @@ use crate::query::{Plan, Role};
 
 /// Share of the whole request against its best part.
 const WHOLE_SHARE: f32 = 0.6;
-/// Most that character grams add: they find compounds and inflections that stemming misses.
+/// Maximum that character grams add: they find compounds and inflections that stemming misses.
 const GRAM_SHARE: f32 = 0.2;
 /// Share of the mean of a site's best scores that is added to each of its capabilities.
 const SITE_SHARE: f32 = 0.25;
@@ -23,13 +23,13 @@ const SITE_BEST: usize = 3;
 /// Capabilities of one site at their full score; each further one is demoted by another factor.
 const SITE_CROWD: usize = 5;
 const CROWD_FACTOR: f32 = 0.8;
-/// Most results of one site among every ten, while there are results of other sites.
+/// Maximum number of results of one site among every ten, while there are results of other sites.
 const SITE_CAP: usize = 6;
 const SITE_CAP_AMONG: usize = 10;
 /// Factor of a copy of a text that ranks higher.
 const COPY_FACTOR: f32 = 0.7;
 /// Added to exact matches; larger than every text score.
-const PIN: f32 = 4.0;
+const EXACT_BONUS: f32 = 4.0;
 
 /// A document with everything that decides its rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,16 +92,16 @@ pub(super) fn text_scores(plan: &Plan, term_scores: &TermScores, selected: &[f32
 fn mix_parts(plan: &Plan, term_scores: &TermScores, scores: &mut [f32]) {
     let candidates = scores.len();
     let mut part_of_term = vec![usize::MAX; plan.terms.len()];
-    for (part, places) in plan.parts.iter().enumerate() {
-        for place in places {
-            if let Some(slot) = part_of_term.get_mut(*place) {
+    for (part, terms) in plan.parts.iter().enumerate() {
+        for term in terms {
+            if let Some(slot) = part_of_term.get_mut(*term) {
                 *slot = part;
             }
         }
     }
     let parts: Vec<Vec<f32>> = (0..plan.parts.len())
         .map(|part| {
-            let is_in = |term: usize| part_of_term.get(term).is_some_and(|of| *of == part);
+            let is_in = |term: usize| part_of_term.get(term).is_some_and(|term_part| *term_part == part);
             (0..candidates)
                 .map(|at| {
                     let cells = term_scores.row(at).iter().zip(&term_scores.columns);
@@ -123,8 +123,8 @@ pub(super) fn rank(candidates: &[Candidate], unit: f32) -> Vec<Ranked> {
     let ranked = |candidate: &Candidate| {
         let traits = candidate.traits;
         let site_score = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
-        let pin = if candidate.is_exact { PIN } else { 0.0 };
-        let score = (candidate.text_score + site_score) * traits.prior + pin;
+        let bonus = if candidate.is_exact { EXACT_BONUS } else { 0.0 };
+        let score = (candidate.text_score + site_score) * traits.prior + bonus;
         Ranked { candidate: *candidate, score, site_score, crowding: 1.0 }
     };
     let mut ranked: Vec<Ranked> = candidates.iter().map(ranked).collect();
@@ -258,8 +258,8 @@ pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
             *slot = slot.max(share);
         }
     }
-    let part_words = |places: &Vec<usize>| -> Vec<usize> {
-        let terms = places.iter().filter_map(|at| plan.terms.get(*at));
+    let part_words = |part: &Vec<usize>| -> Vec<usize> {
+        let terms = part.iter().filter_map(|at| plan.terms.get(*at));
         terms.filter(|term| term.role == Role::Word).map(|term| term.word).collect()
     };
     let whole = (0..plan.words.len()).collect();

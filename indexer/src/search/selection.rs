@@ -10,7 +10,7 @@ use crate::query::{Plan, QueryTerm, Role};
 
 /// Documents that are re-ranked.
 pub(super) const WINDOW: usize = 200;
-/// Most terms of a plan that select candidates; further synonyms are left out.
+/// Maximum number of terms of a plan that select candidates; further synonyms are left out.
 const SELECTING_TERMS_MAX: usize = 160;
 
 pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
@@ -31,6 +31,6 @@ pub(super) fn select(
 ) -> tantivy::Result<(Vec<(Score, DocAddress)>, u64)> {
     let mut top = TopDocuments::new(WINDOW);
     let terms = plans.iter().flat_map(selecting);
-    let total = accumulate(opened, terms, admitted, &mut top, || deadline.pass())?;
+    let total = accumulate(opened, terms, admitted, &mut top, || deadline.tantivy_check())?;
     Ok((top.into_sorted(), total))
 }

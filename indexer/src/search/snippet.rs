@@ -12,7 +12,7 @@ use crate::query::{Plan, Role};
 /// Length of a snippet: two lines on a phone.
 const SNIPPET_CHARS_MAX: usize = 180;
 
-/// Most characters that the last word and its punctuation add.
+/// Maximum number of characters that the last word and its punctuation add.
 const TAIL_CHARS_MAX: usize = 12;
 
 /// Marks the words of a request, their corrections and synonyms.

@@ -1,6 +1,6 @@
 //! The state that searches read: a commit, its vectors, and the generation that identifies both.
 //!
-//! Vectors belong to texts, so those in memory stay valid when a newer file cannot be read: searches go on with them, and newer
+//! Vectors belong to texts, so those in memory stay valid when a newer file cannot be read: searches continue with them, and newer
 //! texts are found by their words.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ struct LoadedVectors {
     /// The last file that was opened, whether or not it could be used.
     last: Option<Stamp>,
     /// Whether opening it failed in a way that may be temporary.
-    is_to_retry: bool,
+    should_retry: bool,
     /// The vectors that are searched, and their file.
     search: Option<(Stamp, Arc<VectorSearch>)>,
 }
@@ -68,10 +68,10 @@ impl LoadedVectors {
     /// The current vectors for this commit; `None` if nothing has changed.
     fn next(&self, index_dir: &Path, opened: &OpenedIndex, embedder: &Arc<QueryEmbedder>) -> Option<Self> {
         let now = stamp(index_dir);
-        if now == self.last && !self.is_to_retry {
+        if now == self.last && !self.should_retry {
             return self.for_commit(opened);
         }
-        let mut next = Self { last: now, is_to_retry: false, search: None };
+        let mut next = Self { last: now, should_retry: false, search: None };
         match (VectorSearch::open(index_dir, embedder, opened), now) {
             (Ok(OpenedVectors::Usable(search)), Some(stamp)) => next.search = Some((stamp, Arc::new(search))),
             (Ok(OpenedVectors::OfAnotherModel), _) => tracing::warn!(
@@ -85,8 +85,8 @@ impl LoadedVectors {
                 }
             }
             (Err(error), _) => {
-                next.is_to_retry = matches!(error, VectorsError::File { .. });
-                self.log_failure(&error, next.is_to_retry);
+                next.should_retry = matches!(error, VectorsError::File { .. });
+                self.log_failure(&error, next.should_retry);
                 next.search.clone_from(&self.search);
                 return Some(next.for_commit(opened).unwrap_or(next));
             }
@@ -101,12 +101,12 @@ impl LoadedVectors {
     }
 
     /// Warns once about a failure that is retried.
-    fn log_failure(&self, error: &VectorsError, is_to_retry: bool) {
-        let goes_on_by = if self.search.is_some() { "those in memory" } else { "words alone" };
-        if is_to_retry && self.is_to_retry {
-            tracing::debug!(%error, goes_on_by, "the vectors still cannot be read");
+    fn log_failure(&self, error: &VectorsError, should_retry: bool) {
+        let searching_by = if self.search.is_some() { "those in memory" } else { "words alone" };
+        if should_retry && self.should_retry {
+            tracing::debug!(%error, searching_by, "the vectors still cannot be read");
         } else {
-            tracing::warn!(%error, goes_on_by, "the vectors cannot be read");
+            tracing::warn!(%error, searching_by, "the vectors cannot be read");
         }
     }
 }

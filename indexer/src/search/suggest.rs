@@ -1,7 +1,7 @@
 //! Suggests completions from the names, types and bigrams of the index, by frequency.
 //!
-//! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are computed
-//! beforehand ([`super::completions`]). Suggestions are cached until the next commit.
+//! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are
+//! precomputed ([`super::completions`]). Suggestions are cached until the next commit.
 
 use std::cmp::Reverse;
 use std::sync::PoisonError;
@@ -18,10 +18,10 @@ use crate::index::SUGGESTION_MARK;
 
 /// Longest prefix that is completed, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
-/// Most entries of a segment that are read. Only a prefix that is too long for a list may have more; of these the first are
+/// Maximum number of entries of a segment that are read. Only a prefix that is too long for a list may have more; of these the first are
 /// taken.
 const WALK_MAX: usize = 500;
-/// Most cached prefixes.
+/// Maximum number of cached prefixes.
 const CACHED_MAX: usize = 2_000;
 
 /// The most frequent completions of a prefix.

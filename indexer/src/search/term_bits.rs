@@ -1,6 +1,6 @@
 //! The documents of one segment that have a term, as bits.
 //!
-//! Filters ask for the same few terms, a format or a method that many documents have. Their bits are cached beside the
+//! Most filters use the same few terms, such as a format or a method that many documents have. Their bits are cached beside the
 //! segment, which never changes; any other term has few documents, whose postings are read each time.
 
 use std::num::NonZeroUsize;
@@ -12,10 +12,10 @@ use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{SegmentReader, Term};
 
-/// Most terms of one segment whose bits are cached: at most eight bytes a document.
+/// Maximum number of terms of one segment whose bits are cached: at most eight bytes a document.
 const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// A term is cached if about one document in so many has it: the postings of a rarer one are as fast to read.
-pub(super) const MANY_IN: usize = 64;
+/// A term is cached if about one document in this many has it: the postings of a rarer one are as fast to read.
+pub(super) const CACHED_IF_ONE_IN: usize = 64;
 
 /// The bits of the terms that filters used last.
 pub(super) struct TermBits(pub(super) Mutex<LruCache<Term, Arc<FixedBitSet>>>);
@@ -33,16 +33,16 @@ enum TermDocuments {
 }
 
 impl TermBits {
-    /// The documents that have any of the terms. `go_on` is called before each term; its error ends the search.
+    /// The documents that have any of the terms. `check_deadline` is called before each term; its error ends the search.
     pub(super) fn with_any(
         &self,
         terms: &[Term],
         segment: &SegmentReader,
-        go_on: impl Fn() -> tantivy::Result<()>,
+        check_deadline: impl Fn() -> tantivy::Result<()>,
     ) -> tantivy::Result<Arc<FixedBitSet>> {
         let mut bits = None;
         for term in terms {
-            go_on()?;
+            check_deadline()?;
             match self.documents(segment, term)? {
                 Some(TermDocuments::Many(only)) if terms.len() == 1 => return Ok(only),
                 Some(TermDocuments::Many(of_term)) => {
@@ -64,7 +64,7 @@ impl TermBits {
         let index = segment.inverted_index(term.field())?;
         let Some(info) = index.get_term_info(term)? else { return Ok(None) };
         let blocks = index.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
-        if (info.doc_freq as usize) < segment.max_doc() as usize / MANY_IN {
+        if (info.doc_freq as usize) < segment.max_doc() as usize / CACHED_IF_ONE_IN {
             return Ok(Some(TermDocuments::Few(Box::new(blocks))));
         }
         let mut bits = empty(segment);
@@ -128,7 +128,7 @@ mod tests {
                 columns.term_bits.with_any(&[time], segment, || Ok(())).unwrap();
             }
             let documents = segment.max_doc() as usize;
-            assert!(documents < 2 * MANY_IN);
+            assert!(documents < 2 * CACHED_IF_ONE_IN);
             assert_eq!(columns.term_bits.0.lock().unwrap().len(), documents.min(TERMS_MAX.get()));
             largest = largest.max(documents);
         }

@@ -1,5 +1,5 @@
-//! Where the index lists the terms of one field, and in how many capabilities they are. Requests look up every word, and the
-//! result holds until the next commit.
+//! Caches the dictionary entries of the terms of one field, and their document frequencies. Requests look up every word, and the
+//! result is valid until the next commit.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +8,7 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentOrdinal, Term};
 
-/// Most cached terms: more than people use. Most are in few segments; if each were in eight, they would take ten megabytes.
+/// Maximum number of cached terms: more than requests use. Most are in few segments; if each were in eight, they would take ten megabytes.
 const TERMS_MAX: usize = 20_000;
 
 /// The entries of one term in the dictionaries of the segments.

@@ -24,8 +24,8 @@ const ABOUT_WEIGHT: f32 = 0.1;
 const EXAMPLE_LENGTH: f32 = 12.0;
 const ABOUT_LENGTH: f32 = 24.0;
 const GRAMS_LENGTH: f32 = 24.0;
-/// Best candidates by their words that are scored if the selection has scored the words: the other terms add too little to bring
-/// later ones among the first ten. On the dev queries of the public sets 120 rank no better, and 30 worse.
+/// Best candidates by their words that are scored if the selection has scored the words: the other terms add too little to move
+/// later ones into the first ten. On the dev queries of the public sets 120 rank no better, and 30 worse.
 const RESCORED_MAX: usize = 80;
 
 /// The terms that candidates are scored by.
@@ -125,17 +125,19 @@ impl TermScores {
                 StemPart::Example => example_length += stem.count,
                 StemPart::About => about_length += stem.count,
             }
-            for of in wanted.stems(stem.number) {
+            for term in wanted.stems(stem.number) {
                 let score = match stem.part {
-                    StemPart::Own => of.bm25.score(columns.words.lengths.fieldnorm_id(document), stem.count),
+                    StemPart::Own => {
+                        term.bm25.score(columns.words.lengths.fieldnorm_id(document), stem.count)
+                    }
                     // Normalised below, when the length is known.
-                    StemPart::Example | StemPart::About => of.rarity * stem_share(stem.count),
+                    StemPart::Example | StemPart::About => term.rarity * stem_share(stem.count),
                 };
                 let at = match stem.part {
-                    StemPart::Own if of.is_association && !is_rescored => None,
-                    StemPart::Own => Some(of.own),
-                    StemPart::Example => of.example,
-                    StemPart::About => of.about,
+                    StemPart::Own if term.is_association && !is_rescored => None,
+                    StemPart::Own => Some(term.own),
+                    StemPart::Example => term.example,
+                    StemPart::About => term.about,
                 };
                 if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
                     *cell = score;
@@ -256,17 +258,17 @@ impl<'a> WantedTerms<'a> {
         for (own, column) in
             scores.columns.iter().enumerate().filter(|(_, column)| column.field_name == "all")
         {
-            let (Some(of), Some(frequency)) = (plan.terms.get(column.term), frequencies.get(column.term))
+            let (Some(term), Some(frequency)) = (plan.terms.get(column.term), frequencies.get(column.term))
             else {
                 continue;
             };
-            let is_literal = is_literal(of.role);
+            let is_literal = is_literal(term.role);
             stems.push(WantedStem {
-                number: stem_number(&of.text),
+                number: stem_number(&term.text),
                 own,
                 example: is_literal.then_some(own + 1),
                 about: is_literal.then_some(own + 2),
-                is_association: of.role == Role::Association,
+                is_association: term.role == Role::Association,
                 rarity: scores.rarity.get(column.term).copied().unwrap_or_default(),
                 bm25: opened.statistics.of_word((*frequency).max(1)),
             });
@@ -334,13 +336,18 @@ fn is_literal(role: Role) -> bool {
 /// Each term has adjacent columns: own text, examples, description of the manifest.
 fn columns(plan: &Plan) -> Vec<Column> {
     let mut columns = Vec::with_capacity(plan.terms.len() * 2);
-    for (term, of) in plan.terms.iter().enumerate() {
-        let is_selecting = of.role != Role::Association;
-        let field_name = if of.role == Role::Bigram { "bigram" } else { "all" };
-        columns.push(Column { term, field_name, weight: of.weight, is_selecting });
-        if is_literal(of.role) {
+    for (index, term) in plan.terms.iter().enumerate() {
+        let is_selecting = term.role != Role::Association;
+        let field_name = if term.role == Role::Bigram { "bigram" } else { "all" };
+        columns.push(Column { term: index, field_name, weight: term.weight, is_selecting });
+        if is_literal(term.role) {
             for (field_name, share) in [("example", EXAMPLE_WEIGHT), ("about", ABOUT_WEIGHT)] {
-                columns.push(Column { term, field_name, weight: of.weight * share, is_selecting: false });
+                columns.push(Column {
+                    term: index,
+                    field_name,
+                    weight: term.weight * share,
+                    is_selecting: false,
+                });
             }
         }
     }

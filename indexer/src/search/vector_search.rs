@@ -18,9 +18,9 @@ use super::rank::Candidate;
 use crate::error::SearchError;
 use crate::vectors::{Code, QueryEmbedder, Vectors, VectorsError};
 
-/// Most documents that join the candidates because of their vectors.
+/// Maximum number of documents that join the candidates because of their vectors.
 const NEAREST_MAX: usize = 50;
-/// Most candidates: a cursor counts those that were returned in one byte.
+/// Maximum number of candidates: a cursor counts those that were returned in one byte.
 pub(super) const CANDIDATES_MAX: usize = 255;
 /// Weight of the text score; the rest is that of the cosine. Chosen on the dev queries of the public sets (docs/BENCHMARKS.md).
 const TEXT_SHARE: f32 = 0.65;
@@ -28,7 +28,7 @@ const TEXT_SHARE: f32 = 0.65;
 const COSINE_MIN: f32 = 0.3;
 /// From this cosine on a result is relevant, although it may share no word with the request.
 pub(super) const COSINE_GOOD: f32 = 0.4;
-/// Most documents with one text among the nearest, while there are others: copies would crowd out other texts.
+/// Maximum number of documents with one text among the nearest, while there are others: copies would crowd out other texts.
 const COPIES_MAX: usize = 3;
 /// A document without a vector.
 const NO_ROW: u32 = u32::MAX;
@@ -63,7 +63,7 @@ impl VectorSearch {
         Ok(OpenedVectors::Usable(empty.for_commit(opened)))
     }
 
-    /// Whether it knows the segments of a commit, and no others.
+    /// Whether it has rows for the segments of a commit, and for no others.
     pub(super) fn is_for(&self, opened: &OpenedIndex) -> bool {
         let segments = opened.searcher.segment_readers();
         segments.len() == self.rows.len()
@@ -75,7 +75,7 @@ impl VectorSearch {
         let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
             let id = segment.segment_id();
             let row = |document: DocId| {
-                let row = columns.traits(document).and_then(|of| self.vectors.row(of.text));
+                let row = columns.traits(document).and_then(|traits| self.vectors.row(traits.text));
                 row.and_then(|row| u32::try_from(row).ok()).unwrap_or(NO_ROW)
             };
             let known = self.rows.get(&id).cloned();
@@ -86,7 +86,7 @@ impl VectorSearch {
     }
 
     /// Embeds the phrasings of a request. `None` if there are none, or if the embedder fails, which is logged: the search
-    /// goes on by words.
+    /// continues by words.
     pub(super) fn embed(&self, phrasings: &[&str]) -> Option<QueryVector<'_>> {
         if phrasings.is_empty() {
             return None;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_one_text_leave_room_for_others() {
+    fn limits_copies_of_one_text_among_the_nearest() {
         let copies = std::iter::repeat_n((0.9, 7), 1_000);
         let others = (0..60_u16).map(|at| (0.8 - f32::from(at) / 1_000.0, 100 + u32::from(at)));
         let found = nearest(copies.clone().chain(others));

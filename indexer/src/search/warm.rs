@@ -14,7 +14,7 @@ use crate::index::Fields;
 
 /// The smallest page size; larger pages are touched more than once.
 const PAGE_BYTES: usize = 4_096;
-/// Most bytes of an index that are read ahead: those of two and a half million capabilities.
+/// Maximum number of bytes of an index that are read ahead: those of two and a half million capabilities.
 const BYTES_MAX: usize = 2 << 30;
 /// Files that every search reads, the most scattered first. Positions are not among them, since only phrases read them.
 const COMPONENTS: [SegmentComponent; 5] = [
@@ -25,7 +25,7 @@ const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::Postings,
 ];
 
-/// Reads ahead a commit that replaces another. If that fails it is served all the same.
+/// Reads ahead a commit that replaces another. If that fails, the commit is served nevertheless.
 pub(super) fn warm(index: &Index, searcher: &Searcher, fields: &Fields, before: &Searcher) {
     if let Err(error) = read_ahead(index, searcher, fields, Some(before)) {
         tracing::warn!(%error, "cannot read the new commit ahead: the first searches may be slow");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_an_error_but_prevents_no_reload() {
+    fn a_missing_file_is_an_error_that_does_not_prevent_a_reload() {
         let mut commits = Commits::new();
         let first = commits.commit("juggle");
         let second = commits.commit("yodel");

@@ -19,7 +19,7 @@ use crate::query::Plan;
 
 /// Results whose best coverage counts.
 const COVERAGE_HITS: usize = 10;
-/// Most exact matches of one phrasing.
+/// Maximum number of exact matches of one phrasing.
 const EXACT_MAX: usize = 50;
 
 pub(super) struct WindowQuery<'a> {
@@ -102,7 +102,7 @@ impl WindowQuery<'_> {
         Ok(texts)
     }
 
-    /// The documents with all that decides their rank. One that the columns do not have is left out as a whole.
+    /// The documents with everything that decides their rank. A document without columns is left out as a whole.
     fn candidates(
         &self,
         addresses: &[DocAddress],
@@ -182,7 +182,7 @@ impl WindowQuery<'_> {
     }
 }
 
-/// Adds documents that are not there yet, up to so many in all.
+/// Adds documents that are not there yet, until there are `count_max`.
 fn join(addresses: &mut Vec<DocAddress>, others: impl Iterator<Item = DocAddress>, count_max: usize) {
     let known: HashSet<DocAddress> = addresses.iter().copied().collect();
     let room = count_max.saturating_sub(addresses.len());

@@ -27,7 +27,7 @@ use super::call_error::{CallError, storage_error};
 use super::error::{SnapshotError, failed};
 use super::manifest::{FILES_MAX, HASH_LENGTH, MANIFEST_BYTES_MAX, Snapshot, SnapshotFile};
 use super::storage::{
-    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, named, usable,
+    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, file_hashes, usable,
 };
 
 /// Bytes of one request: held in memory, and transferred within a request's half minute at 3 Mbit/s. The 10,000 parts that an
@@ -35,17 +35,17 @@ use super::storage::{
 const PART_BYTES: usize = 8 * 1024 * 1024;
 /// Time limit of one call with all its retries.
 const CALL_TIME_MAX: Duration = Duration::from_mins(2);
-/// Most retries of one request, and how long after the first attempt the last one may begin.
+/// Maximum number of retries of one request, and how long after the first attempt the last one may begin.
 const RETRIES_MAX: usize = 3;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
-/// Most objects below `files/`: two snapshots, leftovers of interrupted publications, and room.
+/// Maximum number of objects below `files/`: two snapshots, leftovers of interrupted publications, and room.
 const LISTED_MAX: usize = 4 * FILES_MAX;
 
 /// A bucket of snapshots, or a part of one.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
-    place: String,
+    location: String,
     prefix: Path,
     runtime: Handle,
     cancel: CancellationToken,
@@ -53,20 +53,30 @@ pub struct Bucket {
 
 impl Bucket {
     /// The bucket of the `AWS_…` variables. Makes no request yet.
-    pub(super) fn on_s3(name: &str, prefix: &str, cancel: CancellationToken) -> Result<Self, SnapshotError> {
+    pub(super) fn from_env(
+        name: &str,
+        prefix: &str,
+        cancel: CancellationToken,
+    ) -> Result<Self, SnapshotError> {
         // The client uses the TLS provider of the process.
         drop(rustls::crypto::ring::default_provider().install_default());
         let retry =
             RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
-        let place = if prefix.is_empty() { format!("s3://{name}") } else { format!("s3://{name}/{prefix}") };
+        let location =
+            if prefix.is_empty() { format!("s3://{name}") } else { format!("s3://{name}/{prefix}") };
         let store = AmazonS3Builder::from_env().with_bucket_name(name).with_retry(retry).build();
-        let store = store.map_err(|error| storage_error(&place, "used", &error))?;
-        Ok(Self::over(Arc::new(store), place, prefix, cancel))
+        let store = store.map_err(|error| storage_error(&location, "used", &error))?;
+        Ok(Self::new(Arc::new(store), location, prefix, cancel))
     }
 
-    /// Any object storage; `place` is its name in errors. Must be called within the runtime that its requests run on.
-    pub fn over(store: Arc<dyn ObjectStore>, place: String, prefix: &str, cancel: CancellationToken) -> Self {
-        Self { store, place, prefix: Path::from(prefix), runtime: Handle::current(), cancel }
+    /// Any object storage; `location` is its name in errors. Must be called within the runtime that its requests run on.
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        location: String,
+        prefix: &str,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { store, location, prefix: Path::from(prefix), runtime: Handle::current(), cancel }
     }
 
     fn manifest(&self) -> Path {
@@ -80,36 +90,36 @@ impl Bucket {
     /// Runs a call until its time limit or until the program stops.
     fn call<T>(
         &self,
-        doing: &'static str,
+        operation: &'static str,
         future: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, CallError> {
         let limited =
             async { self.cancel.run_until_cancelled(tokio::time::timeout(CALL_TIME_MAX, future)).await };
         match self.runtime.block_on(limited) {
             Some(Ok(Ok(done))) => Ok(done),
-            Some(Ok(Err(error))) => Err(CallError::Store { doing, error: Box::new(error) }),
-            Some(Err(_)) => Err(CallError::TimedOut { doing, after: CALL_TIME_MAX }),
+            Some(Ok(Err(error))) => Err(CallError::Store { operation, error: Box::new(error) }),
+            Some(Err(_)) => Err(CallError::TimedOut { operation, after: CALL_TIME_MAX }),
             None => Err(CallError::Cancelled),
         }
     }
 
-    fn wrong(&self, reason: String) -> SnapshotError {
-        SnapshotError::Wrong { place: self.place(), reason }
+    fn invalid(&self, reason: String) -> SnapshotError {
+        SnapshotError::Invalid { location: self.location(), reason }
     }
 
     /// The current manifest and the version of its object.
     fn read(&self) -> Result<(Result<Snapshot, SnapshotError>, UpdateVersion), SnapshotError> {
-        let location = self.manifest();
+        let object_path = self.manifest();
         let got = self.call("read", async {
-            let got = self.store.get(&location).await?;
+            let got = self.store.get(&object_path).await?;
             let version = UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
             Ok((version, capped(got, MANIFEST_BYTES_MAX).await?))
         });
         let (version, bytes) = got.map_err(|error| match error {
-            error if error.is_missing_object() => SnapshotError::Missing { place: self.place() },
-            error => error.into_error(&self.place),
+            error if error.is_missing_object() => SnapshotError::Missing { location: self.location() },
+            error => error.into_error(&self.location),
         })?;
-        Ok((Snapshot::parse(&self.place, &bytes), version))
+        Ok((Snapshot::parse(&self.location, &bytes), version))
     }
 
     /// Hashes and sizes of the objects below `files/`; other names are ignored.
@@ -129,16 +139,16 @@ impl Bucket {
             }
             Ok(found)
         });
-        let found = listed.map_err(|error| error.into_error(&self.place))?;
+        let found = listed.map_err(|error| error.into_error(&self.location))?;
         if found.len() > LISTED_MAX {
-            return Err(self.wrong(format!("it has more than {LISTED_MAX} files: use an empty prefix")));
+            return Err(self.invalid(format!("it has more than {LISTED_MAX} files: use an empty prefix")));
         }
         Ok(found)
     }
 
     /// Uploads a file in one request, or in parts that become visible with the last one.
     fn send(&self, from: &FilePath, to: &Path, bytes: u64) -> Result<(), SnapshotError> {
-        let error = |error: CallError| error.into_error(&self.place);
+        let error = |error: CallError| error.into_error(&self.location);
         let mut file = File::open(from).map_err(failed(from))?;
         if bytes <= PART_BYTES as u64 {
             let all = part(&mut file).map_err(failed(from))?;
@@ -154,15 +164,18 @@ impl Bucket {
         };
         let sent = sent();
         if sent.is_err() && self.call("written", upload.abort()).is_err() {
-            tracing::debug!(place = self.place, "an incomplete upload remains until the storage removes it");
+            tracing::debug!(
+                location = self.location,
+                "an incomplete upload remains until the storage removes it"
+            );
         }
         sent
     }
 }
 
 impl SnapshotStorage for Bucket {
-    fn place(&self) -> String {
-        self.place.clone()
+    fn location(&self) -> String {
+        self.location.clone()
     }
 
     fn current(&self) -> Result<Snapshot, SnapshotError> {
@@ -181,7 +194,7 @@ impl SnapshotStorage for Bucket {
                 let got = self.store.get_opts(&from, options).await?;
                 Ok((got.meta.size, capped(got, end - offset).await?))
             });
-            let (size, bytes) = got.map_err(|error| error.into_error(&self.place))?;
+            let (size, bytes) = got.map_err(|error| error.into_error(&self.location))?;
             if size != file.bytes || bytes.len() as u64 != end - offset {
                 return Ok(CopiedFile { bytes: size, sha256: String::new() });
             }
@@ -194,11 +207,11 @@ impl SnapshotStorage for Bucket {
     }
 
     fn check_writable(&self) -> Result<(), SnapshotError> {
-        let location = self.prefix.clone().join(WRITE_CHECK);
-        let error = |error: CallError| error.into_error(&self.place);
+        let object_path = self.prefix.clone().join(WRITE_CHECK);
+        let error = |error: CallError| error.into_error(&self.location);
         self.list()?;
-        self.call("written", self.store.put(&location, PutPayload::new())).map_err(error)?;
-        self.call("removed", self.store.delete(&location)).map_err(error)
+        self.call("written", self.store.put(&object_path, PutPayload::new())).map_err(error)?;
+        self.call("removed", self.store.delete(&object_path)).map_err(error)
     }
 
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError> {
@@ -207,7 +220,7 @@ impl SnapshotStorage for Bucket {
             Err(error) => (Err(error), None),
         };
         let last = usable(current)?;
-        Ok(Box::new(Publishing { bucket: self, last, version, there: self.list()? }))
+        Ok(Box::new(Publishing { bucket: self, last, version, stored: self.list()? }))
     }
 }
 
@@ -216,41 +229,41 @@ struct Publishing<'a> {
     last: Option<Snapshot>,
     /// Of the previous manifest.
     version: Option<UpdateVersion>,
-    there: BTreeMap<String, u64>,
+    stored: BTreeMap<String, u64>,
 }
 
 impl Publishing<'_> {
     fn put_manifest(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let bucket = self.bucket;
-        let text = snapshot.to_json().map_err(|error| bucket.wrong(error.to_string()))?;
+        let text = snapshot.to_json().map_err(|error| bucket.invalid(error.to_string()))?;
         let mode = match &self.version {
             Some(version) if version.e_tag.is_some() => PutMode::Update(version.clone()),
             Some(_) => PutMode::Overwrite,
             None => PutMode::Create,
         };
-        let location = bucket.manifest();
+        let object_path = bucket.manifest();
         let put = |mode: PutMode| {
             let options = PutOptions { mode, ..PutOptions::default() };
             let payload = PutPayload::from(text.clone());
-            bucket.call("written", bucket.store.put_opts(&location, payload, options)).map(drop)
+            bucket.call("written", bucket.store.put_opts(&object_path, payload, options)).map(drop)
         };
         match put(mode) {
-            Err(error) if error.is_conflict() => Err(SnapshotError::Locked { place: bucket.place() }),
+            Err(error) if error.is_conflict() => Err(SnapshotError::Locked { location: bucket.location() }),
             // The storage does not support conditions, or they are turned off.
             Err(error) if error.is_unsupported() => {
-                put(PutMode::Overwrite).map_err(|error| error.into_error(&bucket.place))
+                put(PutMode::Overwrite).map_err(|error| error.into_error(&bucket.location))
             }
-            put => put.map_err(|error| error.into_error(&bucket.place)),
+            put => put.map_err(|error| error.into_error(&bucket.location)),
         }
     }
 
     fn remove_stale(&self, named: &BTreeSet<&str>) -> Result<(), SnapshotError> {
         let bucket = self.bucket;
-        for stale in self.there.keys().filter(|hash| !named.contains(hash.as_str())) {
-            let location = bucket.files().join(stale.as_str());
-            match bucket.call("removed", bucket.store.delete(&location)) {
+        for stale in self.stored.keys().filter(|hash| !named.contains(hash.as_str())) {
+            let object_path = bucket.files().join(stale.as_str());
+            match bucket.call("removed", bucket.store.delete(&object_path)) {
                 Err(error) if !error.is_missing_object() => {
-                    return Err(error.into_error(&bucket.place));
+                    return Err(error.into_error(&bucket.location));
                 }
                 _ => {}
             }
@@ -265,7 +278,7 @@ impl Publication for Publishing<'_> {
     }
 
     fn has(&self, sha256: &str, bytes: u64) -> bool {
-        self.there.get(sha256) == Some(&bytes)
+        self.stored.get(sha256) == Some(&bytes)
     }
 
     fn put(&mut self, _name: &str, from: &FilePath) -> Result<CopiedFile, SnapshotError> {
@@ -274,14 +287,14 @@ impl Publication for Publishing<'_> {
         if !self.has(&copied.sha256, copied.bytes) {
             let to = self.bucket.files().join(copied.sha256.as_str());
             self.bucket.send(from, &to, copied.bytes)?;
-            self.there.insert(copied.sha256.clone(), copied.bytes);
+            self.stored.insert(copied.sha256.clone(), copied.bytes);
         }
         Ok(copied)
     }
 
     fn end(self: Box<Self>, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         self.put_manifest(snapshot)?;
-        self.remove_stale(&named([self.last.as_ref(), Some(snapshot)]))
+        self.remove_stale(&file_hashes([self.last.as_ref(), Some(snapshot)]))
     }
 }
 
@@ -296,7 +309,7 @@ fn part(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(part)
 }
 
-/// A body of at most so many bytes.
+/// Reads a body of at most `bytes_max` bytes.
 async fn capped(got: GetResult, bytes_max: u64) -> object_store::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunks = got.into_stream();

@@ -13,11 +13,11 @@ const REASON_CHARS_MAX: usize = 200;
 #[derive(Debug)]
 pub(super) enum CallError {
     Store {
-        doing: &'static str,
+        operation: &'static str,
         error: Box<Error>,
     },
     TimedOut {
-        doing: &'static str,
+        operation: &'static str,
         after: Duration,
     },
     /// The program stops.
@@ -51,21 +51,21 @@ impl CallError {
         }
     }
 
-    pub(super) fn into_error(self, place: &str) -> SnapshotError {
+    pub(super) fn into_error(self, location: &str) -> SnapshotError {
         match self {
-            Self::Store { doing, error } => storage_error(place, doing, &error),
-            Self::TimedOut { doing, after } => SnapshotError::Store {
-                place: place.to_owned(),
-                doing,
+            Self::Store { operation, error } => storage_error(location, operation, &error),
+            Self::TimedOut { operation, after } => SnapshotError::Store {
+                location: location.to_owned(),
+                operation,
                 reason: format!("no response within {} s", after.as_secs()),
                 advice: "check whether the storage at AWS_ENDPOINT_URL responds",
             },
-            Self::Cancelled => SnapshotError::Stopped { place: place.to_owned() },
+            Self::Cancelled => SnapshotError::Stopped { location: location.to_owned() },
         }
     }
 }
 
-pub(super) fn storage_error(place: &str, doing: &'static str, error: &Error) -> SnapshotError {
+pub(super) fn storage_error(location: &str, operation: &'static str, error: &Error) -> SnapshotError {
     let advice = match error {
         Error::NotFound { .. } if has_no_bucket(error) => "create the bucket, or correct its name",
         Error::NotFound { .. } => "it was removed in the meantime; the next attempt finds a newer snapshot",
@@ -74,7 +74,7 @@ pub(super) fn storage_error(place: &str, doing: &'static str, error: &Error) -> 
         }
         _ => "check AWS_ENDPOINT_URL, AWS_REGION and the credentials, and whether the storage responds",
     };
-    SnapshotError::Store { place: place.to_owned(), doing, reason: reason(error), advice }
+    SnapshotError::Store { location: location.to_owned(), operation, reason: reason(error), advice }
 }
 
 fn has_no_bucket(error: &Error) -> bool {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::{SnapshotError, failed};
 use super::manifest::{Snapshot, SnapshotFile};
 use super::storage::{
-    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, named, usable,
+    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, file_hashes, usable,
 };
 
 /// Prefix of files that are being written.
@@ -32,19 +32,19 @@ impl Directory {
         let file = File::create(&path).map_err(failed(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(fs::TryLockError::WouldBlock) => Err(SnapshotError::Locked { place: self.place() }),
+            Err(fs::TryLockError::WouldBlock) => Err(SnapshotError::Locked { location: self.location() }),
             Err(fs::TryLockError::Error(source)) => Err(failed(&path)(source)),
         }
     }
 }
 
 impl SnapshotStorage for Directory {
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.0.display().to_string()
     }
 
     fn current(&self) -> Result<Snapshot, SnapshotError> {
-        Snapshot::read(&self.place(), &self.0.join(CURRENT))
+        Snapshot::read(&self.location(), &self.0.join(CURRENT))
     }
 
     fn copy(&self, file: &SnapshotFile, to: &Path) -> Result<CopiedFile, SnapshotError> {
@@ -107,7 +107,7 @@ impl Publication for Publishing<'_> {
     fn end(self: Box<Self>, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         File::open(&self.files).and_then(|dir| dir.sync_all()).map_err(failed(&self.files))?;
         snapshot.write(&self.dir.join(CURRENT))?;
-        remove_stale(&self.files, &named([self.last.as_ref(), Some(snapshot)]))
+        remove_stale(&self.files, &file_hashes([self.last.as_ref(), Some(snapshot)]))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with snapshots.
+//! Errors of snapshots.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use crate::error::IndexError;
 /// Why a snapshot cannot be published or fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    #[error("there is no snapshot in {place}: start the indexer with --publish {place}")]
-    Missing { place: String },
-    #[error("the snapshot in {place} cannot be used: {reason}")]
-    Wrong { place: String, reason: String },
+    #[error("there is no snapshot in {location}: start the indexer with --publish {location}")]
+    Missing { location: String },
+    #[error("the snapshot in {location} cannot be used: {reason}")]
+    Invalid { location: String, reason: String },
     #[error("{} cannot be read or written: {source}", path.display())]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    #[error("another indexer publishes to {place}: give each indexer another --publish")]
-    Locked { place: String },
-    #[error("{place} cannot be {doing} ({reason}): {advice}")]
-    Store { place: String, doing: &'static str, reason: String, advice: &'static str },
-    #[error("the call to {place} was cancelled because the program stops")]
-    Stopped { place: String },
+    #[error("another indexer publishes to {location}: give each indexer another --publish")]
+    Locked { location: String },
+    #[error("{location} cannot be {operation} ({reason}): {advice}")]
+    Store { location: String, operation: &'static str, reason: String, advice: &'static str },
+    #[error("the call to {location} was cancelled because the program stops")]
+    Stopped { location: String },
     #[error(transparent)]
     Index(#[from] IndexError),
 }

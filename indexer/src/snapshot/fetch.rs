@@ -1,4 +1,4 @@
-//! Fetches a snapshot into an index directory and swaps it in, while searches go on.
+//! Fetches a snapshot into an index directory and swaps it in, while searches continue.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ const FETCHED: &str = "snapshot.json";
 
 /// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetched {
+pub enum FetchResult {
     /// This snapshot is served already.
     Unchanged(Snapshot),
     New {
@@ -27,7 +27,7 @@ pub enum Fetched {
     },
 }
 
-impl Fetched {
+impl FetchResult {
     /// The snapshot that is served now.
     pub fn snapshot(&self) -> &Snapshot {
         match self {
@@ -38,7 +38,7 @@ impl Fetched {
 
 /// Brings the index below `index_dir` to the current snapshot. Blocking. All files are verified before the index is swapped; an
 /// incomplete snapshot changes nothing.
-pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<Fetched, SnapshotError> {
+pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<FetchResult, SnapshotError> {
     let snapshot = from.current()?;
     let generations = Generations::new(index_dir);
     let _lock = generations.lock()?;
@@ -46,7 +46,7 @@ pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<Fetched, Sn
     let fetched =
         here.as_deref().and_then(|dir| Snapshot::read(&dir.display().to_string(), &dir.join(FETCHED)).ok());
     if fetched.as_ref() == Some(&snapshot) {
-        return Ok(Fetched::Unchanged(snapshot));
+        return Ok(FetchResult::Unchanged(snapshot));
     }
     let have = files_by_name(fetched.as_ref());
     let next = generations.prepare_next()?;
@@ -66,7 +66,7 @@ pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<Fetched, Sn
     snapshot.write(&next.join(FETCHED))?;
     generations.switch_to(&next)?;
     generations.remove_others()?;
-    Ok(Fetched::New { snapshot, bytes_copied })
+    Ok(FetchResult::New { snapshot, bytes_copied })
 }
 
 fn files_by_name(snapshot: Option<&Snapshot>) -> BTreeMap<&str, &SnapshotFile> {
@@ -80,7 +80,7 @@ fn copy(from: &dyn SnapshotStorage, file: &SnapshotFile, to: &Path) -> Result<()
         return Ok(());
     }
     let reason = format!("{} does not match the manifest", file.name);
-    Err(SnapshotError::Wrong { place: from.place(), reason })
+    Err(SnapshotError::Invalid { location: from.location(), reason })
 }
 
 /// Opens the fetched index as a search would.
@@ -97,5 +97,5 @@ fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), Snap
         return Ok(());
     }
     let reason = "its files have another feed position than its manifest".to_owned();
-    Err(SnapshotError::Wrong { place: index_dir.display().to_string(), reason })
+    Err(SnapshotError::Invalid { location: index_dir.display().to_string(), reason })
 }

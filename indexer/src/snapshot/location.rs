@@ -44,7 +44,7 @@ impl SnapshotLocation {
     pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn SnapshotStorage>, SnapshotError> {
         match self {
             Self::Directory(dir) => Ok(Box::new(Directory::new(dir))),
-            Self::Bucket { name, prefix } => Ok(Box::new(Bucket::on_s3(name, prefix, cancel)?)),
+            Self::Bucket { name, prefix } => Ok(Box::new(Bucket::from_env(name, prefix, cancel)?)),
         }
     }
 }

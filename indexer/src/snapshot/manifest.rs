@@ -13,7 +13,7 @@ use crate::index::SCHEMA_VERSION;
 
 /// Version of the manifest; other versions are rejected.
 const FORMAT: u32 = 1;
-/// Most files. A segment has about eight, and merging keeps some dozens of segments.
+/// Maximum number of files. A segment has about eight, and merging keeps some dozens of segments.
 pub(super) const FILES_MAX: usize = 10_000;
 /// Largest manifest: ten thousand files of about 150 bytes each, and room.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -52,19 +52,19 @@ impl Snapshot {
         Self { format: FORMAT, schema_version: SCHEMA_VERSION, feed_id, position, published_at, files }
     }
 
-    pub(super) fn read(place: &str, path: &Path) -> Result<Self, SnapshotError> {
+    pub(super) fn read(location: &str, path: &Path) -> Result<Self, SnapshotError> {
         let file = File::open(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => SnapshotError::Missing { place: place.to_owned() },
+            std::io::ErrorKind::NotFound => SnapshotError::Missing { location: location.to_owned() },
             _ => failed(path)(source),
         })?;
         let mut text = Vec::new();
         file.take(MANIFEST_BYTES_MAX).read_to_end(&mut text).map_err(failed(path))?;
-        Self::parse(place, &text)
+        Self::parse(location, &text)
     }
 
     /// Parses a manifest; rejects one with paths to elsewhere, or of an index that this program cannot serve.
-    pub(super) fn parse(place: &str, text: &[u8]) -> Result<Self, SnapshotError> {
-        let wrong = |reason: String| SnapshotError::Wrong { place: place.to_owned(), reason };
+    pub(super) fn parse(location: &str, text: &[u8]) -> Result<Self, SnapshotError> {
+        let wrong = |reason: String| SnapshotError::Invalid { location: location.to_owned(), reason };
         let snapshot: Self = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         match snapshot.problem() {
             Some(reason) => Err(wrong(reason)),

@@ -15,14 +15,14 @@ use crate::index::{Generations, Payload, register_tokenizers};
 
 /// The folder of hard links to the files of one commit, which merges cannot remove.
 const STAGING: &str = "snapshot-staging";
-/// Most attempts, of which each fails if a merge removes files.
+/// Maximum number of attempts, of which each fails if a merge removes files.
 const ATTEMPTS_MAX: u32 = 5;
 /// Files that tantivy rewrites; all others never change.
 const REWRITTEN: [&str; 2] = ["meta.json", ".managed.json"];
 
 /// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Published {
+pub enum PublishResult {
     /// The newest snapshot has this commit already.
     Unchanged,
     New {
@@ -37,13 +37,13 @@ pub fn publish(
     index_dir: &Path,
     to: &dyn SnapshotStorage,
     now: DateTime<Utc>,
-) -> Result<Published, SnapshotError> {
+) -> Result<PublishResult, SnapshotError> {
     let mut publication = to.begin()?;
     let staged = Staged::of(index_dir)?;
     let is_published =
         |last: &Snapshot| last.feed_id == staged.payload.feed_id && last.position == staged.payload.position;
     if publication.last().is_some_and(is_published) {
-        return Ok(Published::Unchanged);
+        return Ok(PublishResult::Unchanged);
     }
     let known = known_files(publication.last());
     let mut files = Vec::with_capacity(staged.names.len());
@@ -64,7 +64,7 @@ pub fn publish(
     let Payload { feed_id, position, .. } = staged.payload.clone();
     let snapshot = Snapshot::new(feed_id, position, now, files);
     publication.end(&snapshot)?;
-    Ok(Published::New { snapshot, bytes_new })
+    Ok(PublishResult::New { snapshot, bytes_new })
 }
 
 /// Hashes by name and size of the files that never change.
@@ -100,7 +100,7 @@ impl Staged {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| SnapshotError::Missing { place: index_dir.display().to_string() }))
+        Err(last.unwrap_or_else(|| SnapshotError::Missing { location: index_dir.display().to_string() }))
     }
 
     /// Links the commit's metadata first, then the segments that it names. Opening fails if a merge removed one between the two.

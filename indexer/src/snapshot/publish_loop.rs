@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
 use super::error::SnapshotError;
-use super::publish::{Published, publish};
+use super::publish::{PublishResult, publish};
 use super::storage::SnapshotStorage;
 use crate::error::IndexError;
 
@@ -45,7 +45,7 @@ pub enum PublishOutcome {
 pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn SnapshotStorage>) -> PublishOutcome {
     let published = tokio::task::spawn_blocking(move || publish(&index_dir, &*to, now())).await;
     match published {
-        Ok(Ok(Published::New { snapshot, bytes_new })) => {
+        Ok(Ok(PublishResult::New { snapshot, bytes_new })) => {
             tracing::info!(
                 feed.position = snapshot.position.0,
                 files = snapshot.files.len(),
@@ -54,7 +54,7 @@ pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn SnapshotStorage>) ->
             );
             PublishOutcome::Done
         }
-        Ok(Ok(Published::Unchanged)) => PublishOutcome::Done,
+        Ok(Ok(PublishResult::Unchanged)) => PublishOutcome::Done,
         Ok(Err(SnapshotError::Index(IndexError::Missing { .. }))) => {
             tracing::debug!("there is no index to publish yet");
             PublishOutcome::NoIndex

@@ -1,4 +1,4 @@
-//! What the storage of snapshots has to do, whatever it is.
+//! The interface of snapshot storage.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -19,8 +19,8 @@ pub(super) const WRITE_CHECK: &str = "write-check";
 
 /// Holds `current.json`, and files by their SHA-256 below `files/`. Every call blocks.
 pub trait SnapshotStorage: Send + Sync {
-    /// As the operator writes it.
-    fn place(&self) -> String;
+    /// The location as configured, for messages.
+    fn location(&self) -> String;
 
     /// The newest snapshot; [`SnapshotError::Missing`] if there is none.
     fn current(&self) -> Result<Snapshot, SnapshotError>;
@@ -62,7 +62,7 @@ pub(super) fn usable(current: Result<Snapshot, SnapshotError>) -> Result<Option<
     match current {
         Ok(last) => Ok(Some(last)),
         Err(SnapshotError::Missing { .. }) => Ok(None),
-        Err(error @ SnapshotError::Wrong { .. }) => {
+        Err(error @ SnapshotError::Invalid { .. }) => {
             tracing::warn!(%error, "replacing the previous snapshot as a whole");
             Ok(None)
         }
@@ -91,7 +91,9 @@ pub(super) fn copy_hashed(
 }
 
 /// Hashes of the files of some snapshots.
-pub(super) fn named<'a>(snapshots: impl IntoIterator<Item = Option<&'a Snapshot>>) -> BTreeSet<&'a str> {
+pub(super) fn file_hashes<'a>(
+    snapshots: impl IntoIterator<Item = Option<&'a Snapshot>>,
+) -> BTreeSet<&'a str> {
     let files = snapshots.into_iter().flatten().flat_map(|snapshot| &snapshot.files);
     files.map(|file| file.sha256.as_str()).collect()
 }

@@ -1,9 +1,9 @@
-//! A vector in one byte a number.
+//! Vectors quantized to one byte per dimension.
 
 /// Largest value of a code.
 const CODE_MAX: f32 = 127.0;
 
-/// Half the size of half floats, and many times as fast to compare on processors without instructions for those. The error, some
+/// A quantized vector. It has half the size of half floats, and is many times as fast to compare on processors without instructions for them. The error, some
 /// thousandths of a cosine, is irrelevant for the order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Code {

@@ -8,7 +8,7 @@ use lru::LruCache;
 use super::code::Code;
 use super::embedder::{Embedder, EmbedderError, codes};
 
-/// Most cached requests.
+/// Maximum number of cached requests.
 const REQUESTS_MAX: NonZeroUsize = NonZeroUsize::new(1_000).expect("is not zero");
 /// Longer requests are not cached: those that people repeat are short. With the longest vectors the cache takes two megabytes.
 const REQUEST_BYTES_MAX: usize = 1_000;

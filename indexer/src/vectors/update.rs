@@ -32,7 +32,7 @@ const BYTES_PER_SECOND: u64 = 2 << 20;
 /// If there are no new vectors, obsolete ones are removed once one in so many is obsolete, or after this time.
 const OBSOLETE_ONE_IN: usize = 8;
 const OBSOLETE_TIME_MAX: Duration = Duration::from_mins(10);
-/// Most texts that are remembered as rejected; others are tried again in every pass.
+/// Maximum number of texts that are remembered as rejected; others are tried again in every pass.
 const REJECTED_MAX: usize = 10_000;
 /// A model that cannot embed this text is broken.
 const PLAIN: &str = "a plain text";

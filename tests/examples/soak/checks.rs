@@ -103,7 +103,7 @@ pub(crate) async fn changes(fleet: &Fleet) -> anyhow::Result<Changes> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn get(url: &str) -> anyhow::Result<Value> {
     let answer = client().get(url).send().await?;
     Ok(serde_json::from_slice(&answer.bytes().await?)?)

@@ -109,7 +109,7 @@ impl Fleet {
         Ok(())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     async fn ready(&self, interface: &str) -> anyhow::Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {

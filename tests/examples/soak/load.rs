@@ -69,7 +69,7 @@ async fn ask_on(interfaces: Vec<String>, first: usize, stop: CancellationToken) 
     answers
 }
 
-#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn ask(interfaces: &[String], turn: usize) -> Result<(), String> {
     let mut last = String::new();
     for offset in 0..interfaces.len() {
@@ -88,7 +88,7 @@ async fn ask(interfaces: &[String], turn: usize) -> Result<(), String> {
 }
 
 /// A client that speaks plain HTTP to loopback; it wants a provider of cryptography all the same.
-#[expect(clippy::disallowed_methods, reason = "asks our own programs on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local programs")]
 pub(crate) fn client() -> reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {

@@ -55,7 +55,7 @@ impl Measurements {
         self.read(&interface, &OF_THE_INTERFACE).await;
     }
 
-    #[expect(clippy::disallowed_methods, reason = "reads our own metrics on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local metrics")]
     async fn read(&mut self, url: &str, names: &[&'static str]) {
         let Ok(answer) = client().get(url).send().await else { return };
         let Ok(bytes) = answer.bytes().await else { return };

@@ -117,7 +117,7 @@ impl Weather {
     pub(crate) fn audit(&self, stopped: &Stopped) -> audit::Report {
         let policy = audit::Policy {
             passes_began_us: stopped.passes_began_us.clone(),
-            repeats_forgiven: stopped.kills,
+            repeats_allowed: stopped.kills,
             from: Some(CONTACT_EMAIL.to_owned()),
             ..audit::Policy::with_delay(DELAY)
         };

@@ -1,18 +1,19 @@
-//! Nothing is asked for twice without need: fresh copies are used, kept copies revalidated, passes ask once (RFC 9111).
+//! No unnecessary requests: fresh copies are used, stored copies are revalidated, each path is requested once in a pass
+//! (RFC 9111).
 
 use std::collections::HashMap;
 
-use testweb::{Hit, hit::Sent};
+use testweb::{Hit, hit::ResponseHeaders};
 
 use super::{Measure, Policy, Rule, Violation, history::History};
 
-/// Freshness is believed for at most a day, so that a mistaken max-age does not hide a site.
+/// Maximum freshness of a day, so that a wrong max-age does not hide a site.
 const FRESH_MAX_S: u64 = 24 * 3_600;
 
-/// What is known of one path by what it answered so far.
+/// The state of one path after its responses so far.
 struct Known<'a> {
     last: &'a Hit,
-    /// The hit whose validators a crawler has kept.
+    /// The hit whose validators a crawler has stored.
     validators: Option<&'a Hit>,
 }
 
@@ -22,8 +23,8 @@ pub(super) fn check(hits: &[&Hit], policy: &Policy, history: &History<'_>) -> Ve
     let mut violations = Vec::new();
     for hit in hits {
         let before = known.get(hit.path.as_str());
-        let broken = before.map_or_else(Vec::new, |known| again(hit, known, policy, history));
-        let is_forgiven = !broken.is_empty() && repeats < policy.repeats_forgiven;
+        let broken = before.map_or_else(Vec::new, |known| check_repeat(hit, known, policy, history));
+        let is_forgiven = !broken.is_empty() && repeats < policy.repeats_allowed;
         repeats += usize::from(is_forgiven);
         violations.extend(broken.into_iter().filter(|_| !is_forgiven));
         let validators = kept_validators(hit, before);
@@ -32,8 +33,8 @@ pub(super) fn check(hits: &[&Hit], policy: &Policy, history: &History<'_>) -> Ve
     violations
 }
 
-/// What is wrong with asking for a path again.
-fn again(hit: &Hit, known: &Known<'_>, policy: &Policy, history: &History<'_>) -> Vec<Violation> {
+/// The violations of a repeated request.
+fn check_repeat(hit: &Hit, known: &Known<'_>, policy: &Policy, history: &History<'_>) -> Vec<Violation> {
     let last = known.last;
     let mut violations = Vec::new();
     if let Some(fresh_s) = fresh_s(last)
@@ -43,36 +44,36 @@ fn again(hit: &Hit, known: &Known<'_>, policy: &Policy, history: &History<'_>) -
         violations.push(Violation::between(Rule::Fresh, last, hit, age, Measure::us(fresh_s * 1_000_000)));
     }
     let same_pass = policy.pass_at(last.started_us) == policy.pass_at(hit.started_us);
-    if same_pass && is_definite(last) && !is_unasked_304(last) && !history.is_redirect_target(hit) {
+    if same_pass && is_definite(last) && !is_unrequested_304(last) && !history.is_redirect_target(hit) {
         let required = Measure::from("once in a pass");
         violations.push(Violation::between(Rule::Duplicate, last, hit, "asked again".into(), required));
     }
-    if let Some(kept) = known.validators.filter(|_| !is_unasked_304(last)) {
+    if let Some(kept) = known.validators.filter(|_| !is_unrequested_304(last)) {
         violations.extend(unconditional(hit, kept));
     }
     violations
 }
 
-/// If-None-Match byte for byte where there was an ETag, else If-Modified-Since (RFC 9110 §13.1).
+/// Requires the unchanged ETag in If-None-Match if there was one, else If-Modified-Since (RFC 9110 §13.1).
 fn unconditional(hit: &Hit, kept: &Hit) -> Option<Violation> {
-    let (asked, sent, name) = match (&kept.sent.etag, &kept.sent.last_modified) {
-        (Some(etag), _) => (&hit.asked.if_none_match, etag, "If-None-Match"),
-        (None, Some(date)) => (&hit.asked.if_modified_since, date, "If-Modified-Since"),
+    let (conditional, stored, name) = match (&kept.response.etag, &kept.response.last_modified) {
+        (Some(etag), _) => (&hit.request.if_none_match, etag, "If-None-Match"),
+        (None, Some(date)) => (&hit.request.if_modified_since, date, "If-Modified-Since"),
         (None, None) => return None,
     };
-    let is_sent = asked.as_ref().is_some_and(|asked| asked.contains(sent.as_str()));
-    let measured = Measure::Text(asked.clone().unwrap_or_else(|| format!("no {name}")));
-    let required = Measure::Text(format!("{name}: {sent}"));
+    let is_sent = conditional.as_ref().is_some_and(|conditional| conditional.contains(stored.as_str()));
+    let measured = Measure::Text(conditional.clone().unwrap_or_else(|| format!("no {name}")));
+    let required = Measure::Text(format!("{name}: {stored}"));
     (!is_sent).then(|| Violation::between(Rule::Unconditional, kept, hit, measured, required))
 }
 
-/// Whose validators a crawler holds after this answer: of files, not of pages, and not where storing is forbidden.
+/// The hit whose validators a crawler has after this response: of files, but not of pages or under `no-store`.
 fn kept_validators<'a>(hit: &'a Hit, before: Option<&Known<'a>>) -> Option<&'a Hit> {
-    let has_any = hit.sent.etag.is_some() || hit.sent.last_modified.is_some();
-    let is_page = hit.sent.content_type.as_deref().is_some_and(|media| media.contains("html"));
+    let has_any = hit.response.etag.is_some() || hit.response.last_modified.is_some();
+    let is_page = hit.response.content_type.as_deref().is_some_and(|media| media.contains("html"));
     match hit.status {
         Some(200) if hit.complete => {
-            Some(hit).filter(|_| has_any && !is_page && !directive(&hit.sent, "no-store"))
+            Some(hit).filter(|_| has_any && !is_page && !directive(&hit.response, "no-store"))
         }
         Some(304) if has_any => Some(hit),
         Some(404 | 410) => None,
@@ -80,31 +81,32 @@ fn kept_validators<'a>(hit: &'a Hit, before: Option<&Known<'a>>) -> Option<&'a H
     }
 }
 
-/// For how many seconds an answer asked not to be asked for again.
+/// The freshness lifetime of a response in seconds.
 fn fresh_s(hit: &Hit) -> Option<u64> {
-    let usable = is_definite(hit) && !directive(&hit.sent, "no-cache") && !directive(&hit.sent, "no-store");
+    let usable =
+        is_definite(hit) && !directive(&hit.response, "no-cache") && !directive(&hit.response, "no-store");
     let max_age =
-        directives(&hit.sent).find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok());
+        directives(&hit.response).find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok());
     let max_age: u64 = max_age.filter(|_| usable)?;
-    let age = hit.sent.age.as_deref().and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+    let age = hit.response.age.as_deref().and_then(|age| age.trim().parse().ok()).unwrap_or(0);
     Some(max_age.min(FRESH_MAX_S).saturating_sub(age))
 }
 
-/// An answer after which there is nothing left to ask.
+/// Whether a response is final.
 fn is_definite(hit: &Hit) -> bool {
     hit.complete && matches!(hit.status, Some(200..=299 | 301 | 304 | 308 | 404 | 410))
 }
 
-/// A 304 that nobody asked for is useless; asking once more without conditions is right.
-fn is_unasked_304(hit: &Hit) -> bool {
-    hit.status == Some(304) && hit.asked.if_none_match.is_none() && hit.asked.if_modified_since.is_none()
+/// Whether a 304 answers an unconditional request, which may then be repeated.
+fn is_unrequested_304(hit: &Hit) -> bool {
+    hit.status == Some(304) && hit.request.if_none_match.is_none() && hit.request.if_modified_since.is_none()
 }
 
-fn directive(sent: &Sent, name: &str) -> bool {
-    directives(sent).any(|directive| directive == name)
+fn directive(response: &ResponseHeaders, name: &str) -> bool {
+    directives(response).any(|directive| directive == name)
 }
 
-fn directives(sent: &Sent) -> impl Iterator<Item = String> {
-    let value = sent.cache_control.clone().unwrap_or_default().to_ascii_lowercase();
+fn directives(response: &ResponseHeaders) -> impl Iterator<Item = String> {
+    let value = response.cache_control.clone().unwrap_or_default().to_ascii_lowercase();
     value.split(',').map(|directive| directive.trim().to_owned()).collect::<Vec<_>>().into_iter()
 }

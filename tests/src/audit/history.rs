@@ -49,28 +49,28 @@ impl<'a> History<'a> {
         history
     }
 
-    /// Whether a redirect of the same site pointed here before or after; such a path may be asked for by several ways.
+    /// Whether a redirect of the same site pointed here before or after; such a path may be requested in several ways.
     pub(super) fn is_redirect_target(&self, hit: &Hit) -> bool {
-        self.led_to.contains(&place(hit))
+        self.led_to.contains(&host_and_path(hit))
     }
 
     /// Whether the redirect of this authority's robots.txt pointed here: then this is still that robots.txt. What another
     /// authority's robots.txt points at is a request like any other.
     pub(super) fn is_robots_by_redirect(&self, hit: &Hit) -> bool {
-        self.robots_led_to.contains(&place(hit))
+        self.robots_led_to.contains(&host_and_path(hit))
     }
 
-    /// The first hit on a place from a moment on.
-    pub(super) fn first_on(&self, place: &(String, String), from_us: u64) -> Option<&'a Hit> {
-        let hits = self.authorities.get(place.0.as_str())?;
-        hits.iter().copied().find(|hit| hit.started_us >= from_us && hit.path == place.1)
+    /// The first hit on a path from a time on.
+    pub(super) fn first_on(&self, host_and_path: &(String, String), from_us: u64) -> Option<&'a Hit> {
+        let hits = self.authorities.get(host_and_path.0.as_str())?;
+        hits.iter().copied().find(|hit| hit.started_us >= from_us && hit.path == host_and_path.1)
     }
 
     fn follow_redirect(&mut self, hit: &Hit) {
         let Some(target) = redirect_target(hit).filter(|target| is_same_site(&hit.host, &target.0)) else {
             return;
         };
-        let is_robots = hit.path == "/robots.txt" || self.robots_led_to.contains(&place(hit));
+        let is_robots = hit.path == "/robots.txt" || self.robots_led_to.contains(&host_and_path(hit));
         if is_robots && hit.host == target.0 {
             self.robots_led_to.insert(target.clone());
         }
@@ -81,18 +81,18 @@ impl<'a> History<'a> {
 /// The host, and the path with its query, that a redirect leads to.
 pub(super) fn redirect_target(hit: &Hit) -> Option<(String, String)> {
     let redirects = matches!(hit.status, Some(301 | 302 | 303 | 307 | 308));
-    let location = hit.sent.location.as_deref().filter(|_| redirects)?;
+    let location = hit.response.location.as_deref().filter(|_| redirects)?;
     let target = Url::parse(&format!("https://{}{}", hit.host, hit.path)).ok()?.join(location).ok()?;
     let path =
         target.query().map_or_else(|| target.path().to_owned(), |query| format!("{}?{query}", target.path()));
     Some((target.host_str()?.to_owned(), path))
 }
 
-fn place(hit: &Hit) -> (String, String) {
+fn host_and_path(hit: &Hit) -> (String, String) {
     (hit.host.clone(), hit.path.clone())
 }
 
-/// The suffix of a host below which strangers live, such as `github.io`.
+/// The private suffix of a host, such as `github.io`.
 fn private_suffix(host: &str) -> Option<&str> {
     let suffix = psl::suffix(host.as_bytes()).filter(|suffix| suffix.typ() == Some(psl::Type::Private))?;
     std::str::from_utf8(suffix.as_bytes()).ok()

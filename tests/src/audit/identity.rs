@@ -1,4 +1,4 @@
-//! Who asks, and how: an honest User-Agent and From, GET or HEAD, nothing that follows a person around.
+//! Identity of the crawler: an honest User-Agent and From, GET or HEAD, no Referer and no Cookie.
 
 use testweb::Hit;
 
@@ -15,19 +15,19 @@ pub(super) fn check(hit: &Hit, policy: &Policy) -> Vec<Violation> {
             Measure::Text(required.to_owned()),
         ));
     };
-    if !hit.asked.user_agent.as_deref().is_some_and(is_honest) {
-        broken(Rule::UserAgent, &hit.asked.user_agent, "agentdex/VERSION (+https://…)");
+    if !hit.request.user_agent.as_deref().is_some_and(is_honest) {
+        broken(Rule::UserAgent, &hit.request.user_agent, "agentdex/VERSION (+https://…)");
     }
     if let Some(from) = &policy.from
-        && hit.asked.from.as_ref() != Some(from)
+        && hit.request.from.as_ref() != Some(from)
     {
-        broken(Rule::From, &hit.asked.from, from);
+        broken(Rule::From, &hit.request.from, from);
     }
-    if hit.asked.referer.is_some() {
-        broken(Rule::TellTale, &hit.asked.referer, "no Referer");
+    if hit.request.referer.is_some() {
+        broken(Rule::TellTale, &hit.request.referer, "no Referer");
     }
-    if hit.asked.cookie.is_some() {
-        broken(Rule::TellTale, &hit.asked.cookie, "no Cookie");
+    if hit.request.cookie.is_some() {
+        broken(Rule::TellTale, &hit.request.cookie, "no Cookie");
     }
     if hit.method != "GET" && hit.method != "HEAD" {
         broken(Rule::Method, &Some(hit.method.clone()), "GET or HEAD");

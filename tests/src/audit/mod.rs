@@ -1,9 +1,9 @@
-//! Was a crawl polite? Judged from what the servers saw, never from what the crawler says about itself.
+//! Checks whether a crawl was polite, from the log of the servers alone.
 //!
 //! Each rule is a function over the hits of one scope (an authority, a site, an address, a private suffix) in the order in which they
-//! began. Every request is judged by the rules of the host that received it, whoever led there: by redirects, links or lists. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
+//! began. The rules of the host that received a request apply, regardless of the redirect, link or list that led there. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
 //! it, and a request begins for the server after the client has sent it, so that measured gaps are never shorter than
-//! those that the client kept, except after an answer that the client broke off (see [`Policy::broken_off_us`]).
+//! those that the client kept, except after a response that the client aborted (see [`Policy::abort_delay_us`]).
 
 mod cache;
 mod history;
@@ -18,44 +18,44 @@ use testweb::Hit;
 
 pub use report::{HitRef, Measure, Report, Rule, Violation};
 
-/// What is demanded of a crawl. The default is what any configuration must keep; tests add what they configured.
+/// The requirements on a crawl. The default applies to every configuration; tests add what they configured.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The configured delay: from the end of an answer to the start of the next request on the same authority.
+    /// The configured delay: from the end of a response to the start of the next request on the same authority.
     pub delay: Duration,
     /// The gap between the starts of two requests to one site, over all its hosts.
     pub site_gap: Option<Duration>,
     /// The gap between the starts of two requests to one address.
     pub address_gap: Option<Duration>,
-    /// How many requests may be in flight to one site.
+    /// Maximum requests in flight to one site.
     pub site_in_flight_max: Option<usize>,
-    /// How many requests may be in flight to one address.
+    /// Maximum requests in flight to one address.
     pub address_in_flight_max: Option<usize>,
-    /// The gap between requests to hosts below one private suffix of the Public Suffix List, from whichever worker.
+    /// The gap between requests to hosts below one private suffix of the Public Suffix List, over all workers.
     pub suffix_gap: Option<Duration>,
-    /// How many requests may be in flight below one private suffix.
+    /// Maximum requests in flight below one private suffix.
     pub suffix_in_flight_max: Option<usize>,
-    /// How many requests one authority may get in 24 hours.
+    /// Maximum requests to one authority in 24 hours.
     pub authority_budget: Option<usize>,
-    /// How many requests one site may get in 24 hours, over all its hosts.
+    /// Maximum requests to one site in 24 hours, over all its hosts.
     pub site_budget: Option<usize>,
-    /// The `From` header that was configured, which then every request carries.
+    /// The configured `From` header, which every request must have.
     pub from: Option<String>,
-    /// When further passes began, in the log's microseconds: a path may be asked for again in each.
+    /// The start of further passes, in the log's microseconds: a path may be requested again in each.
     pub passes_began_us: Vec<u64>,
-    /// How many repeated requests an authority may get because a crawler was killed: at most one for each kill.
-    pub repeats_forgiven: usize,
-    /// How late the server may notice that the client has broken off an answer.
-    pub broken_off_us: u64,
-    /// How late a request may reach the server after it left. Where several may be in flight, their gap is one between
-    /// departures, and the server sees arrivals: one that is late by this much makes the next ones seem early.
-    pub arrives_late: Duration,
+    /// Maximum repeated requests to an authority after kills of a crawler: one for each kill.
+    pub repeats_allowed: usize,
+    /// Maximum delay until the server detects that the client aborted a response.
+    pub abort_delay_us: u64,
+    /// Maximum delay of a request on its way to the server. If several may be in flight, the gap applies to departures, but the
+    /// server sees arrivals: after a late one the next ones seem early.
+    pub arrival_delay: Duration,
 }
 
-/// The server learns of a broken-off answer by the next packet; on loopback of a busy machine that is within this.
-const BROKEN_OFF_US: u64 = 50_000;
+/// The server detects an aborted response at the next packet; on loopback of a busy machine that is within this time.
+const ABORT_DELAY_US: u64 = 50_000;
 /// A new connection with its handshake, on a busy machine.
-const ARRIVES_LATE: Duration = Duration::from_millis(500);
+const ARRIVAL_DELAY: Duration = Duration::from_millis(500);
 
 impl Default for Policy {
     fn default() -> Self {
@@ -71,9 +71,9 @@ impl Default for Policy {
             site_budget: None,
             from: None,
             passes_began_us: Vec::new(),
-            repeats_forgiven: 0,
-            broken_off_us: BROKEN_OFF_US,
-            arrives_late: ARRIVES_LATE,
+            repeats_allowed: 0,
+            abort_delay_us: ABORT_DELAY_US,
+            arrival_delay: ARRIVAL_DELAY,
         }
     }
 }
@@ -84,15 +84,15 @@ impl Policy {
         Self { delay, ..Self::default() }
     }
 
-    /// The pass that a moment belongs to.
+    /// The pass at a time.
     fn pass_at(&self, at_us: u64) -> usize {
         self.passes_began_us.iter().filter(|began_us| **began_us <= at_us).count()
     }
 
-    /// When an answer was over, as far as the server can tell.
-    fn over_us(&self, hit: &Hit) -> u64 {
-        let noticed_late_us = if hit.complete { 0 } else { self.broken_off_us };
-        hit.ended_us.saturating_sub(noticed_late_us).max(hit.started_us)
+    /// The end of a response, as far as the server can detect it.
+    fn end_us(&self, hit: &Hit) -> u64 {
+        let abort_delay_us = if hit.complete { 0 } else { self.abort_delay_us };
+        hit.ended_us.saturating_sub(abort_delay_us).max(hit.started_us)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How fast: gaps, requests in flight, budgets, and the silence that Retry-After asks for.
+//! Pace: gaps, requests in flight, budgets, and Retry-After.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use super::{
 };
 
 const DAY_US: u64 = 24 * 3_600 * 1_000_000;
-/// Retry-After is believed up to a week.
+/// Maximum Retry-After.
 const RETRY_AFTER_MAX_US: u64 = 7 * DAY_US;
 
 pub(super) fn check_authority(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
@@ -29,7 +29,7 @@ pub(super) fn check_site(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
     let gap = policy.site_gap.map(|gap| gaps_between_starts(hits, gap, Rule::SiteGap));
     let flight = policy.site_in_flight_max.map(|max| in_flight(hits, max, Rule::SiteInFlight, policy));
     let budget = policy.site_budget.map(|budget| over_budget(hits, budget));
-    gap.into_iter().chain(flight).chain(budget).flatten().chain(silence(hits)).collect()
+    gap.into_iter().chain(flight).chain(budget).flatten().chain(during_retry_after(hits)).collect()
 }
 
 pub(super) fn check_address(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
@@ -39,12 +39,12 @@ pub(super) fn check_address(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
 }
 
 pub(super) fn check_suffix(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
-    let rate = policy.suffix_gap.map(|gap| departures(hits, gap, policy.arrives_late));
+    let rate = policy.suffix_gap.map(|gap| departures(hits, gap, policy.arrival_delay));
     let flight = policy.suffix_in_flight_max.map(|max| in_flight(hits, max, Rule::SuffixInFlight, policy));
     rate.into_iter().chain(flight).flatten().collect()
 }
 
-/// Requests that left a gap apart: each is due a gap after the one before was, or came.
+/// Gaps between departures: each request is due a gap after the previous one was due or arrived.
 fn departures(hits: &[&Hit], gap: Duration, late: Duration) -> Vec<Violation> {
     let mut due_us: u64 = 0;
     let mut violations = Vec::new();
@@ -69,8 +69,8 @@ fn gaps_after_answers(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<V
     for pair in hits.windows(2) {
         let &[first, second] = pair else { continue };
         let required_us = micros(policy.delay.max(crawl_delay_at(rounds, second.started_us)));
-        // What overlaps is for another rule to report.
-        let Some(gap_us) = second.started_us.checked_sub(policy.over_us(first)) else { continue };
+        // Another rule reports overlaps.
+        let Some(gap_us) = second.started_us.checked_sub(policy.end_us(first)) else { continue };
         if gap_us < required_us {
             let (measured, required) = (Measure::us(gap_us), Measure::us(required_us));
             violations.push(Violation::between(Rule::AuthorityGap, first, second, measured, required));
@@ -97,7 +97,7 @@ fn in_flight(hits: &[&Hit], max: usize, rule: Rule, policy: &Policy) -> Vec<Viol
     let mut open: Vec<&Hit> = Vec::new();
     let mut violations = Vec::new();
     for hit in hits {
-        open.retain(|earlier| policy.over_us(earlier) > hit.started_us);
+        open.retain(|earlier| policy.end_us(earlier) > hit.started_us);
         open.push(hit);
         if open.len() > max {
             let (measured, required) = (Measure::Count(open.len()), Measure::Count(max));
@@ -123,8 +123,8 @@ fn over_budget(hits: &[&Hit], budget: usize) -> Vec<Violation> {
     violations
 }
 
-/// After an answer with Retry-After, whatever its status, nothing is asked of the site until the time has passed.
-fn silence(hits: &[&Hit]) -> Vec<Violation> {
+/// After a response with Retry-After and any status, no request is sent to the site until its end.
+fn during_retry_after(hits: &[&Hit]) -> Vec<Violation> {
     let mut asked: Option<(&Hit, u64)> = None;
     let mut violations = Vec::new();
     for hit in hits {
@@ -142,15 +142,15 @@ fn silence(hits: &[&Hit]) -> Vec<Violation> {
         }
         let until_us = |(refusal, silent_us): &(&Hit, u64)| refusal.ended_us.saturating_add(*silent_us);
         let later = retry_after_us(hit).map(|silent_us| (*hit, silent_us));
-        // the pause that ends last holds
+        // the delay that ends last applies
         asked = [asked, later].into_iter().flatten().max_by_key(until_us);
     }
     violations
 }
 
-/// How long an answer asks for silence: seconds, or an HTTP date (RFC 9110 §10.2.3).
+/// The delay of Retry-After: seconds, or an HTTP date (RFC 9110 §10.2.3).
 fn retry_after_us(hit: &Hit) -> Option<u64> {
-    let value = hit.sent.retry_after.as_deref()?.trim();
+    let value = hit.response.retry_after.as_deref()?.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let wait_us = if is_number {
         value.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000_000)

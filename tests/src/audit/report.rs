@@ -1,11 +1,11 @@
-//! What the audit found, as records and as a table to read.
+//! The results of the audit, as records and as a table.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 use testweb::Hit;
 
-/// How many violations a printed report shows; the rest are counted.
+/// Maximum violations in a printed report; the rest are counted.
 const SHOWN_MAX: usize = 40;
 
 /// A rule of politeness.
@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 40;
 pub enum Rule {
     /// The User-Agent names agentdex, its version and a page about it.
     UserAgent,
-    /// The From header that was configured is sent.
+    /// The configured From header is sent.
     From,
     /// No Referer and no Cookie is sent.
     TellTale,
@@ -26,7 +26,7 @@ pub enum Rule {
     RobotsStale,
     /// Nothing is fetched that robots.txt disallows.
     Disallowed,
-    /// Nothing is fetched while robots.txt cannot be had.
+    /// Nothing is fetched while robots.txt is unavailable.
     RobotsUnreachable,
     /// One request at a time for each authority.
     InFlight,
@@ -44,19 +44,19 @@ pub enum Rule {
     SuffixGap,
     /// Requests at a time below each private suffix.
     SuffixInFlight,
-    /// Silence for as long as Retry-After says.
+    /// No request until the end of Retry-After.
     RetryAfter,
-    /// A kept copy is revalidated with its validators.
+    /// A stored copy is revalidated with its validators.
     Unconditional,
-    /// A fresh copy is not asked for.
+    /// A fresh copy is not requested.
     Fresh,
-    /// A path is asked for once in a pass.
+    /// A path is requested once in a pass.
     Duplicate,
     /// Requests for each authority in 24 hours.
     Budget,
 }
 
-/// What was measured or required.
+/// A measured or required value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -64,7 +64,7 @@ pub enum Measure {
     Us(u64),
     /// A number of requests.
     Count(usize),
-    /// Something else, in words.
+    /// Another value, as text.
     Text(String),
 }
 
@@ -85,7 +85,7 @@ pub struct HitRef {
     pub ended_us: u64,
 }
 
-/// One request that should not have been sent, or not yet, or not like this.
+/// One request that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The rule.
@@ -107,7 +107,7 @@ pub struct Report {
     pub requests: usize,
     /// Requests of each authority.
     pub authorities: BTreeMap<String, usize>,
-    /// What was broken, in the order of the requests that broke it.
+    /// Violations, in the order of their requests.
     pub violations: Vec<Violation>,
 }
 
@@ -166,12 +166,12 @@ impl Report {
         })
     }
 
-    /// Whether nothing was broken. A log without requests proves nothing and is not clean.
+    /// Whether there is no violation. A log without requests is not clean.
     pub fn is_clean(&self) -> bool {
         self.requests > 0 && self.violations.is_empty()
     }
 
-    /// Ends the test with the whole report unless nothing was broken.
+    /// Fails with the whole report if there is a violation.
     ///
     /// # Panics
     /// If there is a violation, or nothing to judge.

@@ -1,7 +1,7 @@
 //! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours, and a failure is
-//! never a permission. Two parsers judge the bodies that were sent: ours and `robotxt`; the stricter one counts. A redirect
-//! to another site gives nobody a right: the robots.txt that redirects is unreachable, and what it points at is governed by
-//! the robots.txt of its own authority.
+//! never a permission. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
+//! to another site permits nothing: the robots.txt that redirects is unreachable, and its target is subject to the
+//! robots.txt of the other authority.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::{
 const COPY_AGE_MAX_US: u64 = 24 * 3_600 * 1_000_000;
 /// RFC 9309 §2.3.1.2: at least five; agentdex follows no more.
 const REDIRECTS_MAX: usize = 5;
-/// What a crawler must read at least (RFC 9309 §2.5 in agentdex's rounding): the rest may be left unread.
+/// Bytes that a crawler must read (RFC 9309 §2.5, rounded up).
 const BODY_BYTES_MAX: u64 = 512 * 1024;
 
-/// One fetch of robots.txt, redirects followed, and what it means until the next.
+/// One fetch of robots.txt with its redirects, and its verdict until the next.
 pub(super) struct Round {
     asked_us: u64,
     known_us: u64,
@@ -37,7 +37,7 @@ enum Verdict {
     NoFile,
     Denied,
     Unreachable,
-    /// A 304: what was known before, young again.
+    /// A 304: confirms the previous verdict.
     Unchanged,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn rounds(hits: &[&Hit], history: &History<'_>) -> Vec<Round> {
     hits.iter().filter(|hit| hit.path == "/robots.txt").map(|hit| round(hit, history)).collect()
 }
 
-/// The Crawl-delay in force at a moment.
+/// The Crawl-delay that applies at a time.
 pub(super) fn crawl_delay_at(rounds: &[Round], at_us: u64) -> Duration {
     match in_force(rounds, at_us).map(|(_, verdict)| verdict) {
         Some(Verdict::Rules { ours, .. }) => ours.crawl_delay().map_or(Duration::ZERO, |delay| delay.wait),
@@ -54,7 +54,7 @@ pub(super) fn crawl_delay_at(rounds: &[Round], at_us: u64) -> Duration {
     }
 }
 
-/// Checks every request of one authority against the robots.txt that it had been sent by then.
+/// Checks every request of one authority against the robots.txt that had been sent by then.
 pub(super) fn check(hits: &[&Hit], rounds: &[Round], history: &History<'_>) -> Vec<Violation> {
     let governed = |hit: &&&Hit| hit.path != "/robots.txt" && !history.is_robots_by_redirect(hit);
     hits.iter().filter(governed).filter_map(|hit| check_one(hit, hits, rounds)).collect()
@@ -93,7 +93,7 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
     }
 }
 
-/// The latest round that was over at a moment, and the verdict it gives or confirms.
+/// The latest round that had ended at a time, and its verdict or the one it confirms.
 fn in_force(rounds: &[Round], at_us: u64) -> Option<(&Round, &Verdict)> {
     let known = rounds.iter().rposition(|round| round.known_us <= at_us)?;
     let said = rounds[..=known].iter().rev().map(|round| &round.verdict);
@@ -124,7 +124,7 @@ fn verdict(hit: &Hit) -> Verdict {
     match hit.status {
         _ if is_wall(hit) => Verdict::Denied,
         Some(304) => Verdict::Unchanged,
-        // 206 and 226 carry a part or a difference, which nobody asked for
+        // 206 and 226 carry a part or a difference, which were not requested
         Some(206 | 226 | 429) => Verdict::Unreachable,
         Some(200..=299) if read_enough => {
             let body = hit.robots_body.as_deref().unwrap_or_default();
@@ -139,8 +139,8 @@ fn verdict(hit: &Hit) -> Verdict {
     }
 }
 
-/// Whether a bot wall answered, which may come with any status.
+/// Whether the response is a bot wall, with any status.
 fn is_wall(hit: &Hit) -> bool {
     let values = [": challenge", ": captcha"];
-    hit.sent.wall.as_deref().is_some_and(|wall| values.iter().any(|value| wall.ends_with(value)))
+    hit.response.wall.as_deref().is_some_and(|wall| values.iter().any(|value| wall.ends_with(value)))
 }

@@ -1,4 +1,4 @@
-//! Binaries of the workspace, run as their users run them.
+//! Runs binaries of the workspace.
 
 use std::{
     path::PathBuf,
@@ -7,10 +7,10 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-/// What a finished process left.
+/// The result of a finished process.
 #[derive(Debug)]
 pub struct Finished {
-    /// Exit code; absent where a signal ended it.
+    /// Exit code; absent if a signal ended it.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -18,8 +18,8 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// A command for a binary of the workspace, found next to the test that is running. The environment is emptied of what
-/// the binaries read, so that no test depends on the shell it was started from.
+/// A command for a binary of the workspace, found next to the test that is running. Environment variables that
+/// the binaries read are removed, so that tests do not depend on the shell.
 pub fn binary(name: &str) -> anyhow::Result<Command> {
     let path = binary_path(name)?;
     ensure!(path.is_file(), "{} is not built: run `cargo build --workspace --bins` first", path.display());
@@ -28,10 +28,10 @@ pub fn binary(name: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Tests run in `target/PROFILE/deps`, binaries lie in `target/PROFILE`.
+/// Tests run in `target/PROFILE/deps`, binaries are in `target/PROFILE`.
 fn binary_path(name: &str) -> anyhow::Result<PathBuf> {
-    let test = std::env::current_exe().context("cannot tell where this test lies")?;
-    let profile = test.ancestors().nth(2).context("this test lies in no target folder")?;
+    let test = std::env::current_exe().context("cannot find the path of this test")?;
+    let profile = test.ancestors().nth(2).context("this test is not in a target folder")?;
     Ok(profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
@@ -42,7 +42,7 @@ impl Finished {
         Ok(Self::of(&output))
     }
 
-    /// What an output says.
+    /// Reads an output.
     pub fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
@@ -51,7 +51,7 @@ impl Finished {
         }
     }
 
-    /// Ends the test with everything that was said unless the process succeeded.
+    /// Fails with the whole output unless the process succeeded.
     ///
     /// # Panics
     /// If the exit code is not 0.

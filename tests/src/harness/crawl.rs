@@ -1,4 +1,4 @@
-//! A folder with all that a crawler needs to visit the test web: seeds, the authority's certificate, the hosts file, data.
+//! A folder with the files of a crawl of the test web: seeds, the certificate of the authority, the hosts file, data.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use testweb::{Web, WebFiles};
 
 use super::binary;
 
-/// A throw-away folder for one crawl of a web.
+/// A temporary folder for one crawl of a web.
 pub struct CrawlDir {
     folder: TempDir,
     files: WebFiles,
@@ -35,7 +35,7 @@ impl CrawlDir {
         self.folder.path().join("agentdex-data")
     }
 
-    /// The folder itself, for files of the test's own.
+    /// The folder, for further files.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

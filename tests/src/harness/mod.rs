@@ -1,4 +1,4 @@
-//! What end-to-end tests start and clean up: a PostgreSQL database each, binaries of the workspace, files for a crawler.
+//! Fixtures of end-to-end tests: a PostgreSQL database each, binaries of the workspace, files for a crawler.
 
 mod binary;
 mod crawl;

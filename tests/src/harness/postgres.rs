@@ -9,18 +9,18 @@ use url::Url;
 /// The variable that names the server; `tests/run` sets it.
 const SERVER_VARIABLE: &str = "AGENTDEX_TEST_POSTGRES";
 
-/// A database of its own for a test. Call [`TestDatabase::drop_database`] at the end; a test that fails leaves it behind
-/// to be looked at, on a server that lives no longer than the test run.
+/// A separate database for a test. Call [`TestDatabase::drop_database`] at the end; a failed test leaves it for inspection on
+/// a server that is stopped after the test run.
 pub struct TestDatabase {
     server: Url,
     name: String,
 }
 
 impl TestDatabase {
-    /// Creates a database with a name that nobody else uses.
+    /// Creates a database with a unique name.
     pub async fn create() -> anyhow::Result<Self> {
         let server = server()?;
-        let name = format!("agentdex_test_{:016x}", unlikely_number());
+        let name = format!("agentdex_test_{:016x}", random_number());
         let database = Self { server, name };
         let create = format!("CREATE DATABASE {}", database.name);
         database.on_server(create).await.context("cannot create a database for the test")?;
@@ -34,7 +34,7 @@ impl TestDatabase {
         url.into()
     }
 
-    /// Drops the database, whoever is still connected to it.
+    /// Drops the database and its remaining connections.
     pub async fn drop_database(self) -> anyhow::Result<()> {
         self.on_server(format!("DROP DATABASE {} WITH (FORCE)", self.name)).await
     }
@@ -66,14 +66,14 @@ impl TestDatabase {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one variable that tests/run hands to the tests")]
+#[expect(clippy::disallowed_methods, reason = "the variable that tests/run sets")]
 fn server() -> anyhow::Result<Url> {
     let url = std::env::var(SERVER_VARIABLE)
         .with_context(|| format!("{SERVER_VARIABLE} is not set: run the tests by tests/run"))?;
     Url::parse(&url).with_context(|| format!("{SERVER_VARIABLE} is no URL"))
 }
 
-/// The standard library's random hash keys are randomness enough for a name.
-fn unlikely_number() -> u64 {
+/// The random hash keys of the standard library suffice for a unique name.
+fn random_number() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }

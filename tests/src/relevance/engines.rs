@@ -1,7 +1,7 @@
-//! Ranks the requests of a set: with our index, with FTS5 of SQLite, with the full text of PostgreSQL.
+//! Ranks the requests of a set: with the index of agentdex, with FTS5 of SQLite, with the full text of PostgreSQL.
 //!
-//! The peers get the same words, identifiers split, in columns with weights, and OR queries with stemming; with AND, as
-//! both do by default, a request of a sentence finds nothing.
+//! The peers get the same words, identifiers split, in columns with weights, and OR queries with stemming; with AND, the
+//! default of both, a whole sentence finds nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::judge::{CUT, Scores, judge, mean};
 use super::sets::{Field, PublicSet, Request, Tool};
 
-/// What one engine found for each request, best first, as ids of tools.
+/// The results of one engine for each request, best first, as ids of tools.
 pub type Rankings = Vec<Vec<String>>;
 
 /// Means over the requests of a set.
@@ -28,7 +28,7 @@ pub fn scores(requests: &[Request], rankings: &Rankings) -> Scores {
     mean(&each.collect::<Vec<_>>())
 }
 
-/// An index of a set in a folder of its own.
+/// An index of a set in a separate folder.
 pub struct OwnIndex {
     dir: tempfile::TempDir,
 }
@@ -69,7 +69,7 @@ impl OwnIndex {
     }
 }
 
-/// A tool as words for a peer: what matters most, what matters, the rest.
+/// A tool as words for a peer, in three columns by importance.
 struct Columns {
     name: String,
     about: String,

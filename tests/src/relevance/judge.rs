@@ -1,14 +1,14 @@
-//! The numbers: nDCG@10, Recall@10 and the reciprocal rank of the first answer.
+//! Computes nDCG@10, Recall@10 and the reciprocal rank of the first correct result.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Ranks that are looked at.
+/// Ranks that are evaluated.
 pub const CUT: usize = 10;
 
-/// The numbers of one request, or their mean over many.
+/// The scores of one request, or their mean over many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     pub ndcg: f64,
@@ -16,7 +16,7 @@ pub struct Scores {
     pub mrr: f64,
 }
 
-/// Judges what was found for one request by the grade of every right answer (1 where there is but right and wrong).
+/// Scores the results of one request by the grades of the correct ones (1 if grades are binary).
 #[expect(clippy::cast_precision_loss, reason = "ranks and counts are small")]
 pub fn judge<S: Ord + Borrow<str>>(found: &[String], grades: &BTreeMap<S, u32>) -> Scores {
     let discount = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_textbook() {
+    fn computes_the_textbook_scores() {
         let grades = BTreeMap::from([("a", 1), ("b", 1)]);
         let scores = judge(&found(&["x", "a", "y"]), &grades);
         assert!((scores.mrr - 0.5).abs() < 1e-9 && (scores.recall - 0.5).abs() < 1e-9);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_grade_first_is_better() {
+    fn scores_a_better_grade_first_higher() {
         let grades = BTreeMap::from([("a", 3), ("b", 1)]);
         let (right, wrong) = (judge(&found(&["a", "b"]), &grades), judge(&found(&["b", "a"]), &grades));
         assert!(right.ndcg > wrong.ndcg && (right.ndcg - 1.0).abs() < 1e-9);

@@ -1,8 +1,8 @@
-//! Our own labelled requests: short ones, as people type them, over the demo's sites and over published manifests.
+//! Labelled requests: short ones, over the demo's sites and over published manifests.
 //!
 //! `tests/relevance/requests.jsonl` has a line per request: `text`, and `grades`, from the key of a capability to 3 (this
 //! is it), 2 (does it too), or 1 (helps). A key is `SITE#NATIVE_ID` for a capability of the demo, and
-//! `FOLDER/FILE#NATIVE_ID` for one of the published files, which lie beside the workspace or not at all.
+//! `FOLDER/FILE#NATIVE_ID` for one of the published files, which are optional, beside the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use store::{FeedPosition, StoredManifest};
 use super::judge::{CUT, Scores, judge, mean};
 use super::sets::folder;
 
-/// Largest published file that is read, in bytes: beyond lie generated lists of thousands of entries.
+/// Largest published file that is read, in bytes: larger files are generated lists of thousands of entries.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// One labelled request.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LabelledRequest {
     pub text: String,
-    /// Empty where nothing in the pool answers the request.
+    /// Empty if no capability of the pool matches the request.
     pub grades: BTreeMap<String, u32>,
 }
 
@@ -44,7 +44,7 @@ pub struct Pool {
     keys: BTreeMap<String, String>,
 }
 
-/// What was found for a request.
+/// The results of a request.
 #[derive(Debug, Clone)]
 pub struct Judged {
     pub request: LabelledRequest,
@@ -56,7 +56,7 @@ pub struct Judged {
 }
 
 /// Ranks every request for which there is a pool: those over the demo among the demo alone, those over published files
-/// among both, where the files are at hand.
+/// among both, if the files are present.
 pub fn judge_all() -> anyhow::Result<Vec<Judged>> {
     let demo = Pool::of(&demo()?)?;
     let published = match folder("corpus") {
@@ -77,7 +77,7 @@ fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String
     Ok(all)
 }
 
-/// Their mean, over those that anything answers.
+/// The mean over requests with a correct result.
 pub fn mean_of(judged: &[Judged]) -> Scores {
     let answered = judged.iter().filter(|of| !of.request.grades.is_empty());
     mean(&answered.map(|of| of.scores).collect::<Vec<_>>())
@@ -123,8 +123,8 @@ impl Pool {
     }
 }
 
-/// Every manifest at hand, of the demo and of published files.
-pub fn manifests_at_hand() -> anyhow::Result<Vec<StoredManifest>> {
+/// The manifests of the demo and of the published files that are present.
+pub fn present_manifests() -> anyhow::Result<Vec<StoredManifest>> {
     let published = folder("corpus").map(|folder| of_corpus(&folder)).transpose()?.unwrap_or_default();
     Ok(demo_and(published)?.into_iter().map(|(_, stored)| stored).collect())
 }
@@ -146,7 +146,7 @@ fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     Ok(found)
 }
 
-/// Manifests of the published files, with the file that their keys begin with. Each gets a site of its own.
+/// Manifests of the published files, with the file that their keys begin with. Each gets a separate site.
 fn of_corpus(root: &Path) -> anyhow::Result<Vec<(String, StoredManifest)>> {
     #[derive(Deserialize)]
     struct Entry {
@@ -180,7 +180,7 @@ fn files_below(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Reads a file as if it had been fetched; `None` when it declares nothing that is indexed.
+/// Reads a file as if it had been fetched; `None` if it has nothing to index.
 fn read(path: &Path, url: &str) -> anyhow::Result<Option<StoredManifest>> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(url) = ManifestUrl::parse(url) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! Learns [`Associations`] from requests with known results.
 //!
-//! A stem goes with a word if the capabilities that requests with the word mean have it more often than other capabilities. The
-//! weight of a word follows from the same count of the word itself: one that is hardly more frequent in the capability that is
-//! meant than in any other is unspecific.
+//! A stem goes with a word if the expected capabilities of requests with the word have it more often than other capabilities. The
+//! weight of a word follows from the same count of the word itself: a word that is hardly more frequent in the expected
+//! capability than in others is unspecific.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,9 +20,9 @@ const SMOOTHING: f32 = 1.0;
 const STRENGTH: f32 = 0.6;
 const STRENGTH_MIN: f32 = 0.3;
 const STRENGTH_MAX: f32 = 2.0;
-/// Most stems of one word; the strongest are taken.
+/// Maximum number of stems of one word; the strongest are taken.
 const STEMS_MAX: usize = 12;
-/// Weight of a word that is no more frequent in the meant capability than elsewhere, and what each power of e adds.
+/// Weight of a word that is no more frequent in the expected capability than elsewhere, and what each power of e adds.
 const WEIGHT_BASE: f32 = 0.5;
 const WEIGHT_GAIN: f32 = 0.17;
 const WEIGHT_MIN: f32 = 0.3;
@@ -30,7 +30,7 @@ const WEIGHT_MAX: f32 = 1.2;
 /// Requests at which a weight is half learnt.
 const WEIGHT_REQUESTS: f32 = 6.0;
 
-/// The capabilities that may be meant, each as its distinct terms.
+/// The candidate capabilities, each as its distinct terms.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     capabilities: HashMap<String, BTreeSet<String>>,
@@ -60,7 +60,7 @@ impl Pool {
     }
 }
 
-/// A request and the native ids of the capabilities that it means.
+/// A request and the native ids of its expected capabilities.
 #[derive(Debug, Clone, Copy)]
 pub struct Lesson<'a> {
     pub request: &'a str,
@@ -70,7 +70,7 @@ pub struct Lesson<'a> {
 
 /// Counts of one word over the requests that have it.
 #[derive(Default)]
-struct Seen {
+struct WordCounts {
     requests: f32,
     /// Requests whose capability has the word itself, and the number expected by chance.
     itself: f32,
@@ -80,7 +80,7 @@ struct Seen {
 
 /// Learns from lessons, of one pool or of several.
 pub fn learn(lessons: &[Lesson<'_>]) -> Associations {
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<String, WordCounts> = BTreeMap::new();
     for lesson in lessons {
         for word in stems_of(lesson.request) {
             seen.entry(word.clone()).or_default().add(&word, lesson);
@@ -89,7 +89,7 @@ pub fn learn(lessons: &[Lesson<'_>]) -> Associations {
     seen.into_iter().filter_map(|(word, seen)| Some((word, seen.association()?))).collect()
 }
 
-impl Seen {
+impl WordCounts {
     fn add(&mut self, word: &str, lesson: &Lesson<'_>) {
         let meant: Vec<&BTreeSet<String>> =
             lesson.meant.iter().filter_map(|id| lesson.pool.capabilities.get(id)).collect();
@@ -123,7 +123,7 @@ impl Seen {
         let weight = 1.0 + (raw - 1.0) * trust;
         let requests = self.requests;
         let strength = |together: f32, by_chance: f32| {
-            // The number of requests that would mean a capability with this stem by chance.
+            // The number of requests that would expect a capability with this stem by chance.
             let expected = requests * (by_chance / together);
             ((together + SMOOTHING * expected / requests) / (expected + SMOOTHING)).ln()
         };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn learns_the_stems_of_the_capabilities_that_a_word_means() {
+    fn learns_the_stems_of_the_expected_capabilities() {
         let mut capabilities: Vec<(String, Vec<String>)> =
             (0..40).map(|at| (format!("other{at}"), vec![format!("thing{at}"), "good".to_owned()])).collect();
         capabilities

@@ -1,6 +1,6 @@
-//! How well searches find what was meant: public tool-retrieval sets and our own labelled requests, judged on any engine.
+//! The quality of searches: public tool-retrieval sets and labelled requests, evaluated on any engine.
 //!
-//! [`sets`] reads them, [`judge`] gives the numbers, [`engines`] ranks: our index through its own query path, beside the
+//! [`sets`] reads them, [`judge`] gives the numbers, [`engines`] ranks: the index of agentdex through its query path, and the
 //! full text of SQLite and of PostgreSQL over the same words.
 
 pub mod engines;

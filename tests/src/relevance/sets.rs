@@ -1,7 +1,7 @@
-//! The public tool-retrieval sets, where they lie beside the workspace (`shared/relevance/SET/{tools,queries}.jsonl`).
+//! The public tool-retrieval sets, if they are present beside the workspace (`shared/relevance/SET/{tools,queries}.jsonl`).
 //!
-//! Each tool becomes one capability. Tools of one site become one manifest; a tool without a site gets one of its own,
-//! whose name is letters that mean nothing.
+//! Each tool becomes one capability. Tools of one site become one manifest; a tool without a site gets a separate one
+//! with a meaningless name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use store::StoredManifest;
 /// The sets that the mean is taken over.
 pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl", "livemcp"];
 
-/// A tool as the sets have it.
+/// A tool in the format of the sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tool {
     pub id: String,
@@ -68,13 +68,13 @@ pub struct PublicSet {
     pub requests: Vec<Request>,
 }
 
-/// The folder of a kind of data beside the workspace, where there is one.
+/// The folder of a kind of data beside the workspace, if there is one.
 pub fn folder(kind: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().map(|parent| parent.join("shared").join(kind)).find(|path| path.is_dir())
 }
 
-/// All sets, or `None` where they are not at hand.
+/// All sets, or `None` if they are not present.
 pub fn read_all() -> anyhow::Result<Option<Vec<PublicSet>>> {
     let Some(folder) = folder("relevance") else { return Ok(None) };
     SETS.into_iter().map(|name| PublicSet::read(&folder, name)).collect::<anyhow::Result<_>>().map(Some)
@@ -87,7 +87,7 @@ impl PublicSet {
         Ok(Self { name, tools: lines(&folder.join("tools.jsonl"))?, requests })
     }
 
-    /// The tools as the store hands manifests over.
+    /// The tools as stored manifests.
     pub fn manifests(&self) -> anyhow::Result<Vec<StoredManifest>> {
         let mut by_host: BTreeMap<String, StoredManifest> = BTreeMap::new();
         for (at, tool) in self.tools.iter().enumerate() {
@@ -127,7 +127,7 @@ fn host_of(at: usize, site: &str) -> String {
     }
 }
 
-/// A number in letters that are no word.
+/// A number as letters that form no word.
 pub fn meaningless(number: usize) -> String {
     format!("{number:05}").bytes().map(|digit| char::from(b'q' + digit.wrapping_sub(b'0') % 10)).collect()
 }

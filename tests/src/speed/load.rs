@@ -1,4 +1,4 @@
-//! A load generator for a server on loopback: many connections, either as fast as answers come or at a steady pace.
+//! A load generator for a server on loopback: many connections, either as fast as responses arrive or at a steady rate.
 //!
 //! At a pace, each request has a time at which it is due, and its time counts from there: a server that falls behind
 //! cannot slow its clients down and look fast.
@@ -23,24 +23,24 @@ use tokio::time::{Instant, sleep_until};
 
 use super::measure::Times;
 
-/// Longest wait for one answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Wait before a connection is made anew.
+/// Timeout of one response.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Delay before a connection is reopened.
 const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 
 /// When the next request is sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// When the answer of the last one is there.
+    /// After the response to the previous one.
     AsAnswered,
-    /// So many a second, whatever the answers.
+    /// At this rate per second, independent of responses.
     PerSecond(f64),
-    /// So many a second as long as a connection is free, and timed from when they are sent: for more than a server bears, which
-    /// holds its clients back.
+    /// At this rate per second while a connection is free, timed from sending: for loads above the capacity of a server, which
+    /// slows its clients down.
     Offered(f64),
 }
 
-/// What is asked of a server.
+/// The requests to a server.
 #[derive(Debug, Clone)]
 pub struct Load {
     pub address: SocketAddr,
@@ -49,36 +49,36 @@ pub struct Load {
     pub time: Duration,
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// Answers of each status.
+    /// Responses by status.
     pub answers: BTreeMap<u16, u64>,
-    /// 503 that say when to come back.
+    /// Responses 503 with Retry-After.
     pub shed: u64,
-    /// Connections that broke, and answers that never came.
+    /// Broken connections and missing responses.
     pub failed: u64,
     /// Requests that were due and never sent, since every connection was busy.
     pub unsent: u64,
-    /// Good answers a second.
+    /// Successful responses per second.
     pub per_second: f64,
-    /// Bytes of a good answer, on average.
+    /// Average bytes of a successful response.
     pub bytes: f64,
-    /// Times of the good answers.
+    /// Times of the successful responses.
     pub times: Times,
 }
 
 impl Outcome {
-    /// Answers that are neither good nor an orderly refusal, and broken connections.
+    /// Responses that are neither successful nor 503 with Retry-After, and broken connections.
     pub fn errors(&self) -> u64 {
         let others = self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count);
         others.sum::<u64>() - self.shed + self.failed
     }
 }
 
-/// What one connection saw.
+/// The results of one connection.
 #[derive(Debug, Default)]
-struct Seen {
+struct ConnectionResults {
     answers: BTreeMap<u16, u64>,
     shed: u64,
     failed: u64,
@@ -86,7 +86,7 @@ struct Seen {
     times: Vec<Duration>,
 }
 
-/// What the connections share.
+/// State shared by the connections.
 struct Shared {
     load: Load,
     paths: Arc<[String]>,
@@ -118,7 +118,7 @@ fn due_after(number: usize, rate: f64) -> Duration {
     Duration::from_secs_f64(number as f64 / rate)
 }
 
-/// Asks for the paths in turn until the time is over.
+/// Requests the paths in turn until the time is over.
 pub async fn drive(load: Load, paths: &[String]) -> anyhow::Result<Outcome> {
     anyhow::ensure!(!paths.is_empty(), "a load needs paths to ask for");
     let (connections, time, pace) = (load.connections, load.time, load.pace);
@@ -127,9 +127,9 @@ pub async fn drive(load: Load, paths: &[String]) -> anyhow::Result<Outcome> {
         Arc::new(Shared { load, paths: paths.into(), start, end: start + time, next: AtomicUsize::new(0) });
     let mut tasks = JoinSet::new();
     for _ in 0..connections {
-        tasks.spawn(ask(Arc::clone(&shared)));
+        tasks.spawn(run_connection(Arc::clone(&shared)));
     }
-    let mut all = Seen::default();
+    let mut all = ConnectionResults::default();
     while let Some(seen) = tasks.join_next().await {
         let seen = seen.context("a connection's task")?;
         for (status, count) in seen.answers {
@@ -155,7 +155,7 @@ fn unsent(pace: Pace, time: Duration, asked: u64) -> u64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of requests are small")]
-fn outcome(all: Seen, time: Duration, unsent: u64) -> Outcome {
+fn outcome(all: ConnectionResults, time: Duration, unsent: u64) -> Outcome {
     let good = all.times.len() as f64;
     Outcome {
         answers: all.answers,
@@ -168,14 +168,14 @@ fn outcome(all: Seen, time: Duration, unsent: u64) -> Outcome {
     }
 }
 
-/// One connection, made anew when it breaks.
-async fn ask(shared: Arc<Shared>) -> Seen {
-    let mut seen = Seen::default();
+/// One connection, reopened when it breaks.
+async fn run_connection(shared: Arc<Shared>) -> ConnectionResults {
+    let mut seen = ConnectionResults::default();
     let mut background = JoinSet::new();
     let mut sender = None;
     while let Some((path, due)) = shared.take() {
         sleep_until(due).await;
-        let answered = tokio::time::timeout(PATIENCE, async {
+        let answered = tokio::time::timeout(TIMEOUT, async {
             let mut connected = match sender.take() {
                 Some(connected) => connected,
                 None => connect(shared.load.address, &mut background).await?,
@@ -208,19 +208,19 @@ async fn connect(address: SocketAddr, background: &mut JoinSet<()>) -> anyhow::R
     stream.set_nodelay(true)?;
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     background.spawn(async move {
-        // What went wrong shows in the request.
+        // The request reports the error.
         connection.await.ok();
     });
     Ok(sender)
 }
 
-struct Answer {
+struct Response {
     status: StatusCode,
     says_when: bool,
     bytes: u64,
 }
 
-async fn get(sender: &mut Sender, address: SocketAddr, path: &str) -> anyhow::Result<Answer> {
+async fn get(sender: &mut Sender, address: SocketAddr, path: &str) -> anyhow::Result<Response> {
     sender.ready().await?;
     let request = Request::get(path).header(HOST, address.to_string()).body(Empty::new())?;
     let answer = sender.send_request(request).await?;
@@ -230,7 +230,7 @@ async fn get(sender: &mut Sender, address: SocketAddr, path: &str) -> anyhow::Re
     while let Some(frame) = body.frame().await {
         bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
-    Ok(Answer { status, says_when, bytes })
+    Ok(Response { status, says_when, bytes })
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn good_answers_are_timed_and_refusals_told_apart() {
+    async fn separates_timed_successes_from_refusals() {
         let (good, _serving) = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
         let paths = ["/a".to_owned(), "/b".to_owned()];
         let seen = drive(load(good, Pace::PerSecond(100.0)), &paths).await.unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_away_is_an_error() {
+    async fn an_unreachable_server_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

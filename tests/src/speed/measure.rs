@@ -1,4 +1,4 @@
-//! Stop-watches.
+//! Timers.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub struct Times {
     pub per_second: f64,
 }
 
-/// Runs the requests one after the other, so many times, after a warm-up with the first of them. The fastest time of each
+/// Runs the requests one after the other in several rounds, after a warm-up with the first one. The fastest time of each
 /// request counts.
 pub fn each<T>(
     requests: &[T],
@@ -74,7 +74,7 @@ pub fn resident_kib(pid: u32) -> anyhow::Result<u64> {
     number.and_then(|text| text.parse().ok()).context("no VmRSS in the status of the process")
 }
 
-/// The lawful look at the clock of a benchmark.
+/// The clock of a benchmark.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub fn now() -> Instant {
     Instant::now()
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_core_works_until_the_time_is_over() {
+    fn uses_every_core_until_the_time_is_over() {
         let rate = in_parallel(Duration::from_millis(50), &[1, 2, 3], |_| {
             std::hint::black_box(());
             Ok(())

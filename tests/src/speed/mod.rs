@@ -1,8 +1,8 @@
-//! What the speed benchmark is made of: many made capabilities ([`made`]), peers over the same words ([`peers`]), a store
-//! full of visits ([`stored`]), a load for a server ([`load`]), and stop-watches ([`measure`]).
+//! Parts of the speed benchmark: many generated capabilities ([`generated`]), peers over the same words ([`peers`]), a store
+//! of visits ([`stored`]), a load for a server ([`load`]), and timers ([`measure`]).
 
+pub mod generated;
 pub mod load;
-pub mod made;
 pub mod measure;
 pub mod peers;
 pub mod stored;

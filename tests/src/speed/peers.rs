@@ -1,4 +1,4 @@
-//! The same capabilities in other engines: a bare index of tantivy as its examples make one, FTS5 of SQLite, the full text
+//! The same capabilities in other engines: a plain index of tantivy, like in its examples, FTS5 of SQLite, the full text
 //! of PostgreSQL, and Xapian where its Python binding is installed.
 
 use std::collections::BTreeMap;
@@ -17,18 +17,18 @@ use tantivy::schema::{IndexRecordOption, STORED, STRING, Schema, TextFieldIndexi
 use super::measure::now;
 use crate::relevance::engines::{fts5_query, split, tsquery};
 
-/// Memory and threads as our own indexer has them.
+/// Memory and threads as in the indexer.
 const MEMORY_BYTES: usize = 128 << 20;
 const THREADS: usize = 2;
 /// Rows that PostgreSQL is sent at once.
 const ROWS_AT_ONCE: usize = 2_000;
 
-/// A capability as a peer gets it.
+/// A capability for a peer.
 #[derive(Debug, Clone)]
 pub struct PlainText {
     pub id: String,
     pub text: String,
-    /// What an answer shows, as JSON.
+    /// The displayed row, as JSON.
     pub row: String,
 }
 
@@ -145,7 +145,7 @@ pub struct Xapian {
 }
 
 impl Xapian {
-    /// Runs it in a directory of its own; `None` where no Python here has the binding.
+    /// Runs it in a separate directory; `None` if no installed Python has the binding.
     pub fn measured(
         dir: &Path,
         texts: &[PlainText],
@@ -155,7 +155,7 @@ impl Xapian {
             let tried = Command::new(python).args(["-c", "import xapian"]).output();
             tried.is_ok_and(|tried| tried.status.success())
         };
-        // The distribution's own Python has the packages of the distribution, whichever comes first in the path.
+        // Only the Python of the distribution has its packages, even if another one comes first in the path.
         let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_binding) else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! Fills a store with made sites, each as one visit that found one manifest, so that indexing can be measured from there.
+//! Fills a store with generated sites, each as one visit that found one manifest, so that indexing can be measured from there.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use store::{
 /// Sites leased at once.
 const LEASED_AT_ONCE: usize = 100;
 
-/// Saves a visit for every manifest, many together.
+/// Saves a visit for every manifest, in batches.
 pub async fn fill(store: &Store, manifests: &[StoredManifest]) -> anyhow::Result<()> {
     let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
     for batch in manifests.chunks(LEASED_AT_ONCE) {

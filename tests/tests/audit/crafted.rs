@@ -1,19 +1,19 @@
-//! Logs written by hand. Unless told otherwise a log is polite: an honest crawler that waits a second between requests.
+//! Handwritten logs. By default a log is polite: an honest crawler that waits a second between requests.
 
 use agentdex_tests::audit::{self, Policy, Report, Rule};
 use testweb::{
     Hit,
-    hit::{Asked, Sent},
+    hit::{RequestHeaders, ResponseHeaders},
 };
 
 pub(crate) const SECOND_US: u64 = 1_000_000;
 pub(crate) const HOUR_US: u64 = 3_600 * SECOND_US;
-/// How long each answer takes.
-const ANSWER_US: u64 = 2_000;
+/// Duration of each response.
+const RESPONSE_US: u64 = 2_000;
 /// 14 November 2023, 22:13:20 UTC: when the log begins.
 pub(crate) const BEGAN_S: u64 = 1_700_000_000;
 
-/// A log in the making.
+/// Builds a log.
 pub(crate) struct Crafted {
     hits: Vec<Hit>,
     now_us: u64,
@@ -37,17 +37,17 @@ impl Crafted {
         self.get_on("site.example", path)
     }
 
-    /// A request now, its answer, and a second of silence.
+    /// A request now, its response, and a second without requests.
     pub(crate) fn get_on(mut self, host: &str, path: &str) -> Self {
-        let asked = Asked {
+        let request = RequestHeaders {
             user_agent: Some("agentdex/0.1.0 (+https://github.com/agentdex/agentdex)".to_owned()),
-            ..Asked::default()
+            ..RequestHeaders::default()
         };
         self.hits.push(Hit {
             id: self.hits.len() as u64,
             connection: 0,
             started_us: self.now_us,
-            ended_us: self.now_us + ANSWER_US,
+            ended_us: self.now_us + RESPONSE_US,
             wall_us: BEGAN_S * SECOND_US + self.now_us,
             peer: "127.0.0.1:40000".parse().expect("an address"),
             server: "127.0.0.1:8443".parse().expect("an address"),
@@ -56,14 +56,17 @@ impl Crafted {
             http_version: "HTTP/2.0".to_owned(),
             method: "GET".to_owned(),
             path: path.to_owned(),
-            asked,
+            request,
             status: Some(200),
-            sent: Sent { content_type: Some("application/json".to_owned()), ..Sent::default() },
+            response: ResponseHeaders {
+                content_type: Some("application/json".to_owned()),
+                ..ResponseHeaders::default()
+            },
             body_bytes: 100,
             complete: true,
             robots_body: None,
         });
-        self.wait(ANSWER_US + SECOND_US)
+        self.wait(RESPONSE_US + SECOND_US)
     }
 
     /// Lets time pass.
@@ -72,7 +75,7 @@ impl Crafted {
         self
     }
 
-    /// Moves the next request to this long after the end of the last answer.
+    /// Moves the next request to this time after the end of the last response.
     pub(crate) fn hurry(mut self, gap_us: u64) -> Self {
         self.now_us = self.hits.last().map_or(0, |hit| hit.ended_us) + gap_us;
         self
@@ -80,7 +83,7 @@ impl Crafted {
 
     /// Moves the next request into the middle of the last one.
     pub(crate) fn overlap(mut self) -> Self {
-        self.now_us = self.hits.last().map_or(0, |hit| hit.started_us) + ANSWER_US / 2;
+        self.now_us = self.hits.last().map_or(0, |hit| hit.started_us) + RESPONSE_US / 2;
         self
     }
 
@@ -94,12 +97,12 @@ impl Crafted {
         self.change(|hit| hit.status = Some(status))
     }
 
-    pub(crate) fn sent(self, change: impl FnOnce(&mut Sent)) -> Self {
-        self.change(|hit| change(&mut hit.sent))
+    pub(crate) fn response(self, change: impl FnOnce(&mut ResponseHeaders)) -> Self {
+        self.change(|hit| change(&mut hit.response))
     }
 
-    pub(crate) fn asked(self, change: impl FnOnce(&mut Asked)) -> Self {
-        self.change(|hit| change(&mut hit.asked))
+    pub(crate) fn request(self, change: impl FnOnce(&mut RequestHeaders)) -> Self {
+        self.change(|hit| change(&mut hit.request))
     }
 
     pub(crate) fn now_us(&self) -> u64 {
@@ -116,7 +119,7 @@ impl Crafted {
         self.check(policy).assert_clean();
     }
 
-    /// The log breaks one rule so many times and no other.
+    /// The log breaks this rule `count` times, and no other rule.
     #[track_caller]
     pub(crate) fn breaks(&self, rule: Rule, times: usize, policy: &Policy) {
         let report = self.check(policy);

@@ -5,10 +5,10 @@ use agentdex_tests::audit::{Policy, Rule};
 use crate::crafted::Crafted;
 
 #[test]
-fn the_user_agent_is_honest() {
+fn requires_an_honest_user_agent() {
     let policy = Policy::default();
     let honest = "agentdex/2.10 (+https://bot.example/; mailto:bot@bot.example)";
-    Crafted::new().asked(|asked| asked.user_agent = Some(honest.to_owned())).keeps(&policy);
+    Crafted::new().request(|request| request.user_agent = Some(honest.to_owned())).keeps(&policy);
     let dishonest = [
         "Mozilla/5.0 (compatible; agentdex/0.1)",
         "agentdex/0.1.0",
@@ -18,31 +18,35 @@ fn the_user_agent_is_honest() {
         "",
     ];
     for user_agent in dishonest {
-        let log = Crafted::new().asked(|asked| asked.user_agent = Some(user_agent.to_owned()));
+        let log = Crafted::new().request(|request| request.user_agent = Some(user_agent.to_owned()));
         log.breaks(Rule::UserAgent, 1, &policy);
     }
-    Crafted::new().asked(|asked| asked.user_agent = None).breaks(Rule::UserAgent, 1, &policy);
+    Crafted::new().request(|request| request.user_agent = None).breaks(Rule::UserAgent, 1, &policy);
 }
 
 #[test]
-fn a_configured_from_is_sent_with_every_request() {
+fn requires_the_configured_from_header() {
     let policy = Policy { from: Some("bot@bot.example".to_owned()), ..Policy::default() };
-    let named = || Crafted::new().asked(|asked| asked.from = Some("bot@bot.example".to_owned()));
+    let named = || Crafted::new().request(|request| request.from = Some("bot@bot.example".to_owned()));
     named().keeps(&policy);
     named().get("/agent.json").breaks(Rule::From, 1, &policy);
     Crafted::new().keeps(&Policy::default());
 }
 
 #[test]
-fn nothing_follows_a_person_around() {
+fn reports_cookies_and_referers() {
     let policy = Policy::default();
-    Crafted::new().asked(|asked| asked.cookie = Some("id=1".to_owned())).breaks(Rule::TellTale, 1, &policy);
-    let referred = Crafted::new().asked(|asked| asked.referer = Some("https://a.example/".to_owned()));
+    Crafted::new().request(|request| request.cookie = Some("id=1".to_owned())).breaks(
+        Rule::TellTale,
+        1,
+        &policy,
+    );
+    let referred = Crafted::new().request(|request| request.referer = Some("https://a.example/".to_owned()));
     referred.breaks(Rule::TellTale, 1, &policy);
 }
 
 #[test]
-fn only_get_and_head() {
+fn reports_methods_other_than_get_and_head() {
     let policy = Policy::default();
     Crafted::new().get("/agent.json").change(|hit| hit.method = "HEAD".to_owned()).keeps(&policy);
     let posted = Crafted::new().get("/agent.json").change(|hit| hit.method = "POST".to_owned());

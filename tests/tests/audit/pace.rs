@@ -7,7 +7,7 @@ use agentdex_tests::audit::{Policy, Rule};
 use crate::crafted::{BEGAN_S, Crafted, HOUR_US, SECOND_US};
 
 #[test]
-fn the_configured_delay_is_kept_to_the_microsecond() {
+fn requires_the_configured_delay_to_the_microsecond() {
     let policy = Policy::with_delay(Duration::from_secs(1));
     Crafted::new().get("/a").get("/b").keeps(&policy);
     Crafted::new().get("/a").hurry(SECOND_US).get("/b").keeps(&policy);
@@ -15,13 +15,13 @@ fn the_configured_delay_is_kept_to_the_microsecond() {
 }
 
 #[test]
-fn another_authority_has_a_delay_of_its_own() {
+fn the_delay_applies_to_each_authority_separately() {
     let policy = Policy::with_delay(Duration::from_secs(1));
     Crafted::new().hurry(10).get_on("other.example", "/robots.txt").keeps(&policy);
 }
 
 #[test]
-fn a_crawl_delay_is_kept_from_its_first_sight() {
+fn requires_the_crawl_delay_from_the_first_robots_response() {
     let slow = || Crafted::empty().robots("User-agent: *\nCrawl-delay: 5\n");
     slow().hurry(5 * SECOND_US).get("/a").keeps(&Policy::default());
     slow().get("/a").breaks(Rule::AuthorityGap, 1, &Policy::default());
@@ -30,7 +30,7 @@ fn a_crawl_delay_is_kept_from_its_first_sight() {
 }
 
 #[test]
-fn an_answer_that_was_broken_off_ends_for_the_server_a_little_late() {
+fn tolerates_a_late_end_of_an_aborted_response() {
     let policy = Policy::with_delay(Duration::from_millis(100));
     let broken_off = |gap_us| {
         Crafted::new()
@@ -46,14 +46,14 @@ fn an_answer_that_was_broken_off_ends_for_the_server_a_little_late() {
 }
 
 #[test]
-fn one_request_at_a_time_for_each_authority() {
+fn requires_one_request_at_a_time_per_authority() {
     let policy = Policy::default();
     Crafted::new().get("/a").hurry(0).get("/b").keeps(&policy);
     Crafted::new().get("/a").overlap().get("/b").breaks(Rule::InFlight, 1, &policy);
 }
 
 #[test]
-fn a_site_has_a_gap_over_all_its_hosts() {
+fn requires_a_gap_over_all_hosts_of_a_site() {
     let policy = Policy { site_gap: Some(Duration::from_secs(1)), ..Policy::default() };
     let spread = |host, gap_us| Crafted::new().hurry(gap_us).get_on(host, "/robots.txt");
     spread("www.site.example", SECOND_US).keeps(&policy);
@@ -62,7 +62,7 @@ fn a_site_has_a_gap_over_all_its_hosts() {
 }
 
 #[test]
-fn an_address_has_a_gap_over_all_its_sites() {
+fn requires_a_gap_over_all_sites_of_an_address() {
     let policy = Policy { address_gap: Some(Duration::from_millis(500)), ..Policy::default() };
     let near = Crafted::new().hurry(SECOND_US / 4).get_on("other.example", "/robots.txt");
     near.breaks(Rule::AddressGap, 1, &policy);
@@ -71,13 +71,13 @@ fn an_address_has_a_gap_over_all_its_sites() {
 }
 
 #[test]
-fn a_private_suffix_has_a_pace_over_all_its_sites() {
+fn limits_a_private_suffix_over_all_its_sites() {
     let policy = |late_ms| Policy {
         suffix_gap: Some(Duration::from_millis(500)),
-        arrives_late: Duration::from_millis(late_ms),
+        arrival_delay: Duration::from_millis(late_ms),
         ..Policy::default()
     };
-    // the k-th request a gap after the one before, its handshake apart
+    // each request a gap after the previous one, without its handshake
     let many = |gap_us: u64, suffix: &str| {
         (0..9).fold(Crafted::empty(), |log, index| {
             log.hurry(gap_us).get_on(&format!("site{index}.{suffix}"), "/robots.txt")
@@ -87,7 +87,10 @@ fn a_private_suffix_has_a_pace_over_all_its_sites() {
     many(SECOND_US / 4, "example").keeps(&policy(0));
     many(SECOND_US / 4, "github.io").breaks(Rule::SuffixGap, 8, &policy(0));
     let report = many(SECOND_US / 4, "github.io").check(&policy(500));
-    assert!((5..8).contains(&report.count(Rule::SuffixGap)), "a rate too high is no late arrival: {report}");
+    assert!(
+        (5..8).contains(&report.count(Rule::SuffixGap)),
+        "a rate that is too high does not count as a late arrival: {report}"
+    );
     let late = || {
         let log = Crafted::empty().get_on("a.github.io", "/robots.txt").hurry(SECOND_US);
         let log = log.get_on("b.github.io", "/robots.txt").hurry(SECOND_US / 10);
@@ -114,12 +117,12 @@ fn sites_and_addresses_limit_requests_in_flight() {
 }
 
 #[test]
-fn retry_after_in_seconds_means_silence() {
+fn forbids_requests_during_a_retry_after_in_seconds() {
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
     for status in [200, 301, 304, 404, 429, 500, 503] {
         let refused = || {
             let log = Crafted::new().get("/a").status(status);
-            log.sent(|sent| sent.retry_after = Some("3600".to_owned()))
+            log.response(|response| response.retry_after = Some("3600".to_owned()))
         };
         refused().hurry(HOUR_US).get("/a").keeps(&policy);
         refused().hurry(HOUR_US - 1).get("/a").breaks(Rule::RetryAfter, 1, &policy);
@@ -127,10 +130,10 @@ fn retry_after_in_seconds_means_silence() {
 }
 
 #[test]
-fn retry_after_holds_for_every_host_of_the_site_and_no_shorter_one_ends_it() {
+fn retry_after_applies_to_all_hosts_of_a_site_and_is_never_shortened() {
     let asked = |seconds: &str, log: Crafted| {
         let seconds = Some(seconds.to_owned());
-        log.status(503).sent(|sent| sent.retry_after = seconds)
+        log.status(503).response(|response| response.retry_after = seconds)
     };
     let refused = || asked("3600", Crafted::new().get("/a"));
     refused().get_on("www.site.example", "/robots.txt").breaks(Rule::RetryAfter, 1, &Policy::default());
@@ -142,27 +145,27 @@ fn retry_after_holds_for_every_host_of_the_site_and_no_shorter_one_ends_it() {
 }
 
 #[test]
-fn retry_after_as_a_date_is_reckoned_from_the_answer() {
+fn retry_after_as_a_date_counts_from_the_response() {
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
     let at = std::time::UNIX_EPOCH + Duration::from_secs(BEGAN_S + 3_600);
     let refused = || {
         let log = Crafted::new().get("/a").status(503);
-        log.sent(|sent| sent.retry_after = Some(httpdate::fmt_http_date(at)))
+        log.response(|response| response.retry_after = Some(httpdate::fmt_http_date(at)))
     };
     refused().wait(HOUR_US).get("/a").keeps(&policy);
     refused().wait(HOUR_US / 2).get("/a").breaks(Rule::RetryAfter, 1, &policy);
     let past = Crafted::new().get("/a").status(503);
-    past.sent(|sent| sent.retry_after = Some("Sat, 01 Jan 2000 00:00:00 GMT".to_owned()))
+    past.response(|response| response.retry_after = Some("Sat, 01 Jan 2000 00:00:00 GMT".to_owned()))
         .get("/b")
         .keeps(&policy);
 }
 
 #[test]
-fn an_absurd_retry_after_means_a_week() {
+fn clamps_retry_after_to_a_week() {
     let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
     let refused = || {
         let log = Crafted::new().get("/a").status(503);
-        log.sent(|sent| sent.retry_after = Some("1000000000000".to_owned()))
+        log.response(|response| response.retry_after = Some("1000000000000".to_owned()))
     };
     refused().hurry(7 * 24 * HOUR_US).robots("").hurry(0).get("/a").keeps(&policy);
     let report = refused().hurry(6 * 24 * HOUR_US).robots("").check(&policy);
@@ -170,7 +173,7 @@ fn an_absurd_retry_after_means_a_week() {
 }
 
 #[test]
-fn an_authority_has_a_budget_for_a_day() {
+fn limits_requests_per_authority_and_day() {
     let policy = Policy { authority_budget: Some(3), ..Policy::default() };
     let three = || Crafted::new().get("/a").get("/b");
     three().keeps(&policy);
@@ -181,7 +184,7 @@ fn an_authority_has_a_budget_for_a_day() {
 }
 
 #[test]
-fn a_site_has_a_budget_over_all_its_hosts() {
+fn limits_requests_per_site_over_all_hosts() {
     let policy = Policy { site_budget: Some(3), ..Policy::default() };
     let three = || Crafted::new().get("/a").get_on("www.site.example", "/robots.txt");
     three().keeps(&policy);

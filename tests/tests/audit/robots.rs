@@ -1,11 +1,11 @@
-//! robots.txt first, obeyed, young enough, and never a permission by failure.
+//! robots.txt: first, obeyed, recent, and never permissive after a failure.
 
 use agentdex_tests::audit::{Policy, Rule};
 
 use crate::crafted::{Crafted, HOUR_US};
 
 #[test]
-fn robots_comes_first_on_every_authority() {
+fn requires_robots_first_on_every_authority() {
     let policy = Policy::default();
     Crafted::new().get("/agent.json").keeps(&policy);
     Crafted::empty().get("/agent.json").robots("").breaks(Rule::RobotsFirst, 1, &policy);
@@ -14,13 +14,13 @@ fn robots_comes_first_on_every_authority() {
 }
 
 #[test]
-fn a_request_does_not_wait_out_the_answer_of_robots() {
+fn reports_a_request_before_the_end_of_the_robots_response() {
     let report = Crafted::new().overlap().get("/agent.json").check(&Policy::default());
     assert_eq!((report.count(Rule::RobotsFirst), report.count(Rule::InFlight)), (1, 1), "{report}");
 }
 
 #[test]
-fn a_copy_older_than_a_day_is_not_used() {
+fn reports_the_use_of_a_robots_copy_older_than_a_day() {
     let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
     Crafted::new().wait(23 * HOUR_US).get("/agent.json").keeps(&policy);
     Crafted::new().wait(25 * HOUR_US).get("/agent.json").breaks(Rule::RobotsStale, 1, &policy);
@@ -32,7 +32,7 @@ fn a_copy_older_than_a_day_is_not_used() {
 }
 
 #[test]
-fn what_is_disallowed_is_not_fetched() {
+fn reports_disallowed_requests() {
     let policy = Policy::default();
     Crafted::new().get("/private/agent.json").breaks(Rule::Disallowed, 1, &policy);
     let rules = "User-agent: agentdex\nDisallow: /a\nAllow: /agent.json$\n\nUser-agent: *\nDisallow: /\n";
@@ -42,7 +42,7 @@ fn what_is_disallowed_is_not_fetched() {
 }
 
 #[test]
-fn a_missing_robots_permits_and_a_refused_one_forbids() {
+fn a_missing_robots_permits_and_a_denied_one_forbids() {
     let policy = Policy::default();
     let with_status = |status| Crafted::empty().get("/robots.txt").status(status).get("/agent.json");
     for status in [404, 410, 400] {
@@ -72,20 +72,20 @@ fn an_unreachable_robots_forbids() {
 }
 
 #[test]
-fn a_redirected_robots_rules_the_authority_that_was_asked() {
+fn a_redirected_robots_applies_to_the_requested_authority() {
     let policy = Policy::default();
     let redirected = |body: &str| {
         Crafted::empty()
             .get("/robots.txt")
             .status(301)
-            .sent(|sent| sent.location = Some("https://www.site.example/robots.txt".to_owned()))
+            .response(|response| response.location = Some("https://www.site.example/robots.txt".to_owned()))
             .get_on("www.site.example", "/robots.txt")
             .change(|hit| hit.robots_body = Some(body.into()))
     };
     redirected("").get("/agent.json").keeps(&policy);
     redirected("User-agent: *\nDisallow: /").get("/agent.json").breaks(Rule::Disallowed, 1, &policy);
-    let unfollowed = Crafted::empty().get("/robots.txt").status(302).sent(|sent| {
-        sent.location = Some("/robots.txt".to_owned());
+    let unfollowed = Crafted::empty().get("/robots.txt").status(302).response(|response| {
+        response.location = Some("/robots.txt".to_owned());
     });
     unfollowed.get("/agent.json").breaks(Rule::RobotsUnreachable, 1, &policy);
 }

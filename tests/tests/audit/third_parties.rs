@@ -1,4 +1,4 @@
-//! Whoever leads to a host, its own rules hold there: logs of sites that send a crawler on to a victim.
+//! The rules of a host apply to every request, regardless of its source: logs of sites that direct a crawler to a victim.
 
 use std::time::Duration;
 
@@ -9,86 +9,94 @@ use crate::crafted::{Crafted, HOUR_US, SECOND_US};
 const VICTIM: &str = "victim.example";
 const ATTACKERS: usize = 5;
 
-/// The robots.txt of another site, which redirects to this path of the victim, asked for at the same time.
-fn led_to(log: Crafted, number: usize, path: &str) -> Crafted {
+/// The robots.txt of another site, requested at the same time, which redirects to this path of the victim.
+fn redirect_to(log: Crafted, number: usize, path: &str) -> Crafted {
     let location = format!("https://{VICTIM}{path}");
-    let led = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);
-    led.sent(|sent| sent.location = Some(location)).hurry(0)
+    let redirected = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);
+    redirected.response(|response| response.location = Some(location)).hurry(0)
 }
 
-fn asked(log: Crafted, path: &str, body: &str) -> Crafted {
+fn requested(log: Crafted, path: &str, body: &str) -> Crafted {
     log.get_on(VICTIM, path).change(|hit| hit.robots_body = Some(body.into()))
 }
 
-/// Every attacker leads to the victim's robots.txt, a second after the one before.
-fn all_lead(body: &str) -> Crafted {
-    (0..ATTACKERS)
-        .fold(Crafted::empty(), |log, number| asked(led_to(log, number, "/robots.txt"), "/robots.txt", body))
+/// Every attacker redirects to the victim's robots.txt, a second after the previous one.
+fn all_redirect(body: &str) -> Crafted {
+    (0..ATTACKERS).fold(Crafted::empty(), |log, number| {
+        requested(redirect_to(log, number, "/robots.txt"), "/robots.txt", body)
+    })
 }
 
 #[test]
-fn gaps_count_at_the_host_that_is_asked() {
-    let report = all_lead("").check(&Policy::with_delay(Duration::from_secs(3)));
+fn gaps_apply_to_the_requested_host() {
+    let report = all_redirect("").check(&Policy::with_delay(Duration::from_secs(3)));
     assert_eq!(report.count(Rule::AuthorityGap), ATTACKERS - 1, "{report}");
-    assert_eq!(report.count(Rule::Duplicate), ATTACKERS - 1, "asked once for each of them: {report}");
+    assert_eq!(report.count(Rule::Duplicate), ATTACKERS - 1, "requested once for each of them: {report}");
 }
 
 #[test]
-fn a_crawl_delay_counts_at_the_host_that_is_asked() {
-    let report = all_lead("User-agent: *\nCrawl-delay: 30\n").check(&Policy::default());
+fn the_crawl_delay_applies_to_the_requested_host() {
+    let report = all_redirect("User-agent: *\nCrawl-delay: 30\n").check(&Policy::default());
     assert_eq!(report.count(Rule::AuthorityGap), ATTACKERS - 1, "{report}");
 }
 
 #[test]
-fn budgets_count_at_the_host_that_is_asked() {
+fn budgets_apply_to_the_requested_host() {
     let policy = Policy { authority_budget: Some(2), site_budget: Some(2), ..Policy::default() };
-    let report = all_lead("").check(&policy);
+    let report = all_redirect("").check(&policy);
     assert_eq!(report.count(Rule::Budget), 2 * (ATTACKERS - 2), "{report}");
 }
 
 #[test]
-fn a_retry_after_holds_for_whoever_leads_there() {
+fn retry_after_applies_whatever_led_to_the_host() {
     let refused = |log: Crafted| {
-        log.get_on(VICTIM, "/robots.txt").status(429).sent(|sent| sent.retry_after = Some("3600".to_owned()))
+        log.get_on(VICTIM, "/robots.txt")
+            .status(429)
+            .response(|response| response.retry_after = Some("3600".to_owned()))
     };
-    let refused = || refused(led_to(Crafted::empty(), 0, "/robots.txt"));
+    let refused = || refused(redirect_to(Crafted::empty(), 0, "/robots.txt"));
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
-    led_to(refused(), 1, "/robots.txt").get_on(VICTIM, "/robots.txt").breaks(Rule::RetryAfter, 1, &policy);
-    let later = led_to(refused().wait(HOUR_US), 1, "/robots.txt");
+    redirect_to(refused(), 1, "/robots.txt").get_on(VICTIM, "/robots.txt").breaks(
+        Rule::RetryAfter,
+        1,
+        &policy,
+    );
+    let later = redirect_to(refused().wait(HOUR_US), 1, "/robots.txt");
     later.get_on(VICTIM, "/robots.txt").keeps(&policy);
 }
 
 #[test]
-fn the_robots_of_the_victim_governs_what_another_robots_points_at() {
+fn the_victims_robots_applies_to_targets_of_other_robots() {
     let policy = Policy::default();
-    let forbidding = || asked(Crafted::empty(), "/robots.txt", "User-agent: *\nDisallow: /private\n");
-    led_to(forbidding(), 0, "/private/x").hurry(SECOND_US).get_on(VICTIM, "/private/x").breaks(
+    let forbidding = || requested(Crafted::empty(), "/robots.txt", "User-agent: *\nDisallow: /private\n");
+    redirect_to(forbidding(), 0, "/private/x").hurry(SECOND_US).get_on(VICTIM, "/private/x").breaks(
         Rule::Disallowed,
         1,
         &policy,
     );
-    led_to(forbidding(), 0, "/open").hurry(SECOND_US).get_on(VICTIM, "/open").keeps(&policy);
-    led_to(Crafted::empty(), 0, "/x").get_on(VICTIM, "/x").breaks(Rule::RobotsFirst, 1, &policy);
+    redirect_to(forbidding(), 0, "/open").hurry(SECOND_US).get_on(VICTIM, "/open").keeps(&policy);
+    redirect_to(Crafted::empty(), 0, "/x").get_on(VICTIM, "/x").breaks(Rule::RobotsFirst, 1, &policy);
 }
 
 #[test]
-fn the_same_holds_for_another_host_of_the_site() {
-    let led = Crafted::empty().get("/robots.txt").status(302);
-    let led = led.sent(|sent| sent.location = Some("https://www.site.example/r".to_owned()));
-    led.get_on("www.site.example", "/r").breaks(Rule::RobotsFirst, 1, &Policy::default());
+fn robots_applies_to_redirect_targets_on_another_host_of_the_site() {
+    let redirected = Crafted::empty().get("/robots.txt").status(302);
+    let redirected =
+        redirected.response(|response| response.location = Some("https://www.site.example/r".to_owned()));
+    redirected.get_on("www.site.example", "/r").breaks(Rule::RobotsFirst, 1, &Policy::default());
 }
 
 #[test]
-fn a_robots_that_leads_to_another_site_permits_nothing() {
-    let log = asked(led_to(Crafted::empty(), 0, "/robots.txt"), "/robots.txt", "");
+fn a_robots_redirect_to_another_site_permits_nothing() {
+    let log = requested(redirect_to(Crafted::empty(), 0, "/robots.txt"), "/robots.txt", "");
     log.get_on("site0.example", "/agent.json").breaks(Rule::RobotsUnreachable, 1, &Policy::default());
 }
 
 #[test]
-fn a_wall_in_place_of_robots_permits_nothing() {
+fn a_bot_wall_in_place_of_robots_permits_nothing() {
     let walled = |wall: &str| {
         let wall = Some(wall.to_owned());
-        Crafted::new().sent(|sent| sent.wall = wall).get("/agent.json")
+        Crafted::new().response(|response| response.wall = wall).get("/agent.json")
     };
     walled("cf-mitigated: challenge").breaks(Rule::Disallowed, 1, &Policy::default());
     walled("x-amzn-waf-action: count").keeps(&Policy::default());

@@ -1,4 +1,4 @@
-//! The audit over logs of the running test web: a crawl by hand that is polite, one that is not, and the printed report.
+//! The audit of the running test web: a polite crawl, an impolite one, and the printed report.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_polite_crawl_of_the_test_web_is_clean() {
 }
 
 #[tokio::test]
-async fn an_impolite_crawl_is_told_off_in_words() {
+async fn reports_the_violations_of_an_impolite_crawl() {
     let web = web().await;
     let client = client(&web);
     for path in ["/agent.json", "/robots.txt", "/private"] {
@@ -67,6 +67,6 @@ async fn an_impolite_crawl_is_told_off_in_words() {
 }
 
 #[test]
-fn a_log_without_requests_proves_nothing() {
+fn a_log_without_requests_is_not_clean() {
     assert!(!audit::check(&[], &Policy::default()).is_clean());
 }

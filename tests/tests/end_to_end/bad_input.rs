@@ -1,4 +1,4 @@
-//! Bad input ends in one clear sentence that says what to do, and in the exit code that api callers and shells expect.
+//! Invalid input: one clear sentence with advice, and the documented exit code.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -15,21 +15,21 @@ async fn world() -> World {
     world
 }
 
-/// Runs a program that must fail with `code`, saying everything in `says` in at most three lines and never panicking.
+/// Runs a program that must fail with `code` and print `expected` in at most three lines, without a panic.
 #[track_caller]
-fn fails(command: Command, code: i32, says: &[&str]) {
+fn fails(command: Command, code: i32, expected: &[&str]) {
     let shown = format!("{command:?}");
     let output = output(command);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{shown}\n{text}");
-    for words in says {
-        assert!(text.contains(words), "{shown} does not say {words:?}:\n{text}");
+    for words in expected {
+        assert!(text.contains(words), "{shown} does not print {words:?}:\n{text}");
     }
     assert!(!text.contains("panicked"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seed_files_that_are_missing_or_empty() {
+async fn rejects_missing_and_empty_seed_files() {
     let world = world().await;
     let mut missing = world.program("crawler");
     missing.args(["--seeds", "nowhere.txt"]);
@@ -42,7 +42,7 @@ async fn seed_files_that_are_missing_or_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_seed_lines_are_reported_and_the_others_visited() {
+async fn reports_invalid_seed_lines_and_visits_the_others() {
     let world = world().await;
     world.write_seeds([
         "# shops",
@@ -67,7 +67,7 @@ async fn bad_seed_lines_are_reported_and_the_others_visited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_flags_are_usage_errors() {
+async fn rejects_unknown_flags_as_usage_errors() {
     let world = world().await;
     for program in ["crawler", "indexer", "api", "agentdex"] {
         let mut command = world.program(program);
@@ -77,7 +77,7 @@ async fn unknown_flags_are_usage_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_configuration_keys_are_named() {
+async fn reports_unknown_configuration_keys() {
     let world = world().await;
     std::fs::write(world.path("agentdex.toml"), "data_dirr = \"x\"\n").unwrap();
     for program in ["crawler", "indexer", "api"] {
@@ -93,9 +93,9 @@ async fn unknown_configuration_keys_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_answer() {
+async fn reports_a_database_that_does_not_respond() {
     let world = world().await;
-    // programs that run for long wait for it: see `late_database`
+    // long-running programs wait for it: see `late_database`
     for (program, flags) in [("crawler", vec!["status"]), ("agentdex", vec!["db", "status"])] {
         let mut command = binary(program).unwrap();
         command
@@ -110,7 +110,7 @@ async fn a_database_that_does_not_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_data_directory_that_cannot_be_written() {
+async fn reports_a_data_directory_that_cannot_be_written() {
     let world = world().await;
     let file = world.path("a-file");
     std::fs::write(&file, "").unwrap();
@@ -123,7 +123,7 @@ async fn a_data_directory_that_cannot_be_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_that_is_taken() {
+async fn reports_a_port_that_is_in_use() {
     let world = world().await;
     world.crawl(&[]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -135,7 +135,7 @@ async fn a_port_that_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_of_another_schema_version_is_rebuilt_and_loses_nothing() {
+async fn rebuilds_an_index_of_another_schema_version_without_loss() {
     let world = world().await;
     world.web.set_file(
         "kiosk.test",

@@ -1,6 +1,6 @@
-//! Files that sites really publish, each at a host and path of its own, crawled, audited, and read to the end.
+//! Crawls published files, each on its own host and path, audits the crawl and checks the results.
 //!
-//! Where the files are not at hand there is nothing to do, which is said.
+//! Without the files the test prints that it is skipped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn corpus() -> Option<PathBuf> {
     here.ancestors().map(|folder| folder.join("shared/corpus")).find(|root| root.is_dir())
 }
 
-/// The path below the site's root: what stands before `.well-known` or the file name is the repository's own.
+/// The path below the site's root: the part before `.well-known` or the file name belongs to the repository.
 fn served_path(path: &str) -> String {
     let path = path.split('#').next().unwrap_or_default();
     match path.find(".well-known") {
@@ -78,9 +78,9 @@ fn hosts(files: &[File]) -> Vec<Host> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_published_file_is_crawled_and_ends_with_a_format_and_findings() {
+async fn crawls_every_published_file_to_a_format_and_findings() {
     let Some(root) = corpus() else {
-        return say("no corpus at hand: nothing is crawled");
+        return report("no corpus found: nothing is crawled");
     };
     let files = files(&root);
     let hosts = hosts(&files);
@@ -92,7 +92,7 @@ async fn every_published_file_is_crawled_and_ends_with_a_format_and_findings() {
     world.assert_polite();
 
     let store = Store::open_in_data_dir(&world.path("data")).await.unwrap();
-    let (mut read, mut refused) = (BTreeMap::<&str, usize>::new(), Vec::new());
+    let (mut read, mut without_manifest) = (BTreeMap::<&str, usize>::new(), Vec::new());
     for file in &files {
         let stored = store.manifests_of_site(&file.url.site()).await.unwrap();
         let found =
@@ -101,16 +101,16 @@ async fn every_published_file_is_crawled_and_ends_with_a_format_and_findings() {
             *read.entry(manifest.format().as_str()).or_default() += 1;
             same_as_read_here(file, &manifest);
         } else {
-            refused.push(why_not(&store, file).await);
+            without_manifest.push(why_not(&store, file).await);
         }
     }
     store.close().await;
-    say(&format!("{} files on {sites} sites, {} requests: {read:?}", files.len(), world.requests()));
-    say(&format!("{} hold no manifest:\n{}", refused.len(), refused.join("\n")));
+    report(&format!("{} files on {sites} sites, {} requests: {read:?}", files.len(), world.requests()));
+    report(&format!("{} hold no manifest:\n{}", without_manifest.len(), without_manifest.join("\n")));
     assert!(read.values().sum::<usize>() * 10 > files.len() * 8, "too few were read: {read:?}");
 }
 
-/// What the crawler stored is what the bytes say, read again here.
+/// The stored manifest equals the result of reading the bytes here.
 fn same_as_read_here(file: &File, stored: &Manifest) {
     let here = read_here(file, stored.discovery, Some(&stored.served));
     assert_eq!(stored.format(), here.format(), "{}", file.name);
@@ -124,12 +124,12 @@ fn read_here(file: &File, discovery: Discovery, served: Option<&manifest::model:
     manifest::read(&Document { bytes, url, final_url: None, discovery, served, linked: &[], force: None })
 }
 
-/// A file that holds no manifest was asked for, and the reader agrees that it holds none.
+/// A file without a manifest was fetched, and the reader finds none in it either.
 async fn why_not(store: &Store, file: &File) -> String {
     let known = store.site_report(&file.url.site(), 1).await.unwrap().unwrap();
     let fetches: &[FetchReport] = &known.visits.first().unwrap().fetches;
     let fetch = fetches.iter().find(|fetch| fetch.url == file.url);
-    let fetch = fetch.unwrap_or_else(|| panic!("{} was not asked for: {fetches:?}", file.url));
+    let fetch = fetch.unwrap_or_else(|| panic!("{} was not fetched: {fetches:?}", file.url));
     let here = read_here(file, Discovery::Submitted, None).format();
     let empty = matches!(here, Format::Opaque | Format::Unrelated | Format::Malformed);
     let judged = matches!(fetch.outcome, FetchOutcome::NotAManifest | FetchOutcome::Html);
@@ -137,7 +137,7 @@ async fn why_not(store: &Store, file: &File) -> String {
     format!("{}: {here}, {}", file.name, fetch.reason.as_deref().unwrap_or_default())
 }
 
-#[expect(clippy::print_stderr, reason = "says what was and was not tested")]
-fn say(text: &str) {
+#[expect(clippy::print_stderr, reason = "reports what was tested")]
+fn report(text: &str) {
     eprintln!("{text}");
 }

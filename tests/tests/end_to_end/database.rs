@@ -1,4 +1,4 @@
-//! Looking after the database, by the commands that docs/OPERATIONS.md names, on what was really crawled.
+//! Maintains a crawled database with the commands of docs/OPERATIONS.md.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,11 +9,11 @@ use serde_json::Value;
 use testweb::{Host, Web};
 
 use crate::flow::airline;
-use crate::world::{Backend, World, interrupt, output, said};
+use crate::world::{Backend, World, interrupt, output, text_of};
 
 const SITES: usize = 6;
 
-/// Shops, one of which has changed its manifest and one of which is blocked; the feed tells of all that.
+/// Shops, one with a changed manifest and one blocked, with their feed.
 async fn crawled(backend: Backend) -> World {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let host =
@@ -64,17 +64,17 @@ const fn other(backend: Backend) -> Backend {
     }
 }
 
-/// What a command that went well said on standard output.
-fn done(command: Command) -> String {
+/// Runs a command that must succeed; returns its standard output.
+fn stdout_of_success(command: Command) -> String {
     let output = output(command);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command that was refused said on standard error.
-fn refused(command: Command) -> String {
+/// Runs a command that must fail; returns its standard error.
+fn stderr_of_failure(command: Command) -> String {
     let output = output(command);
-    assert!(!output.status.success(), "{}", said(&output));
+    assert!(!output.status.success(), "{}", text_of(&output));
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -93,27 +93,27 @@ fn feed_of(status: &str) -> &str {
     status.lines().find(|line| line.starts_with("feed: ")).unwrap()
 }
 
-pub(crate) async fn a_crawled_database_moves_to_the_other_back_end_and_back(backend: Backend) {
+pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Backend) {
     let mut world = crawled(backend).await;
     let (first, second, third) = (world.path("1.jsonl"), world.path("2.jsonl"), world.path("3.jsonl"));
-    done(db(&world, &["export", text(&first)]));
+    stdout_of_success(db(&world, &["export", text(&first)]));
     let elsewhere = Place::empty(&world, other(backend), "elsewhere").await;
-    assert!(done(elsewhere.agentdex(&["db", "migrate"])).contains("schema 0 is now schema "));
-    let imported = done(elsewhere.agentdex(&["db", "import", text(&first)]));
+    assert!(stdout_of_success(elsewhere.agentdex(&["db", "migrate"])).contains("schema 0 is now schema "));
+    let imported = stdout_of_success(elsewhere.agentdex(&["db", "import", text(&first)]));
     let lines = std::fs::read_to_string(&first).unwrap();
     assert!(imported.starts_with(&format!("{} rows imported", lines.lines().count() - 1)), "{imported}");
-    done(elsewhere.agentdex(&["db", "export", text(&second)]));
-    assert!(lines == std::fs::read_to_string(&second).unwrap(), "what was moved is not what was exported");
+    stdout_of_success(elsewhere.agentdex(&["db", "export", text(&second)]));
+    assert!(lines == std::fs::read_to_string(&second).unwrap(), "the moved database differs from the export");
     let back = Place::empty(&world, backend, "back").await;
-    done(back.agentdex(&["db", "import", text(&second)]));
-    done(back.agentdex(&["db", "export", text(&third)]));
-    assert!(lines == std::fs::read_to_string(&third).unwrap(), "what came back is not what was exported");
+    stdout_of_success(back.agentdex(&["db", "import", text(&second)]));
+    stdout_of_success(back.agentdex(&["db", "export", text(&third)]));
+    assert!(lines == std::fs::read_to_string(&third).unwrap(), "the database differs after the round trip");
 
-    // eight manifests came, changed or left; whoever has read them goes on behind them
-    let status = done(elsewhere.agentdex(&["db", "status"]));
+    // eight manifests came, changed or left; readers continue after them
+    let status = stdout_of_success(elsewhere.agentdex(&["db", "status"]));
     assert_eq!(feed_of(&status), "feed: 1 to 8", "{status}");
-    assert_eq!(feed_of(&done(db(&world, &["status"]))), feed_of(&status));
-    assert_eq!(done(elsewhere.agentdex(&["db", "vacuum-advice"])), "-- vacuum keeps up\n");
+    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), feed_of(&status));
+    assert_eq!(stdout_of_success(elsewhere.agentdex(&["db", "vacuum-advice"])), "-- vacuum keeps up\n");
     world.web.set_file("shop3.test", "/agent.json", "application/json", airline("rebook_flight"));
     world.database_url = elsewhere.database.as_ref().map(TestDatabase::url);
     std::fs::rename(world.path("data"), world.path("before")).unwrap_or_default();
@@ -122,20 +122,20 @@ pub(crate) async fn a_crawled_database_moves_to_the_other_back_end_and_back(back
     }
     let summary = world.crawl(&["--revisit", "0s"]);
     assert_eq!(summary["failed"], 0, "{summary}");
-    assert_eq!(feed_of(&done(db(&world, &["status"]))), "feed: 1 to 9");
+    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: 1 to 9");
     world.assert_polite();
 }
 
-pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: Backend) {
+pub(crate) async fn rejects_an_invalid_import_with_the_reason(backend: Backend) {
     let world = crawled(backend).await;
     let dump = world.path("dump.jsonl");
-    done(db(&world, &["export", text(&dump)]));
-    let why = refused(db(&world, &["import", text(&dump)]));
+    stdout_of_success(db(&world, &["export", text(&dump)]));
+    let why = stderr_of_failure(db(&world, &["import", text(&dump)]));
     assert!(
         why.contains("the database is not empty: its table ") && why.contains("import into a new one"),
         "{why}"
     );
-    let why = refused(db(&world, &["export", text(&dump)]));
+    let why = stderr_of_failure(db(&world, &["export", text(&dump)]));
     assert!(why.contains("cannot write ") && why.contains("dump.jsonl"), "{why}");
 
     let broken = world.path("broken.jsonl");
@@ -145,14 +145,14 @@ pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: 
     lines[6] = whole.chars().take(whole.len() / 2).collect();
     std::fs::write(&broken, lines.join("\n")).unwrap();
     let empty = Place::empty(&world, backend, "empty").await;
-    let why = refused(empty.agentdex(&["db", "import", text(&broken)]));
+    let why = stderr_of_failure(empty.agentdex(&["db", "import", text(&broken)]));
     assert!(why.contains("line 7 of the dump cannot be read"), "{why}");
-    let why = refused(empty.agentdex(&["db", "import", text(&world.path("seeds.txt"))]));
+    let why = stderr_of_failure(empty.agentdex(&["db", "import", text(&world.path("seeds.txt"))]));
     assert!(why.contains("line 1 of the dump cannot be read"), "{why}");
-    let why = refused(empty.agentdex(&["db", "import", text(&world.path("nowhere.jsonl"))]));
+    let why = stderr_of_failure(empty.agentdex(&["db", "import", text(&world.path("nowhere.jsonl"))]));
     assert!(why.contains("nowhere.jsonl"), "{why}");
-    // nothing of all that was kept
-    done(empty.agentdex(&["db", "import", text(&dump)]));
+    // nothing was imported
+    stdout_of_success(empty.agentdex(&["db", "import", text(&dump)]));
 
     world
         .execute(
@@ -162,14 +162,14 @@ pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: 
         )
         .await;
     for arguments in [&["status"][..], &["migrate"], &["export", "-"]] {
-        let why = refused(db(&world, arguments));
+        let why = stderr_of_failure(db(&world, arguments));
         assert!(why.contains("schema 9999") && why.contains("use the newer program"), "{why}");
     }
 }
 
-/// The commands of the section *Back up and restore*, while a crawl goes on. What was under way is visited again.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) {
+/// The commands of the section *Back up and restore*, during a crawl. Visits in progress are repeated.
+#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
+pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     let needed: &[&str] = match backend {
         Backend::Sqlite => &["sqlite3"],
         Backend::Postgres => &["pg_dump", "pg_restore"],
@@ -186,23 +186,23 @@ pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) 
     world.write_seeds(&names);
     let flags = ["--lease", "1s", "--concurrency", "4"];
     let child = world.crawler(&flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // a third of the sites is done, and others are under way
+    // a third of the sites is done, and others are in progress
     world.web.log().wait_until(|log| log.hit_count() >= 7 * names.len()).await;
     let restored = Place::empty(&world, backend, "data-restored").await;
     if let (Some(url), Some(target)) = (&world.database_url, &restored.database) {
         let dump = world.path("agentdex.dump");
         let mut command = Command::new("pg_dump");
         command.args(["--format=custom", &format!("--file={}", text(&dump)), url]);
-        done(command);
+        stdout_of_success(command);
         let mut command = Command::new("pg_restore");
         command.args(["--clean", "--if-exists", &format!("--dbname={}", target.url()), text(&dump)]);
-        done(command);
+        stdout_of_success(command);
     } else {
         std::fs::create_dir(&restored.data).unwrap();
         let mut command = Command::new("sqlite3");
         command.arg(world.path("data/agentdex.db"));
         command.arg(format!(".backup '{}'", text(&restored.data.join("agentdex.db"))));
-        done(command);
+        stdout_of_success(command);
     }
     interrupt(child);
     world.database_url = restored.database.as_ref().map(TestDatabase::url);
@@ -219,15 +219,15 @@ pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) 
     assert_eq!((&after["sites"], &after["manifests"]), (&names.len().into(), &names.len().into()), "{after}");
     let mut rebuild = world.program("indexer");
     rebuild.arg("rebuild");
-    done(rebuild);
+    stdout_of_success(rebuild);
     assert_eq!(
         world.api().await.search("q=book+flight").await.first().map(String::as_str),
         Some("book_flight")
     );
 }
 
-/// A daemon removes by its schedule what is older than was asked for, and names a reader that it waits for.
-pub(crate) async fn housekeeping_keeps_what_is_young_enough(backend: Backend) {
+/// A daemon removes old data on schedule, and names the reader that holds entries back.
+pub(crate) async fn housekeeping_removes_only_old_data(backend: Backend) {
     let world = crawled(backend).await;
     world.index();
     // everything so far happened more than a year ago, and the indexer has read it; another reader has not
@@ -244,23 +244,24 @@ pub(crate) async fn housekeeping_keeps_what_is_young_enough(backend: Backend) {
     let mut command = world.crawler(&flags);
     command.args(["--daemon", "--events", text(&events)]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = None;
-    while told.is_none() {
+    let mut message = None;
+    while message.is_none() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let lines = std::fs::read_to_string(&events).unwrap_or_default();
         let mut lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        told = lines.find(|line| line["event"] == "scheduled" && line["task"] == "housekeeping");
+        message = lines.find(|line| line["event"] == "scheduled" && line["task"] == "housekeeping");
     }
-    let told = told.unwrap()["came_to"].as_str().unwrap().to_owned();
+    let message = message.unwrap()["came_to"].as_str().unwrap().to_owned();
     assert!(
-        told.contains("3 changes and 1 versions removed by age; older changes wait for the reader archive"),
-        "{told}"
+        message
+            .contains("3 changes and 1 versions removed by age; older changes wait for the reader archive"),
+        "{message}"
     );
     interrupt(child);
-    assert_eq!(feed_of(&done(db(&world, &["status"]))), "feed: 4 to 8");
-    done(db(&world, &["forget-reader", "archive"]));
-    let told = done(db(&world, &["retain", "--feed-days", "365"]));
-    assert!(told.starts_with("5 entries of the feed"), "{told}");
+    assert_eq!(feed_of(&stdout_of_success(db(&world, &["status"]))), "feed: 4 to 8");
+    stdout_of_success(db(&world, &["forget-reader", "archive"]));
+    let message = stdout_of_success(db(&world, &["retain", "--feed-days", "365"]));
+    assert!(message.starts_with("5 entries of the feed"), "{message}");
 }
 
 const WHOLE: &str = "/.well-known/agent-manifest.json";
@@ -271,8 +272,8 @@ const MUSEUM_PART: &str = r#"{"openapi": "3.1.0", "info": {"title": "Museum", "v
     "paths": {"/tickets": {"post": {"operationId": "buy_ticket", "summary": "Tickets",
         "responses": {"200": {"description": "ok"}}}}}}"#;
 
-/// Bytes that are no longer those that were kept are not served, and the crawler asks for the document as if it had none.
-pub(crate) async fn a_damaged_document_is_never_served_and_asked_for_again(backend: Backend) {
+/// A damaged document is not served, and the crawler fetches it without validators.
+pub(crate) async fn a_damaged_document_is_not_served_and_is_fetched_again(backend: Backend) {
     let whole = |name: &str| {
         serde_json::json!({"arws_version": "1.0", "name": name, "description": "A museum",
             "tools": format!("https://museum.test{PART}")})
@@ -302,16 +303,19 @@ pub(crate) async fn a_damaged_document_is_never_served_and_asked_for_again(backe
 
     world.web.set_file("museum.test", WHOLE, "application/json", whole("Gallery"));
     let output = output(world.crawler(&["--revisit", "0s"]));
-    let told = said(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("a stored document cannot be used") && told.contains("table document"), "{told}");
+    let message = text_of(&output);
+    assert!(output.status.success(), "{message}");
+    assert!(
+        message.contains("a stored document cannot be used") && message.contains("table document"),
+        "{message}"
+    );
     let hits = world.web.log().hits();
-    let asked =
+    let requests_of =
         |path: &str| hits.iter().filter(|hit| hit.path == path).map(|hit| hit.status).collect::<Vec<_>>();
     assert_eq!(
-        asked(PART),
+        requests_of(PART),
         [Some(200), Some(200)],
-        "it did not change, and is asked for plainly all the same"
+        "it is fetched without validators although it did not change"
     );
     world.index();
     assert_eq!(api.search("q=buy+ticket").await.first().map(String::as_str), Some("buy_ticket"));

@@ -1,4 +1,4 @@
-//! The database goes away in the middle of a crawl; every scope of politeness at once; requests that are signed.
+//! Outages of the database during a crawl, every scope of politeness at once, and signed requests.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -9,38 +9,38 @@ use testweb::{Host, Web};
 use crate::proxy::Proxy;
 use crate::world::{Backend, World};
 
-/// How long the database is away; a minute by `tests/faults full`.
+/// Duration of the outage; a minute with `tests/faults full`.
 const OUTAGE_SECONDS_DEFAULT: u64 = 4;
-/// How often its connections break, and how long it is read-only in between.
+/// Number of fail-overs, and the read-only time of each.
 const FAIL_OVERS: usize = 3;
 const READ_ONLY: Duration = Duration::from_secs(2);
-/// Requests whose clocks were written before the cut may still begin.
+/// Requests whose clocks were written before the outage may still start.
 pub(crate) const GRACE_US: u64 = 500_000;
 pub(crate) const SITES: usize = 12;
-/// Half a second, less what a busy machine may delay the first of two requests by on its way to the server.
+/// Half a second, minus the delay of the first of two requests on a busy machine.
 const SUFFIX_GAP_US: u64 = 400_000;
 
-/// What a crawler says that waits.
+/// The log line of a crawler that waits.
 pub(crate) const WAITING: &str = "waiting for the database";
 
-/// The end of a crawler that had a fault to survive: every site was visited, none failed. What it said.
+/// Waits for a crawler, which must have visited every site without a failure; returns its log.
 pub(crate) async fn visited_all(child: Child, sites: usize) -> String {
     let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{log}");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let came_to = (&summary["sites_visited"], &summary["failed"]);
-    assert_eq!(came_to, (&sites.into(), &0.into()), "{summary}\n{said}");
-    said
+    let counts = (&summary["sites_visited"], &summary["failed"]);
+    assert_eq!(counts, (&sites.into(), &0.into()), "{summary}\n{log}");
+    log
 }
 
-#[expect(clippy::disallowed_methods, reason = "the knob of one fault test, for its full measure")]
+#[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
 pub(crate) fn outage() -> Duration {
-    let wanted = std::env::var("AGENTDEX_TEST_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(wanted.unwrap_or(OUTAGE_SECONDS_DEFAULT))
+    let configured = std::env::var("AGENTDEX_TEST_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(configured.unwrap_or(OUTAGE_SECONDS_DEFAULT))
 }
 
-/// Pass marks: no request without its clock in the database, and the crawl goes on by itself.
+/// No request starts without its clock in the database, and the crawl continues by itself.
 pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
@@ -55,24 +55,24 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     tokio::time::sleep(outage()).await;
     let restored_us = world.web.log().now_us();
     proxy.restore().await;
-    let said = visited_all(child, SITES).await;
-    assert!(said.contains(WAITING), "{said}");
+    let log = visited_all(child, SITES).await;
+    assert!(log.contains(WAITING), "{log}");
     let during = world.web.log().hits().into_iter();
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
-    assert!(during.is_empty(), "requests left while the database was away: {during:?}");
+    assert!(during.is_empty(), "requests started during the outage of the database: {during:?}");
     world.assert_polite();
 }
 
-/// A clock that waited for the database is not the one that counts: killed right after an outage, the crawler still keeps
-/// the gap to the requests that it sent last.
+/// A crawler that is killed right after an outage still keeps the gap to its last requests: their clocks were delayed by the
+/// outage.
 pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {
     const FEW: usize = 3;
     let robots = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
     let names: Vec<String> = (0..FEW).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name).robots(robots)));
     let mut world = World::start(Backend::Postgres, web).await;
-    // longer than a killed crawler takes to be back
+    // longer than the restart of a killed crawler
     world.delay = Duration::from_secs(4);
     world.kills = 1;
     world.write_seeds(&names);
@@ -90,8 +90,8 @@ pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {
     world.assert_polite();
 }
 
-/// Fails over as a client sees it: every connection breaks, those made next lead to a server that takes no writes, and
-/// later ones to one that does. Pass marks as for an outage.
+/// A fail-over as seen by a client: every connection breaks, new ones reach a read-only server, and later ones a writable
+/// server. The same is required as for an outage.
 pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
     let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
@@ -112,17 +112,17 @@ pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
         database.take_writes().await.unwrap();
         database.break_connections().await.unwrap();
     }
-    let said = visited_all(child, SITES).await;
-    assert!(said.contains(WAITING), "{said}");
+    let log = visited_all(child, SITES).await;
+    assert!(log.contains(WAITING), "{log}");
     let hits = world.web.log().hits();
     let during: Vec<_> =
         hits.iter().filter(|hit| read_only_us.iter().any(|time| time.contains(&hit.started_us))).collect();
-    assert!(during.is_empty(), "requests left while nothing could be written: {during:?}");
+    assert!(during.is_empty(), "requests started while nothing could be written: {during:?}");
     world.assert_polite();
 }
 
-/// Authority, site, private suffix, address: on a network of one's own they hold with `--strict`, so that they can be seen.
-pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
+/// Authority, site, private suffix and address; `--strict` applies them to own networks too, so that they can be tested.
+pub(crate) async fn respects_every_scope_at_once(backend: Backend) {
     let closed = "User-agent: *\nDisallow: /\n";
     let crowd = (0..6).map(|index| Host::new(&format!("neighbour{index}.test")).robots(closed));
     let names = ["alice.github.io", "bob.github.io", "carol.github.io"];
@@ -160,29 +160,29 @@ pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
     assert!(pages.len() == 3 && pages.windows(2).all(|pair| pair[1] - pair[0] >= SUFFIX_GAP_US), "{pages:?}");
 }
 
-/// Sites find at the interface the key that the crawler's requests are signed with.
-pub(crate) async fn the_interface_serves_the_key_of_a_signing_crawler(backend: Backend) {
+/// The API serves the public key of the crawler's signatures.
+pub(crate) async fn the_api_serves_the_key_of_a_signing_crawler(backend: Backend) {
     // the example key of RFC 9421, appendix B.1.4
     const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n";
-    const PLACE: &str = "/.well-known/http-message-signatures-directory";
+    const DIRECTORY: &str = "/.well-known/http-message-signatures-directory";
     let world = World::start(backend, Web::builder().host(Host::new("shop.test"))).await;
     world.write_seeds(["shop.test"]);
     world.crawl(&[]);
     world.index();
-    assert_eq!(world.api().await.get(PLACE).await["status"], 404);
+    assert_eq!(world.api().await.get(DIRECTORY).await["status"], 404);
     std::fs::write(world.path("key.pem"), KEY).unwrap();
     let key = world.path("key.pem");
     let key = key.to_str().unwrap();
     let began_us = world.web.log().now_us();
     world.crawl(&["--revisit", "0s", "--signing-key", key, "--signature-agent", "https://crawler.example"]);
-    let directory = world.api().await.get(PLACE).await;
+    let directory = world.api().await.get(DIRECTORY).await;
     let id = directory["keys"][0]["kid"].as_str().unwrap();
     let mut hits = world.web.log().hits();
     hits.retain(|hit| hit.started_us >= began_us);
     assert!(!hits.is_empty());
     for hit in hits {
-        assert!(hit.asked.signature_input.unwrap().contains(&format!("keyid=\"{id}\"")));
-        assert_eq!(hit.asked.signature_agent.as_deref(), Some("\"https://crawler.example\""));
+        assert!(hit.request.signature_input.unwrap().contains(&format!("keyid=\"{id}\"")));
+        assert_eq!(hit.request.signature_agent.as_deref(), Some("\"https://crawler.example\""));
     }
     world.assert_polite();
 }

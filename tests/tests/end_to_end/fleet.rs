@@ -1,4 +1,5 @@
-//! A fleet on one PostgreSQL: sites that share addresses, crawlers killed and started at random, one cut off.
+//! A fleet on one PostgreSQL: sites that share addresses, crawlers that are killed and restarted, and one that loses its
+//! connection to the database.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::proxy::Proxy;
 use crate::world::{Backend, World, kill};
 
 const SITES_DEFAULT: usize = 300;
-/// Each in a network of its own, so that each is in an address group of its own.
+/// Each is in its own network, and thus in its own address group.
 const ADDRESSES: usize = 30;
 /// Sites of several hosts whose addresses have several owners, of each kind.
 const SPREAD: usize = 8;
@@ -20,25 +21,25 @@ const CRAWLERS: usize = 4;
 const CONCURRENCY: usize = 32;
 /// Crawlers killed; the next starts at once.
 const KILLS: usize = 5;
-/// Longer than a lease: the others take over what the one that is cut off held.
+/// Longer than a lease: the other crawlers take over the sites of the disconnected one.
 const CUT: Duration = Duration::from_secs(8);
 const LEASE: Duration = Duration::from_secs(4);
-/// What the rules hold two requests to one address apart by.
+/// Required gap between two requests to one address.
 const ADDRESS_GAP: Duration = Duration::from_millis(500);
-/// robots.txt, what it allows, and the same once more for a visit whose worker was killed.
+/// robots.txt and the allowed paths, twice for a visit of a killed worker.
 const REQUESTS_PER_SITE_MAX: usize = 8;
-/// What a busy machine adds.
+/// Additional time on a busy machine.
 const GRACE: Duration = Duration::from_secs(40);
-/// Steps of a fixed sequence that looks random; a failure can be repeated.
+/// Step of a fixed pseudo-random sequence, so that failures are reproducible.
 const STEP: usize = 7_919;
-/// A few paths of each site, so that an address is busy with its sites for a while and no longer.
+/// A few paths of each site, so that each address is busy for a limited time.
 const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
 
-/// `AGENTDEX_TEST_FLEET_SITES=5000` is the full measure.
-#[expect(clippy::disallowed_methods, reason = "the knob of one test, for its full measure")]
+/// `AGENTDEX_TEST_FLEET_SITES=5000` is the full size.
+#[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
 fn sites() -> usize {
-    let wanted = std::env::var("AGENTDEX_TEST_FLEET_SITES").ok().and_then(|text| text.parse().ok());
-    wanted.unwrap_or(SITES_DEFAULT)
+    let configured = std::env::var("AGENTDEX_TEST_FLEET_SITES").ok().and_then(|text| text.parse().ok());
+    configured.unwrap_or(SITES_DEFAULT)
 }
 
 fn host(name: &str, index: usize) -> Host {
@@ -61,8 +62,8 @@ fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Pass marks: no breach of politeness over the whole fleet's log, the rules that concern addresses included; no site lost,
-/// none held longer than a lease, and nothing left behind.
+/// Requires a polite log of the whole fleet, including the rules for addresses; no lost site, no lease beyond its end, and
+/// no leftovers in the database.
 pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     let single = sites();
     let sites = single + 2 * SPREAD;
@@ -79,7 +80,7 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
 
     let (concurrency, lease) = (CONCURRENCY.to_string(), format!("{}s", LEASE.as_secs()));
-    // at full measure an address is busy for longer than a pass waits by default
+    // at full size an address is busy for longer than a pass waits by default
     let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease, "--park-wait", "30m"];
     let behind_proxy = world.crawler(&flags);
     world.database_url = Some(direct.clone());
@@ -102,14 +103,14 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
         world.kills += 1;
         fleet[victim] = spawn(next);
     }
-    // what the one that was cut off had asked last may be asked again by whoever took its sites over
+    // the last requests of the disconnected crawler may be repeated by those that took its sites over
     world.kills += 1;
     let began = Instant::now();
     let ended = tokio::task::spawn_blocking(move || {
         fleet.iter_mut().chain([&mut cut_off]).all(|crawler| crawler.wait().unwrap().success())
     });
     assert!(ended.await.unwrap(), "a crawler failed");
-    // what is left takes its time at the busiest address; beyond that nothing waits for more than dead holders' leases
+    // the rest is limited by the busiest address, and otherwise waits only for the leases of killed crawlers
     let busy = ADDRESS_GAP * u32::try_from(REQUESTS_PER_SITE_MAX * sites.div_ceil(ADDRESSES)).unwrap();
     let took = began.elapsed();
     assert!(took < busy + 4 * LEASE + GRACE, "after the last kill it took {took:?}");
@@ -136,11 +137,11 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     audit::check(&world.web.log().hits(), &policy).assert_clean();
 }
 
-/// Sites without a visit, as the database has them.
+/// Sites without a visit in the database.
 const LOST: &str = "SELECT CAST(row_to_json(site) AS TEXT) || CAST(row_to_json(site_state) AS TEXT)
     FROM site LEFT JOIN site_state USING (name) WHERE COALESCE(visits, 0) = 0 ORDER BY name";
 
-/// What nobody may hold any more after the last crawler.
+/// Counts that must be 0 after the last crawler.
 const LEFT_BEHIND: [&str; 3] = [
     "SELECT COUNT(*) FROM site WHERE lease_owner IS NOT NULL",
     "SELECT COUNT(*) FROM worker",

@@ -1,4 +1,4 @@
-//! Seeds in, search out; and what later passes do: nothing new, a change, a removal, a crawler that was killed.
+//! From seeds to search results, and later passes: no change, a change, a removal, a killed crawler.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use testweb::{Answer, Hit, Host, Web, WebBuilder};
 
 use crate::world::{Backend, World, interrupt, kill, output};
 
-/// An airline's AWP manifest, whose second action is named as asked.
+/// An airline's AWP manifest, whose second action has this id.
 pub(crate) fn airline(action: &str) -> String {
     json!({
         "awp_version": "0.1", "domain": "wingway.test", "intent": "Search and book flights with Wingway.",
@@ -63,7 +63,7 @@ async fn crawled(backend: Backend) -> World {
     world
 }
 
-pub(crate) async fn seeds_in_search_out(backend: Backend) {
+pub(crate) async fn crawled_capabilities_are_searchable(backend: Backend) {
     let world = crawled(backend).await;
     let api = world.api().await;
     assert_eq!(api.search("q=book+flight").await.first().map(String::as_str), Some("book_flight"));
@@ -71,29 +71,29 @@ pub(crate) async fn seeds_in_search_out(backend: Backend) {
     assert!(api.search("site=closed.test").await.is_empty(), "a site that forbids crawling was indexed");
     let closed = api.get("/sites/closed.test").await;
     assert_eq!(closed["status"], "denied", "{closed}");
-    assert_eq!(world.web.log().hits_on("broken.test").len(), 1, "robots.txt answered 503 and more was asked");
+    assert_eq!(world.web.log().hits_on("broken.test").len(), 1, "further requests after a 503 of robots.txt");
     world.assert_polite();
 }
 
-pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Backend) {
+pub(crate) async fn a_second_pass_revalidates_and_changes_nothing(backend: Backend) {
     let world = crawled(backend).await;
     let before = world.api().await.get("/changes").await;
     let began_us = world.web.log().now_us();
     world.crawl(&["--revisit", "0s"]);
     let is_asked_again = |hit: &Hit| hit.path == "/agent.json" && hit.started_us >= began_us;
-    let asked: Vec<Hit> =
+    let requests: Vec<Hit> =
         world.web.log().hits_on("wingway.test").into_iter().filter(is_asked_again).collect();
-    assert!(!asked.is_empty(), "the second pass did not ask for the manifest");
+    assert!(!requests.is_empty(), "the second pass did not request the manifest");
     assert!(
-        asked.iter().all(|hit| hit.asked.if_none_match.is_some() && hit.status == Some(304)),
-        "{asked:?}"
+        requests.iter().all(|hit| hit.request.if_none_match.is_some() && hit.status == Some(304)),
+        "{requests:?}"
     );
     world.index();
     assert_eq!(world.api().await.get("/changes").await, before);
     world.assert_polite();
 }
 
-pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
+pub(crate) async fn search_returns_a_changed_manifest(backend: Backend) {
     let world = crawled(backend).await;
     world.web.set_file("wingway.test", "/agent.json", "application/json", airline("reserve_seat"));
     world.crawl(&["--revisit", "0s"]);
@@ -106,7 +106,7 @@ pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
     world.assert_polite();
 }
 
-pub(crate) async fn a_removed_manifest_leaves_search(backend: Backend) {
+pub(crate) async fn search_omits_a_removed_manifest(backend: Backend) {
     let world = crawled(backend).await;
     world.web.set("wingway.test", "/agent.json", Answer::status(410));
     world.crawl(&["--revisit", "0s"]);
@@ -118,7 +118,7 @@ pub(crate) async fn a_removed_manifest_leaves_search(backend: Backend) {
     world.assert_polite();
 }
 
-/// Forty shops, enough for a crawler to be in the middle of its pass for a while.
+/// Forty shops, so that a pass takes a while.
 async fn forty_shops(backend: Backend) -> World {
     let names: Vec<String> = (0..40).map(|index| format!("shop{index}.test")).collect();
     let hosts = names
@@ -138,10 +138,10 @@ async fn assert_forty_shops_are_found(world: &World) {
     world.assert_polite();
 }
 
-/// A crawler is killed in the middle of its pass; the next one finishes it, and no host was asked too soon.
-pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
+/// A crawler is killed in the middle of its pass; the next one finishes it, and keeps the delay of each host.
+pub(crate) async fn the_next_crawler_completes_the_pass_of_a_killed_one(backend: Backend) {
     let mut world = forty_shops(backend).await;
-    // a fleet waits for the dead worker's leases to end; an embedded database knows at once that it is dead
+    // a fleet waits until the leases of the killed worker end; an embedded database detects its end at once
     let lease = match backend {
         Backend::Sqlite => "30m",
         Backend::Postgres => "3s",
@@ -157,19 +157,19 @@ pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
     assert_forty_shops_are_found(&world).await;
 }
 
-/// Ctrl-C lets the requests under way end, gives every site back at once, and the next run asks nothing a second time.
-pub(crate) async fn an_interrupted_crawler_drains_and_the_next_goes_on(backend: Backend) {
+/// Ctrl-C lets the requests in flight end and releases every site at once; the next run repeats no request.
+pub(crate) async fn an_interrupted_crawler_drains_and_the_next_continues(backend: Backend) {
     let world = forty_shops(backend).await;
     let first =
         world.crawler(&["--lease", "30m"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= 100).await;
     let summary = interrupt(first);
     assert_eq!(summary["interrupted"], true, "{summary}");
-    assert!(world.web.log().hits().iter().all(|hit| hit.complete), "a request was broken off");
-    let asked = world.requests();
+    assert!(world.web.log().hits().iter().all(|hit| hit.complete), "a request was aborted");
+    let requests_before = world.requests();
     let again = world.crawl(&["--lease", "30m"]);
     assert_eq!(again["interrupted"], false, "{again}");
-    assert!(world.requests() > asked, "nothing was left to do");
+    assert!(world.requests() > requests_before, "nothing was left to do");
     assert_forty_shops_are_found(&world).await;
 }
 
@@ -191,15 +191,15 @@ pub(crate) async fn four_crawlers_share_one_queue(backend: Backend) {
     assert_forty_shops_are_found(&world).await;
 }
 
-/// A second crawler on an embedded database would only wait for the first: it is told so.
+/// A second crawler on an embedded database would only wait for the first, and is refused.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_crawler_on_sqlite_is_refused() {
+async fn refuses_a_second_crawler_on_sqlite() {
     let world = forty_shops(Backend::Sqlite).await;
     let mut first = world.crawler(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= 10).await;
     let second = output(world.crawler(&[]));
     kill(&mut first);
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(said.contains("is already crawling on") && said.contains("--database-url"), "{said}");
+    let log = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{log}");
+    assert!(log.contains("is already crawling on") && log.contains("--database-url"), "{log}");
 }

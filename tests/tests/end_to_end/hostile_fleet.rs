@@ -1,6 +1,6 @@
 //! A fleet under `--strict` among hostile sites: servers that drip, flood, stall and send bombs, beside honest ones.
 //!
-//! 2,000 honest and 4,000 hostile sites by `tests/faults full`; the usual run has a few dozen of each.
+//! 2,000 honest and 4,000 hostile sites with `tests/faults full`; an ordinary run has a few dozen of each.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::flow::airline;
 use crate::world::{Backend, World};
 
-/// Where a run of this size begins, the pace is judged as the goal says; below it a busy machine decides.
+/// From this size on the required pace applies; smaller runs are dominated by other work on the machine.
 const FULL: usize = 1_000;
 /// Share of their pace without hostile sites that honest sites keep, in per cent.
 const PACE_PERCENT_MIN: f64 = 90.0;
@@ -24,19 +24,19 @@ const CRAWLERS: usize = 2;
 /// The limits of `--strict`.
 const SITE_GAP: Duration = Duration::from_secs(1);
 const ADDRESS_GAP: Duration = Duration::from_millis(500);
-/// What a crawler takes that visits nobody, and what an open visit may add: as for drips.
+/// Memory of an idle crawler, and of each open visit, as in the test of slow servers.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
 const OPEN_VISIT_KIB_MAX: u64 = 150;
-/// What the bodies and heads that are read at the same moment may take together, and the slack of an allocator.
+/// Memory for the bodies and heads that are read concurrently, and for the allocator.
 const READING_KIB_MAX: u64 = 128 * 1024;
-/// How often the memory of the crawlers is read.
+/// Interval between two readings of the memory.
 const SAMPLE_EVERY: Duration = Duration::from_millis(200);
 /// A few paths of each site, so that a pass ends soon.
 const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /.well-known/agent.json$\nDisallow: /\n";
 const JSON: &str = "application/json";
 
-#[expect(clippy::disallowed_methods, reason = "the knobs of one test, for its full measure")]
-fn wanted(variable: &str, small: usize) -> usize {
+#[expect(clippy::disallowed_methods, reason = "the settings for the full size of one test")]
+fn count_from(variable: &str, small: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(small)
 }
 
@@ -44,7 +44,7 @@ fn honest(index: usize) -> Host {
     Host::new(&format!("honest{index}.test")).robots(ROBOTS).file("/agent.json", JSON, airline("book_flight"))
 }
 
-/// One kind of each, over and over.
+/// The kinds of hostile sites, in rotation.
 fn hostile(index: usize) -> Host {
     let host = Host::new(&format!("hostile{index}.test"));
     let second = Duration::from_secs(1);
@@ -71,10 +71,10 @@ fn hostile(index: usize) -> Host {
 struct Run {
     /// Honest sites finished a minute, from the first request to the last of theirs.
     pace: f64,
-    /// The most that one crawler ever held.
+    /// Highest memory of one crawler.
     peak_kib: u64,
     violations: audit::Report,
-    /// Honest sites whose manifest came whole.
+    /// Honest sites whose manifest was received completely.
     read: usize,
 }
 
@@ -96,7 +96,7 @@ fn spawn(world: &World, places: usize) -> Vec<Child> {
     commands.into_iter().map(start).collect()
 }
 
-/// Waits for all, and returns the most that one of them held.
+/// Waits for all, and returns the highest memory of one of them.
 async fn watch(mut fleet: Vec<Child>) -> u64 {
     let mut peak = 0;
     loop {
@@ -156,12 +156,12 @@ async fn run(honest_sites: usize, hostile_sites: usize) -> Run {
     }
 }
 
-/// Pass marks: every honest site is read, none of the rules is broken, memory stays within what as many honest visits may
-/// take, and honest sites are finished at nine tenths of the pace that they have among themselves.
-#[expect(clippy::print_stdout, reason = "the measure itself, for the table of faults")]
+/// Requires that every honest site is read, no rule is broken, memory stays within the limit for as many honest visits, and
+/// honest sites finish at nine tenths of their pace without hostile ones.
+#[expect(clippy::print_stdout, reason = "the measurement, for the table of faults")]
 pub(crate) async fn honest_sites_keep_their_pace_among_hostile_ones() {
-    let honest_sites = wanted("AGENTDEX_TEST_HONEST_SITES", HONEST_DEFAULT);
-    let hostile_sites = wanted("AGENTDEX_TEST_HOSTILE_SITES", HOSTILE_DEFAULT);
+    let honest_sites = count_from("AGENTDEX_TEST_HONEST_SITES", HONEST_DEFAULT);
+    let hostile_sites = count_from("AGENTDEX_TEST_HOSTILE_SITES", HOSTILE_DEFAULT);
     let began = Instant::now();
     let alone = run(honest_sites, 0).await;
     let among = run(honest_sites, hostile_sites).await;
@@ -187,5 +187,5 @@ pub(crate) async fn honest_sites_keep_their_pace_among_hostile_ones() {
         among.peak_kib
     );
     let least = if honest_sites >= FULL { PACE_PERCENT_MIN } else { PACE_PERCENT_MIN_SMALL };
-    assert!(kept >= least, "honest sites keep {kept:.0} % of their pace; {least} % are demanded");
+    assert!(kept >= least, "honest sites keep {kept:.0} % of their pace; {least} % are required");
 }

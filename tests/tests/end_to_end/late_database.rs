@@ -1,4 +1,4 @@
-//! Programs that are started before their PostgreSQL wait for it.
+//! Programs wait for a PostgreSQL that starts after them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use testweb::{Host, Web};
 use tokio::time::Instant;
 
 use crate::flow::airline;
-use crate::world::{Api, Backend, PATIENCE, World, output, said};
+use crate::world::{Api, Backend, TIMEOUT, World, output, text_of};
 
-/// What a program says while it waits.
+/// The log line of a program that waits.
 const WAITS: &str = "waiting for the database";
 
-/// A server that is started late, by the script that starts those of all tests.
+/// A server that is started late, by the script of all tests.
 struct LateServer {
     folder: tempfile::TempDir,
     port: u16,
@@ -23,7 +23,7 @@ struct LateServer {
 impl LateServer {
     fn planned() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // PostgreSQL does not run as root, and its own user has to reach its folder
+        // PostgreSQL does not run as root, and its user needs access to the folder
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self { folder, port }
@@ -40,7 +40,7 @@ impl LateServer {
     fn start(&self) {
         let mut command = Command::new(Self::script());
         command.arg("start").arg(self.folder.path().join("pg")).arg(self.port.to_string());
-        // the server goes on holding what it was given
+        // the server keeps the inherited descriptors open
         let status =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         assert!(status.success(), "the server does not start");
@@ -71,23 +71,23 @@ impl Waiting {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    async fn says(&mut self, words: &str) {
-        let said = async {
+    async fn wait_for_line(&mut self, words: &str) {
+        let logged = async {
             while !self.log().contains(words) {
                 assert!(self.child.try_wait().unwrap().is_none(), "{} has ended: {}", self.name, self.log());
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, said).await;
-        assert!(waited.is_ok(), "{} does not say \"{words}\"", self.name);
+        let waited = tokio::time::timeout(TIMEOUT, logged).await;
+        assert!(waited.is_ok(), "{} does not log \"{words}\"", self.name);
     }
 
     fn signal(&self, signal: &str) {
-        let asked = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(asked.success(), "{} had already ended", self.name);
+        let signalled = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(signalled.success(), "{} had already ended", self.name);
     }
 
-    async fn ends_well(mut self) {
+    async fn assert_clean_end(mut self) {
         let ended = async {
             loop {
                 if let Some(status) = self.child.try_wait().unwrap() {
@@ -96,7 +96,7 @@ impl Waiting {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let status = tokio::time::timeout(PATIENCE, ended).await;
+        let status = tokio::time::timeout(TIMEOUT, ended).await;
         assert!(
             status.is_ok_and(|status| status.success()),
             "{} did not end well: {}",
@@ -123,15 +123,15 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     whole.args(["--listen", "127.0.0.1:0"]).arg("--seeds").arg(world.path("seeds.txt"));
     let mut whole = Waiting::start(&world, "agentdex", whole);
     for waiting in [&mut crawler, &mut indexer, &mut whole] {
-        waiting.says(WAITS).await;
+        waiting.wait_for_line(WAITS).await;
         let log = waiting.log();
         assert!(log.contains("waited_s=0") && log.contains(&format!("127.0.0.1:{}", server.port)), "{log}");
     }
 
-    // whoever waits stops at once when told to
-    let told = Instant::now();
+    // a waiting program stops at once on a signal
+    let stopped = Instant::now();
     whole.signal("-TERM");
-    whole.ends_well().await;
+    whole.assert_clean_end().await;
     for (name, signal) in [("crawler", "-INT"), ("indexer", "-TERM"), ("api", "-TERM")] {
         let mut command = world.program(name);
         match name {
@@ -140,37 +140,41 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
             _ => {}
         }
         let mut other = Waiting::start(&world, name, command);
-        other.says(WAITS).await;
+        other.wait_for_line(WAITS).await;
         other.signal(signal);
-        other.ends_well().await;
+        other.assert_clean_end().await;
     }
-    assert!(told.elapsed() < PATIENCE / 2, "{:?}", told.elapsed());
+    assert!(stopped.elapsed() < TIMEOUT / 2, "{:?}", stopped.elapsed());
 
-    // commands that only tell something do not wait
+    // commands that only print something do not wait
     let mut status = world.program("crawler");
     status.arg("status");
-    let told = output(status);
-    assert!(!told.status.success() && said(&told).contains("cannot reach the database"), "{}", said(&told));
+    let report = output(status);
+    assert!(
+        !report.status.success() && text_of(&report).contains("cannot reach the database"),
+        "{}",
+        text_of(&report)
+    );
 
     let starting = std::thread::scope(|scope| scope.spawn(|| server.start()).join());
     starting.unwrap();
-    crawler.ends_well().await;
+    crawler.assert_clean_end().await;
     api.wait_until_ready().await;
     let found = async {
         while api.search("q=book+flight").await.is_empty() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, found).await.expect("the indexer did not go on");
+    tokio::time::timeout(TIMEOUT, found).await.expect("the indexer did not continue");
     api.stop();
     indexer.signal("-TERM");
-    indexer.ends_well().await;
+    indexer.assert_clean_end().await;
 
-    // what waiting cannot mend is an error at once
+    // an error that waiting cannot resolve is reported at once
     world.database_url = Some(server.url("nowhere"));
     let refused = output(world.crawler(&[]));
-    let told = said(&refused);
-    assert_eq!(refused.status.code(), Some(1), "{told}");
-    assert!(told.contains("does not let this program in") && told.contains("nowhere"), "{told}");
-    assert!(!told.contains(WAITS), "{told}");
+    let report = text_of(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{report}");
+    assert!(report.contains("does not let this program in") && report.contains("nowhere"), "{report}");
+    assert!(!report.contains(WAITS), "{report}");
 }

@@ -1,4 +1,4 @@
-//! What a client sends ends up in log lines: escaped, cut, and without an alarm for the operator.
+//! Client input in log lines: escaped, cut, and never logged as an error.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use reqwest::RequestBuilder;
 use serde_json::Value;
 use testweb::{Host, Web};
 
-use crate::world::{Backend, PATIENCE, World, client};
+use crate::world::{Backend, TIMEOUT, World, client};
 
-/// Begins a line of its own where line ends are not escaped, clears a terminal, and reorders what follows.
+/// Forges a line if line ends are not escaped, clears a terminal, and reorders text.
 const FORGED: &str = "1\n2026-01-01T00:00:00.000000Z ERROR forged\r\u{1b}[2J\u{9b}31m\u{2028}\u{202e}";
-/// What all requests of a test may log, in bytes. Each of them carries 20 kB.
+/// Maximum log size of a test in bytes; each request has 20 kB.
 const LOG_BYTES_MAX: usize = 512 * 1024;
-/// How often each request is sent.
+/// Repetitions of each request.
 const TIMES: usize = 10;
 
 struct Logging {
@@ -34,11 +34,11 @@ impl Logging {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, up).await.expect("the api did not start");
+        tokio::time::timeout(TIMEOUT, up).await.expect("the api did not start");
         logging
     }
 
-    #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     async fn send(&self, request: RequestBuilder) -> Option<u16> {
         request.send().await.ok().map(|answer| answer.status().as_u16())
     }
@@ -53,8 +53,8 @@ impl Logging {
         self.send(request.body(body)).await.unwrap()
     }
 
-    /// Mistakes and attacks of a client, one of each.
-    async fn trouble(&self) {
+    /// Sends one of each mistake and attack of a client.
+    async fn send_all(&self) {
         let call = |id: &str, method: &str| {
             serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"name": FORGED, "arguments": {}}})
                 .to_string()
@@ -85,8 +85,8 @@ impl Logging {
     }
 
     fn stop(mut self) {
-        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(asked.success() && self.child.wait().unwrap().success(), "the api did not end well");
+        let signalled = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(signalled.success() && self.child.wait().unwrap().success(), "the api failed at its end");
     }
 }
 
@@ -94,7 +94,7 @@ async fn log_of(flags: &[&str]) -> String {
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;
     let api = Logging::start(&world, flags).await;
     for _ in 0..TIMES {
-        api.trouble().await;
+        api.send_all().await;
     }
     api.stop();
     std::fs::read_to_string(world.path("api.log")).unwrap()
@@ -111,7 +111,7 @@ fn assert_harmless(log: &str) {
     assert!(log.len() < LOG_BYTES_MAX, "{} bytes of log", log.len());
 }
 
-pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
+pub(crate) async fn clients_cannot_forge_log_lines_or_raise_alarms_in_text() {
     let log = log_of(&["--log-format", "text"]).await;
     assert_harmless(&log);
     for line in log.lines() {
@@ -123,7 +123,7 @@ pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
     }
 }
 
-pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
+pub(crate) async fn clients_cannot_forge_log_lines_or_raise_alarms_in_json() {
     let log = log_of(&["--log-format", "json"]).await;
     assert_harmless(&log);
     for line in log.lines() {
@@ -132,10 +132,10 @@ pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
     }
 }
 
-/// At the level of everything, libraries tell what they were sent; that, too, stays within its line.
-pub(crate) async fn clients_forge_no_line_where_everything_is_logged() {
+/// At trace level libraries log their input, which must not leave its line either.
+pub(crate) async fn clients_cannot_forge_log_lines_at_trace_level() {
     let log = log_of(&["--log-format", "text", "-vv"]).await;
-    assert!(log.contains("forged"), "what was sent is told: {log}");
+    assert!(log.contains("forged"), "the input is not logged: {log}");
     for line in log.lines() {
         assert!(line.starts_with("20") && !line.starts_with("2026-01-01T00:00:00"), "{line}");
         assert!(!line.chars().any(is_unsafe), "{line:?}");

@@ -1,6 +1,6 @@
-//! The whole system against the test web, as separate programs on both back ends, every run judged by the politeness audit.
+//! The whole system against the test web, as separate programs on both back ends, every run checked by the politeness audit.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod bad_input;
 mod corpus;
@@ -24,7 +24,7 @@ mod validate;
 mod waits;
 mod world;
 
-/// One test for each back end from one body.
+/// Defines each test for both back ends.
 macro_rules! on_both_back_ends {
     ($($module:ident::$test:ident),+ $(,)?) => {
         mod sqlite {
@@ -43,26 +43,26 @@ macro_rules! on_both_back_ends {
 }
 
 on_both_back_ends! {
-    flow::seeds_in_search_out,
-    flow::a_second_pass_is_conditional_and_changes_nothing,
-    flow::a_changed_manifest_reaches_search,
-    flow::a_removed_manifest_leaves_search,
-    flow::a_killed_crawler_is_finished_by_the_next,
-    flow::an_interrupted_crawler_drains_and_the_next_goes_on,
-    many::a_thousand_sites_politely_and_cheaply_again,
-    own::it_finds_itself_with_nothing_to_mend,
-    third_parties::limits_belong_to_the_host_that_is_asked,
-    restarts::nothing_is_lost_or_doubled_by_kills,
+    flow::crawled_capabilities_are_searchable,
+    flow::a_second_pass_revalidates_and_changes_nothing,
+    flow::search_returns_a_changed_manifest,
+    flow::search_omits_a_removed_manifest,
+    flow::the_next_crawler_completes_the_pass_of_a_killed_one,
+    flow::an_interrupted_crawler_drains_and_the_next_continues,
+    many::crawls_a_thousand_sites_politely_and_revisits_them_cheaply,
+    own::crawls_its_own_descriptions_without_findings,
+    third_parties::limits_apply_to_the_requested_host,
+    restarts::kills_neither_lose_nor_duplicate_manifests,
     restarts::a_rolling_restart_fails_no_request,
-    restarts::an_expanded_schema_serves_the_version_before,
+    restarts::the_previous_version_works_with_an_expanded_schema,
     restarts::replicas_serve_published_snapshots,
-    database::a_crawled_database_moves_to_the_other_back_end_and_back,
-    database::what_cannot_be_imported_is_refused_with_its_reason,
-    database::a_live_database_is_backed_up_and_restored,
-    database::housekeeping_keeps_what_is_young_enough,
-    database::a_damaged_document_is_never_served_and_asked_for_again,
-    faults::every_scope_is_kept_at_once,
-    faults::the_interface_serves_the_key_of_a_signing_crawler,
+    database::moves_a_database_to_the_other_back_end_and_back,
+    database::rejects_an_invalid_import_with_the_reason,
+    database::backs_up_and_restores_a_live_database,
+    database::housekeeping_removes_only_old_data,
+    database::a_damaged_document_is_not_served_and_is_fetched_again,
+    faults::respects_every_scope_at_once,
+    faults::the_api_serves_the_key_of_a_signing_crawler,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,18 +71,18 @@ async fn postgres_programs_wait_for_a_database_that_starts_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
-    logs::clients_forge_no_line_and_raise_no_alarm_in_text().await;
+async fn clients_cannot_forge_log_lines_or_raise_alarms_in_text() {
+    logs::clients_cannot_forge_log_lines_or_raise_alarms_in_text().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
-    logs::clients_forge_no_line_and_raise_no_alarm_in_json().await;
+async fn clients_cannot_forge_log_lines_or_raise_alarms_in_json() {
+    logs::clients_cannot_forge_log_lines_or_raise_alarms_in_json().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_forge_no_line_where_everything_is_logged() {
-    logs::clients_forge_no_line_where_everything_is_logged().await;
+async fn clients_cannot_forge_log_lines_at_trace_level() {
+    logs::clients_cannot_forge_log_lines_at_trace_level().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +90,7 @@ async fn postgres_honest_sites_keep_their_pace_among_hostile_ones() {
     hostile_fleet::honest_sites_keep_their_pace_among_hostile_ones().await;
 }
 
-/// The embedded database cannot go away by itself.
+/// Only on PostgreSQL: the embedded database has no connection to lose.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_an_outage_of_the_database_is_waited_out() {
     faults::an_outage_of_the_database_is_waited_out().await;
@@ -137,16 +137,16 @@ async fn postgres_explain_and_metrics_name_the_owner_of_an_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_a_suffix_is_paced_over_the_whole_fleet() {
-    suffix::a_suffix_is_paced_over_the_whole_fleet().await;
+async fn postgres_limits_a_suffix_over_the_whole_fleet() {
+    suffix::limits_a_suffix_over_the_whole_fleet().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn visits_and_requests_are_traced() {
-    traces::visits_and_requests_are_traced().await;
+async fn exports_spans_of_visits_and_requests() {
+    traces::exports_spans_of_visits_and_requests().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_away_costs_spans_alone() {
-    traces::a_collector_that_is_away_costs_spans_alone().await;
+async fn an_unreachable_collector_loses_only_spans() {
+    traces::an_unreachable_collector_loses_only_spans().await;
 }

@@ -1,4 +1,4 @@
-//! A thousand sites on addresses of their own: not one breach of politeness, and a second pass that costs a fraction.
+//! A thousand sites on separate addresses: a polite crawl, and a second pass with a fraction of the requests.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use testweb::{Host, Web};
 use crate::world::{Backend, World};
 
 const SITES: usize = 1_000;
-/// Share of the first pass's requests that the second may take, in per cent.
+/// Maximum requests of the second pass, in per cent of the first.
 const SECOND_PASS_PERCENT_MAX: usize = 35;
 
-/// Three in ten sites declare something, in one of three dialects; the rest have nothing.
+/// Three in ten sites have a manifest, in one of three dialects.
 fn site(index: usize) -> Host {
     let name = format!("site{index}.test");
     let host = Host::new(&name);
@@ -45,7 +45,7 @@ fn kiosk(domain: &str) -> String {
     .to_string()
 }
 
-pub(crate) async fn a_thousand_sites_politely_and_cheaply_again(backend: Backend) {
+pub(crate) async fn crawls_a_thousand_sites_politely_and_revisits_them_cheaply(backend: Backend) {
     let mut world = World::start(backend, Web::builder().hosts((0..SITES).map(site))).await;
     world.delay = Duration::from_millis(100);
     world.write_seeds((0..SITES).map(|index| format!("site{index}.test")));

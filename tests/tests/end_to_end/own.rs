@@ -1,5 +1,5 @@
-//! agentdex crawls itself: what a running interface says of itself is put behind the TLS of the test web, crawled like any
-//! other site, and found again.
+//! agentdex crawls itself: the test web serves the descriptions of a running API over TLS, and the crawled capabilities are
+//! searched.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use testweb::{Answer, Host, Web};
 
 use crate::world::{Api, Backend, World};
 
-/// The name by which the world reaches the interface.
+/// The public name of the API.
 const HOST: &str = "dex.test";
 
-/// Where its descriptions lie, and the dialect that each is read as.
-const PLACES: [(&str, Option<&str>); 15] = [
+/// The paths of its descriptions, with the expected dialects.
+const PATHS: [(&str, Option<&str>); 15] = [
     ("/robots.txt", None),
     ("/", None),
     ("/agent.json", Some("awp")),
@@ -31,8 +31,8 @@ const PLACES: [(&str, Option<&str>); 15] = [
     ("/llms.txt", Some("llms_txt")),
 ];
 
-/// What every dialect that lists capabilities has to list.
-const OFFERS: [&str; 7] = [
+/// The tools that every dialect with capabilities has to list.
+const TOOLS: [&str; 7] = [
     "find_capability",
     "get_capability",
     "explore",
@@ -42,25 +42,25 @@ const OFFERS: [&str; 7] = [
     "submit_site",
 ];
 
-pub(crate) async fn it_finds_itself_with_nothing_to_mend(backend: Backend) {
+pub(crate) async fn crawls_its_own_descriptions_without_findings(backend: Backend) {
     let world = World::start(backend, Web::builder().host(Host::new(HOST))).await;
     world.index();
-    let speaking = world.api_with(&["--public-url", &format!("https://{HOST}")]).await;
-    for (path, _) in PLACES {
-        world.web.set(HOST, path, served(&speaking, path).await);
+    let described = world.api_with(&["--public-url", &format!("https://{HOST}")]).await;
+    for (path, _) in PATHS {
+        world.web.set(HOST, path, served(&described, path).await);
     }
     world.write_seeds([HOST]);
     world.crawl(&[]);
     world.index();
     let api = world.api().await;
     let site = api.get(&format!("/sites/{HOST}")).await;
-    for (path, format) in PLACES {
+    for (path, format) in PATHS {
         let Some(format) = format else { continue };
         assert_read_as(&site, path, format);
     }
     let found: BTreeSet<String> =
         api.search(&format!("site={HOST}&format=awp&limit=100")).await.into_iter().collect();
-    assert_eq!(found, OFFERS.iter().map(|name| (*name).to_owned()).collect());
+    assert_eq!(found, TOOLS.iter().map(|name| (*name).to_owned()).collect());
     let best = api.search("q=search+what+web+sites+declare+that+agents+can+do").await;
     assert_eq!(
         best.first().map(|name| name.replace('-', "_")).as_deref(),
@@ -70,7 +70,7 @@ pub(crate) async fn it_finds_itself_with_nothing_to_mend(backend: Backend) {
     world.assert_polite();
 }
 
-/// What the interface answers, with the headers that descriptions are judged by.
+/// The response of the API, with the headers that concern descriptions.
 async fn served(api: &Api, path: &str) -> Answer {
     let answer = api.try_get(path).await.unwrap();
     assert!(answer.status().is_success(), "{path}: {}", answer.status());
@@ -82,7 +82,7 @@ async fn served(api: &Api, path: &str) -> Answer {
             .into_iter()
             .filter_map(|name| Some((name.clone(), text(name)?)))
             .collect();
-    #[expect(clippy::disallowed_methods, reason = "reads our own api on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     let body = answer.bytes().await.unwrap();
     copied.iter().fold(Answer::ok(&media_type, body), |made, (name, value)| made.header(name.as_str(), value))
 }
@@ -110,9 +110,9 @@ fn assert_read_as(site: &Value, path: &str, format: &str) {
     // the tools of the ARWS manifest are the operations of the OpenAPI document; the API catalogue names that document too,
     // so it is a manifest of its own, and each capability is kept once
     if ["awp", "atp", "woa", "agents_json", "agents_txt", "openapi"].contains(&format) {
-        // ARWS wants credentials for whatever writes, so that its tools are those that read
-        for offer in OFFERS.into_iter().filter(|offer| format != "openapi" || *offer != "submit_site") {
-            assert!(names.iter().any(|name| name.starts_with(offer)), "{path} lacks {offer}: {names:?}");
+        // ARWS requires credentials for tools that write, so it lists only those that read
+        for tool in TOOLS.into_iter().filter(|tool| format != "openapi" || *tool != "submit_site") {
+            assert!(names.iter().any(|name| name.starts_with(tool)), "{path} lacks {tool}: {names:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an operator sees of who visits which addresses of a fleet: a line of `explain`, and the metrics of each worker.
+//! The owners of addresses as an operator sees them: a line of `explain`, and the metrics of each worker.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use testweb::{Host, Web};
 
 use crate::flow::airline;
-use crate::world::{Backend, PATIENCE, World, client, kill, output};
+use crate::world::{Backend, TIMEOUT, World, client, kill, output};
 
 /// Groups of addresses, as `policy::groups` counts them.
 const GROUPS: u64 = 4_096;
 const OWNED: &str = "agentdex_crawler_address_groups";
 const HANDED_OVER: &str = "agentdex_crawler_visits_handed_over_total";
 const LOST: &str = "agentdex_crawler_memberships_lost_total";
-/// Sites that nobody knows the addresses of when the second worker comes, each in a group of its own.
+/// Sites with unresolved addresses when the second worker starts, each in its own group.
 const SITES: u8 = 16;
 
 struct Worker {
@@ -30,16 +30,16 @@ impl Worker {
         Self { child, metrics: format!("http://{address}/metrics") }
     }
 
-    /// One of its metrics; nothing before it serves them.
-    #[expect(clippy::disallowed_methods, reason = "asks our own crawler on loopback")]
-    async fn told(&self, metric: &str) -> u64 {
+    /// The value of a metric; 0 before the worker serves metrics.
+    #[expect(clippy::disallowed_methods, reason = "a client of the local crawler")]
+    async fn metric(&self, metric: &str) -> u64 {
         let Ok(answer) = client().get(&self.metrics).send().await else { return 0 };
         let text = answer.text().await.unwrap();
         let value = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
         value.map_or(0, |count| count.parse().unwrap())
     }
 
-    /// How `explain` names it at the end of its line.
+    /// The end of its name in `explain`.
     fn name(&self) -> String {
         format!("/{}.", self.child.id())
     }
@@ -56,28 +56,28 @@ impl Drop for Worker {
     }
 }
 
-/// Asks again until the answer is there.
-async fn until<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, is_it: impl Fn(&T) -> bool) {
+/// Polls until a condition is met.
+async fn wait_for<T: std::fmt::Debug>(ask: impl AsyncFn() -> T, is_it: impl Fn(&T) -> bool) {
     let began = tokio::time::Instant::now();
     loop {
         let answer = ask().await;
         if is_it(&answer) {
             return;
         }
-        assert!(began.elapsed() < PATIENCE, "it stays {answer:?}");
+        assert!(began.elapsed() < TIMEOUT, "timed out at {answer:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// The line of `explain` about whose the address of a site is.
+/// The line of `explain` about the owner of a site's address.
 fn owner_line(world: &World) -> String {
     let mut command = world.program("crawler");
     command.args(["explain", "shop.test"]);
-    let told = String::from_utf8(output(command).stdout).unwrap();
-    told.lines().find(|line| line.starts_with("Its address is in group")).unwrap_or_default().to_owned()
+    let text = String::from_utf8(output(command).stdout).unwrap();
+    text.lines().find(|line| line.starts_with("Its address is in group")).unwrap_or_default().to_owned()
 }
 
-/// Each has about half of the groups, and all are somebody's.
+/// Each worker owns about half of the groups, and every group has an owner.
 fn is_fair((a, b): &(u64, u64)) -> bool {
     a + b == GROUPS && a.abs_diff(*b) < GROUPS / 4
 }
@@ -97,30 +97,33 @@ pub(crate) async fn explain_and_metrics_name_the_owner_of_an_address() {
     world.delay = Duration::from_secs(1);
     world.write_seeds(["shop.test"]);
     let first = Worker::start(&world);
-    until(async || first.told(OWNED).await, |count| *count == GROUPS).await;
-    until(async || owner_line(&world), |line| line.ends_with(&first.name())).await;
+    wait_for(async || first.metric(OWNED).await, |count| *count == GROUPS).await;
+    wait_for(async || owner_line(&world), |line| line.ends_with(&first.name())).await;
 
     world.write_seeds((0..SITES).map(|index| format!("site{index}.test")));
     let second = Worker::start(&world);
-    until(async || (first.told(OWNED).await, second.told(OWNED).await), is_fair).await;
-    until(async || first.told(HANDED_OVER).await + second.told(HANDED_OVER).await, |visits| *visits > 0)
-        .await;
+    wait_for(async || (first.metric(OWNED).await, second.metric(OWNED).await), is_fair).await;
+    wait_for(
+        async || first.metric(HANDED_OVER).await + second.metric(HANDED_OVER).await,
+        |visits| *visits > 0,
+    )
+    .await;
 
-    // one that gives no sign of life loses everything, and learns so when it goes on
+    // a stopped worker loses its groups, and detects that when it continues
     first.signal("-STOP");
-    until(async || second.told(OWNED).await, |count| *count == GROUPS).await;
-    until(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
-    assert_eq!(second.told(LOST).await, 0);
+    wait_for(async || second.metric(OWNED).await, |count| *count == GROUPS).await;
+    wait_for(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
+    assert_eq!(second.metric(LOST).await, 0);
     first.signal("-CONT");
-    until(async || first.told(LOST).await, |lost| *lost == 1).await;
-    until(async || (first.told(OWNED).await, second.told(OWNED).await), is_fair).await;
+    wait_for(async || first.metric(LOST).await, |lost| *lost == 1).await;
+    wait_for(async || (first.metric(OWNED).await, second.metric(OWNED).await), is_fair).await;
 
     drop(first);
     world.kills += 1;
-    until(async || second.told(OWNED).await, |count| *count == GROUPS).await;
-    until(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
+    wait_for(async || second.metric(OWNED).await, |count| *count == GROUPS).await;
+    wait_for(async || owner_line(&world), |line| line.ends_with(&second.name())).await;
     drop(second);
-    // each visit that was stopped or killed may have left a request that is asked again
+    // each visit that was stopped or killed may have left a request that is repeated
     world.kills += 2;
     world.assert_polite();
 }

@@ -10,20 +10,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::World;
 
-/// Bytes that are handed on at a time.
+/// Bytes that are forwarded at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Proxy {
     address: SocketAddr,
     target: SocketAddr,
-    /// How long everything takes on its way, in either direction.
+    /// Delay in either direction.
     delay: Duration,
     cut: CancellationToken,
     tasks: JoinSet<()>,
 }
 
 impl Proxy {
-    /// Leads the world's programs through a proxy from now on.
+    /// Routes the connections of later programs through a proxy.
     pub(crate) async fn before(world: &mut World, delay: Duration) -> Self {
         let mut url = url::Url::parse(world.database_url.as_deref().unwrap()).unwrap();
         let target = SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
@@ -39,7 +39,7 @@ impl Proxy {
     fn serve(&mut self, listener: TcpListener) {
         let (target, delay, cut) = (self.target, self.delay, self.cut.clone());
         self.tasks.spawn(async move {
-            // the connections end with their set, which ends with this
+            // the connections end when their set is dropped with this
             let mut connections = JoinSet::new();
             let accepting = async {
                 loop {
@@ -48,10 +48,10 @@ impl Proxy {
                         let server = TcpStream::connect(target).await.unwrap();
                         let ((from_client, to_client), (from_server, to_server)) =
                             (client.into_split(), server.into_split());
-                        // how a connection ends is the affair of its two ends
+                        // errors are handled by the two ends of the connection
                         tokio::select! {
-                            _ = hand_on(from_client, to_server, delay) => {}
-                            _ = hand_on(from_server, to_client, delay) => {}
+                            _ = forward(from_client, to_server, delay) => {}
+                            _ = forward(from_server, to_client, delay) => {}
                         }
                     });
                 }
@@ -73,7 +73,7 @@ impl Proxy {
     }
 }
 
-async fn hand_on(
+async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     delay: Duration,

@@ -1,5 +1,5 @@
-//! Processes come and go: killed at any moment, restarted one by one, fed by snapshots. Nothing is lost, nothing is doubled, no
-//! request fails, and no site is asked too often.
+//! Kills at any moment, rolling restarts and snapshots: nothing is lost or duplicated, no request fails, and the crawl stays
+//! polite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
@@ -14,28 +14,28 @@ use tokio::task::JoinSet;
 use crate::flow::airline;
 use crate::world::{Api, Backend, World, kill};
 
-/// Kills of each program; tests/run takes the default, `AGENTDEX_TEST_KILLS=100` the whole matrix.
+/// Kills of each program; `AGENTDEX_TEST_KILLS=100` runs the whole matrix.
 const KILLS_DEFAULT: usize = 6;
-/// Sites of the fleet's web, at the least.
+/// Minimum number of sites.
 const SITES: usize = 40;
-/// Sites for each kill: a host is asked forty times a day at most, and a web whose hosts were all asked so often stands still.
-const SITES_A_KILL: usize = 4;
-/// How long a round may take until its first requests.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// A log that does not grow for so long has everything in it.
+/// Sites for each kill: a host gets at most forty requests a day, after which the crawl would stop.
+const SITES_PER_KILL: usize = 4;
+/// Timeout for the first requests of a round.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// A log that does not grow for this time is complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
-/// A pass that asks nothing for so long has come to its end; a request waits 50 ms for its turn.
+/// A pass without a request for this time has ended; requests are 50 ms apart.
 const OVER_AFTER: Duration = Duration::from_secs(10);
-/// Clients that ask while replicas restart.
+/// Clients that search while replicas restart.
 const CLIENTS: usize = 4;
 
-#[expect(clippy::disallowed_methods, reason = "the one knob of this test")]
+#[expect(clippy::disallowed_methods, reason = "the one setting of this test")]
 fn kills() -> usize {
     std::env::var("AGENTDEX_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
 }
 
 fn sites() -> usize {
-    SITES.max(SITES_A_KILL * kills())
+    SITES.max(SITES_PER_KILL * kills())
 }
 
 async fn shops(backend: Backend) -> World {
@@ -52,8 +52,8 @@ fn quiet(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Every site's manifest is there once, in the store, in the feed and in the index.
-async fn assert_all_there_once(world: &World) {
+/// Every manifest is present exactly once in the store, in the feed and in the index.
+async fn assert_complete_without_duplicates(world: &World) {
     world.index();
     let (api, sites) = (world.api().await, sites());
     let stats = api.get("/stats").await;
@@ -67,26 +67,26 @@ async fn assert_all_there_once(world: &World) {
         .map(|change| change["manifest_id"].as_str().unwrap_or_default())
         .collect();
     let distinct: BTreeSet<&&str> = added.iter().collect();
-    assert_eq!((added.len(), distinct.len()), (sites, sites), "lost or doubled in the feed: {changes}");
+    assert_eq!((added.len(), distinct.len()), (sites, sites), "lost or duplicated in the feed: {changes}");
     let found = api.get("/search?format=awp&limit=1").await;
     assert_eq!(found["total"], 2 * sites, "two capabilities a site: {}", found["total"]);
 }
 
-/// The programs of one round: apart, or all in the front door.
+/// The programs of one round: separate, or all in `agentdex`.
 fn programs(world: &World, round: usize) -> Vec<Child> {
     let flags = ["--lease", "1s", "--revisit", "0s"];
     if round.is_multiple_of(3) {
-        let mut front_door = world.crawling("agentdex", &flags);
-        front_door.args(["--listen", "127.0.0.1:0"]);
-        return vec![quiet(front_door)];
+        let mut agentdex = world.crawling("agentdex", &flags);
+        agentdex.args(["--listen", "127.0.0.1:0"]);
+        return vec![quiet(agentdex)];
     }
     let mut api = world.program("api");
     api.args(["--listen", "127.0.0.1:0"]);
     vec![quiet(world.crawler(&flags)), quiet(world.program("indexer")), quiet(api)]
 }
 
-/// What a killed program had sent reaches the server's log: read late, on a busy machine, it would look as if the next program
-/// had asked too soon.
+/// Waits until the requests of a killed program are logged. Requests that a busy server reads late would make the next program
+/// appear impolite.
 async fn settle(world: &World) {
     let mut seen = None;
     while seen != Some(world.requests()) {
@@ -95,18 +95,18 @@ async fn settle(world: &World) {
     }
 }
 
-/// Waits for so many requests, or for the end of the pass: it goes on with visits that were killed, of which less may be left.
-async fn reach(world: &World, began_at: usize, until: usize) {
+/// Waits for a number of requests or the end of the pass, which may need fewer for resumed visits.
+async fn wait_for_requests(world: &World, began_at: usize, until: usize) {
     let more_than = async |seen: usize, patience: Duration| {
         let more = world.web.log().wait_until(|log| log.hit_count() > seen);
         tokio::time::timeout(patience, more).await.is_ok()
     };
-    assert!(more_than(began_at, PATIENCE).await, "the crawl stands still");
+    assert!(more_than(began_at, TIMEOUT).await, "the crawl makes no progress");
     while world.requests() <= until && more_than(world.requests(), OVER_AFTER).await {}
 }
 
-/// Every program is killed at moments spread over its work, while manifests change; the next ones go on from there.
-pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
+/// Every program is killed at moments spread over its work, while manifests change; the next ones continue.
+pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend) {
     let mut world = shops(backend).await;
     world.delay = Duration::from_millis(50);
     let kills = kills();
@@ -118,16 +118,16 @@ pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
         // counted before the start: a pass may be over before all of its programs run
         let began_at = world.requests();
         let mut running = programs(&world, round);
-        reach(&world, began_at, began_at + 7 * round % 60).await;
+        wait_for_requests(&world, began_at, began_at + 7 * round % 60).await;
         running.iter_mut().for_each(kill);
         world.kills += 1;
         settle(&world).await;
     }
-    // the first one finishes visits that began before the last changes, the second one looks at everything anew
+    // the first pass finishes visits that began before the last changes, the second revisits everything
     for _ in 0..2 {
         world.crawl(&["--lease", "1s", "--revisit", "0s"]);
     }
-    assert_all_there_once(&world).await;
+    assert_complete_without_duplicates(&world).await;
     let api = world.api().await;
     for (shop, action) in newest {
         let found = api.search(&format!("site={shop}")).await;
@@ -136,8 +136,8 @@ pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
     world.assert_polite();
 }
 
-/// The next version has expanded the schema: programs of this one go on, as after a downgrade.
-pub(crate) async fn an_expanded_schema_serves_the_version_before(backend: Backend) {
+/// The next version has expanded the schema: programs of this version continue, as after a downgrade.
+pub(crate) async fn the_previous_version_works_with_an_expanded_schema(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
     world
@@ -149,13 +149,13 @@ pub(crate) async fn an_expanded_schema_serves_the_version_before(backend: Backen
         .await;
     world.web.set_file("shop0.test", "/agent.json", "application/json", airline("book_flight_later"));
     world.crawl(&["--revisit", "0s"]);
-    assert_all_there_once(&world).await;
+    assert_complete_without_duplicates(&world).await;
     assert!(world.api().await.search("site=shop0.test").await.contains(&"book_flight_later".to_owned()));
     world.assert_polite();
 }
 
-/// Asks replicas in turn, as a balancer would: one that refuses the connection is passed over, and everything else that is
-/// not an answer is a failure.
+/// Sends requests to the replicas in turn, like a load balancer: a replica that refuses the connection is skipped, and any
+/// other error is a failure.
 struct Load {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -184,15 +184,15 @@ impl Load {
         Self { stop, answered, clients }
     }
 
-    /// Waits until so many further requests were answered.
-    async fn go_on(&self, requests: usize) {
+    /// Waits for this many further responses.
+    async fn wait_for_responses(&self, requests: usize) {
         let until = self.answered.load(Ordering::Relaxed) + requests;
         let reached = async {
             while self.answered.load(Ordering::Relaxed) < until {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(Duration::from_mins(1), reached).await.expect("nobody answers any more");
+        tokio::time::timeout(Duration::from_mins(1), reached).await.expect("no replica responds");
     }
 
     async fn assert_no_failure(self) {
@@ -202,15 +202,15 @@ impl Load {
     }
 }
 
-/// A connection that the kernel took and nobody accepted before the socket was closed: balancers ask the next replica then, as
-/// they may for any GET without an answer (RFC 9110 §9.2.2).
+/// A connection that the kernel accepted and the program did not before the socket was closed. Load balancers try the next
+/// replica then, as they may for any GET without a response (RFC 9110 §9.2.2).
 fn was_not_taken(error: &reqwest::Error) -> bool {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let mut of_network = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     of_network.any(|cause| cause.kind() == std::io::ErrorKind::ConnectionReset)
 }
 
-#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
     let mut last = String::new();
     for offset in 0..replicas.len() {
@@ -221,7 +221,7 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
                     .bytes()
                     .await
                     .map(drop)
-                    .map_err(|error| format!("{url}: cut short: {error:?}"));
+                    .map_err(|error| format!("{url}: truncated: {error:?}"));
             }
             Ok(answer) => {
                 let status = answer.status();
@@ -234,35 +234,35 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
     Err(last)
 }
 
-/// Every process of a fleet is restarted in turn, and the index is built anew, under load.
+/// Every process of a fleet is restarted in turn, and the index is rebuilt, under load.
 pub(crate) async fn a_rolling_restart_fails_no_request(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
     let mut indexer = quiet(world.program("indexer"));
     let mut replicas = [world.api().await, world.api().await];
     let load = Load::on(&replicas.iter().map(|api| api.base().to_owned()).collect::<Vec<_>>());
-    load.go_on(50).await;
+    load.wait_for_responses(50).await;
     for turn in 0..4 {
         let replica = &mut replicas[turn % 2];
         replica.restart(&world).await;
-        load.go_on(50).await;
+        load.wait_for_responses(50).await;
     }
     kill(&mut indexer);
     let rebuilt = world.program("indexer").arg("rebuild").output().unwrap();
-    assert!(rebuilt.status.success(), "{}", crate::world::said(&rebuilt));
-    load.go_on(50).await;
+    assert!(rebuilt.status.success(), "{}", crate::world::text_of(&rebuilt));
+    load.wait_for_responses(50).await;
     load.assert_no_failure().await;
-    assert_all_there_once(&world).await;
+    assert_complete_without_duplicates(&world).await;
 }
 
-/// Replicas without an indexer serve what one publishes, and take up what changes, under load.
+/// Replicas without an indexer serve published snapshots and pick up changes, under load.
 pub(crate) async fn replicas_serve_published_snapshots(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
     let snapshots = world.path("snapshots");
     let published = |world: &World| {
         let done = world.program("indexer").args(["--once", "--publish"]).arg(&snapshots).output().unwrap();
-        assert!(done.status.success(), "{}", crate::world::said(&done));
+        assert!(done.status.success(), "{}", crate::world::text_of(&done));
     };
     published(&world);
     let replica = Api::start(&world, |command| {

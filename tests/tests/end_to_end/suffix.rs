@@ -1,4 +1,4 @@
-//! Sites below a private suffix (`github.io`) at addresses of several workers: their pace holds over the whole fleet.
+//! Sites below a private suffix (`github.io`) at addresses of several workers: the limits of the suffix apply to the whole fleet.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use testweb::{Answer, Host, Web};
 
 use crate::world::{Backend, World, kill};
 
-/// Each in a network of its own, so that each is in an address group of its own.
+/// Each is in its own network, and thus in its own address group.
 const SITES: u8 = 24;
 const CRAWLERS: usize = 3;
-/// Long enough that more than four would be under way, were it only for the gap.
+/// Long enough that the gap alone would allow more than four requests in flight.
 const ANSWER_TIME: Duration = Duration::from_millis(2_500);
 const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nDisallow: /\n";
 
@@ -19,9 +19,9 @@ fn spawn(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Pass marks: over the whole fleet's log two requests a second below the suffix and four at a time, also across a kill, and no
-/// site is lost; sites elsewhere are not held back.
-pub(crate) async fn a_suffix_is_paced_over_the_whole_fleet() {
+/// Requires at most two requests a second and four at a time below the suffix over the whole fleet, also across a kill, no lost
+/// site, and no delay of other sites.
+pub(crate) async fn limits_a_suffix_over_the_whole_fleet() {
     let below = (0..SITES).map(|index| {
         Host::new(&format!("site{index}.github.io"))
             .at([127, 0, 1 + index, 1].into())
@@ -55,13 +55,13 @@ pub(crate) async fn a_suffix_is_paced_over_the_whole_fleet() {
     assert!(ended.await.unwrap(), "a crawler failed");
 
     let hits = world.web.log().hits();
-    let asked = |index| {
+    let was_visited = |index| {
         hits.iter().any(|hit| hit.host == format!("site{index}.github.io") && hit.path == "/agent.json")
     };
-    assert!((0..SITES).all(asked), "a site was lost");
-    let asked: Vec<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
-    // of each of all sites robots.txt, what it allows, and perhaps what a killed crawler had under way
-    assert!(hits.len() <= 2 * 3 * usize::from(SITES), "{} requests: {asked:?}", hits.len());
+    assert!((0..SITES).all(was_visited), "a site was lost");
+    let paths: Vec<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
+    // robots.txt and the allowed path of each site, and possibly repeats of a killed crawler
+    assert!(hits.len() <= 2 * 3 * usize::from(SITES), "{} requests: {paths:?}", hits.len());
     let policy = audit::Policy {
         site_gap: Some(Duration::from_secs(1)),
         address_gap: Some(Duration::from_millis(500)),

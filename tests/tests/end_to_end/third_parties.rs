@@ -1,14 +1,14 @@
-//! Sites that lead a crawler to a victim by robots.txt, by manifests and by links, and lists of seeds that do: judged by the
-//! log of all hosts, the victims' included.
+//! Sites and seed lists that direct a crawler to a victim by robots.txt, manifests and links, checked by the log of all hosts,
+//! including the victims.
 
 use testweb::{Answer, Host, Web};
 
-use crate::world::{Backend, World, output, said};
+use crate::world::{Backend, World, output, text_of};
 
 const ATTACKERS: usize = 30;
-/// Forbids everything, and is led to by robots.txt, manifests and links.
+/// A victim that forbids everything; robots.txt, manifests and links point to it.
 const CLOSED: &str = "closed.test";
-/// Asks for a pause, and is led to in the same ways.
+/// A victim that sends Retry-After; the same point to it.
 const BUSY: &str = "busy.test";
 
 fn attacker(number: usize) -> Host {
@@ -27,7 +27,7 @@ fn attacker(number: usize) -> Host {
     }
 }
 
-pub(crate) async fn limits_belong_to_the_host_that_is_asked(backend: Backend) {
+pub(crate) async fn limits_apply_to_the_requested_host(backend: Backend) {
     let closed =
         Host::new(CLOSED).robots("User-agent: *\nDisallow: /\n").file("/top.txt", "text/plain", "a.test\n");
     let busy = Host::new(BUSY).catch_all(Answer::retry_after(429, "3600"));
@@ -40,13 +40,17 @@ pub(crate) async fn limits_belong_to_the_host_that_is_asked(backend: Backend) {
     world.write_seeds((0..ATTACKERS).map(|number| format!("attacker{number}.test")));
     world.crawl(&["--seeds", "https://lists.test/top.txt"]);
     let hits = |host: &str| world.web.log().hits_on(host).len();
-    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "nobody else's visit asks them anything");
+    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "no other visit sends them requests");
 
-    // the victims are sites of their own by now, and everybody leads to them once more
+    // the victims are known sites by now, and all attackers point to them again
     world.crawl(&["--revisit", "0s"]);
     world.crawl(&["--revisit", "0s"]);
     let read = output(world.crawler(&["--seeds", "https://lists.test/away.txt"]));
-    assert!(!read.status.success() && said(&read).contains("robots.txt of closed.test"), "{}", said(&read));
+    assert!(
+        !read.status.success() && text_of(&read).contains("robots.txt of closed.test"),
+        "{}",
+        text_of(&read)
+    );
     assert_eq!((hits(CLOSED), hits(BUSY)), (1, 1), "robots.txt once each, and then their word holds");
     world.assert_polite();
 }

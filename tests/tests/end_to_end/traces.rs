@@ -1,4 +1,4 @@
-//! Spans reach an OpenTelemetry collector: which visit asked for what, and which request was answered how.
+//! Spans of visits and API requests reach an OpenTelemetry collector.
 
 use std::process::Output;
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use testweb::{Host, Web};
 
-use crate::world::{Api, Backend, World, output, said};
+use crate::world::{Api, Backend, World, output, text_of};
 
-/// What programs have sent, one batch after the other.
+/// The batches that programs have sent.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Bytes>>>);
 
 impl Collector {
-    /// Listens; the URL is the setting.
+    /// Listens, and returns the URL for the setting.
     #[expect(clippy::disallowed_methods, reason = "it ends with the test that started it")]
     async fn start(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -27,7 +27,7 @@ impl Collector {
         url
     }
 
-    /// Whether a batch holds all of these texts, which OTLP carries as they are.
+    /// Whether a batch contains all of these texts, which OTLP does not encode.
     fn has(&self, texts: &[&str]) -> bool {
         let batches = self.0.lock().unwrap();
         let holds = |batch: &Bytes, text: &str| batch.windows(text.len()).any(|part| part == text.as_bytes());
@@ -47,7 +47,7 @@ async fn crawl(world: &World, traces_url: &str) -> Output {
     tokio::task::spawn_blocking(move || output(crawler)).await.unwrap()
 }
 
-pub(crate) async fn visits_and_requests_are_traced() {
+pub(crate) async fn exports_spans_of_visits_and_requests() {
     let host = "sky.test";
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new(host))).await;
     world.write_seeds([host]);
@@ -55,7 +55,7 @@ pub(crate) async fn visits_and_requests_are_traced() {
     let url = collector.start().await;
 
     let ended = crawl(&world, &url).await;
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", text_of(&ended));
     // the last batch is sent before the program ends
     let of_fetch =
         ["agentdex-crawler", "service.version", "fetch", "https://sky.test/robots.txt", "server.address"];
@@ -73,18 +73,18 @@ pub(crate) async fn visits_and_requests_are_traced() {
     world.assert_polite();
 }
 
-pub(crate) async fn a_collector_that_is_away_costs_spans_alone() {
+pub(crate) async fn an_unreachable_collector_loses_only_spans() {
     let host = "sky.test";
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new(host))).await;
     world.write_seeds([host]);
     let ended = crawl(&world, "http://127.0.0.1:9/v1/traces").await;
-    assert!(ended.status.success(), "{}", said(&ended));
-    let refused = crawl(&world, "collector:4317").await;
-    let told = said(&refused);
-    assert_eq!(refused.status.code(), Some(2));
+    assert!(ended.status.success(), "{}", text_of(&ended));
+    let failed = crawl(&world, "collector:4317").await;
+    let text = text_of(&failed);
+    assert_eq!(failed.status.code(), Some(2));
     assert!(
-        told.contains("AGENTDEX_TRACES_URL") && told.contains("http://127.0.0.1:4318/v1/traces"),
-        "{told}"
+        text.contains("AGENTDEX_TRACES_URL") && text.contains("http://127.0.0.1:4318/v1/traces"),
+        "{text}"
     );
     world.assert_polite();
 }

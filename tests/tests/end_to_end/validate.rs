@@ -1,9 +1,9 @@
-//! `agentdex validate URL`: one document asked for as the crawler asks, with the rules about how it is served.
+//! `agentdex validate URL`: one document, fetched like the crawler fetches it, with the rules about response headers.
 
 use serde_json::Value;
 use testweb::{Host, Web};
 
-use crate::world::{Backend, World, output, said};
+use crate::world::{Backend, World, output, text_of};
 
 const MANIFEST: &str = r#"{"awp_version": "0.1", "domain": "shop.test", "intent": "Sells books.", "actions": [{"id": "find_book",
     "description": "Finds a book by its title", "auth_required": false, "inputs": {}, "outputs": {}, "endpoint": "/api/find", "method": "GET"}]}"#;
@@ -20,39 +20,39 @@ fn web() -> testweb::WebBuilder {
     Web::builder().hosts([shop, museum])
 }
 
-/// Validates an address; the exit code and what was said.
+/// Validates a URL; returns the exit code and the output.
 fn validate(world: &World, url: &str, flags: &[&str]) -> (i32, String) {
     let files = world.web.write_files(&world.path("")).unwrap();
     let mut command = world.program("agentdex");
     command.arg("validate").arg(url).arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
     command.args(["--delay", "20ms", "--contact-email", "crawler@crawler.example", "--quiet"]).args(flags);
     let output = output(command);
-    (output.status.code().unwrap(), said(&output))
+    (output.status.code().unwrap(), text_of(&output))
 }
 
 const LOOPBACK: [&str; 2] = ["--allow-addresses", "127.0.0.0/8"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_asked_politely_and_judged_as_it_is_served() {
+async fn validates_a_url_politely_with_its_response_headers() {
     let world = World::start(Backend::Sqlite, web()).await;
-    let (code, said) = validate(&world, "https://shop.test/agent.json", &LOOPBACK);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("awp.served.content_type"), "{said}");
-    let asked: Vec<String> = world.web.log().hits_on("shop.test").into_iter().map(|hit| hit.path).collect();
-    assert_eq!(asked, ["/robots.txt", "/agent.json"]);
+    let (code, text) = validate(&world, "https://shop.test/agent.json", &LOOPBACK);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("awp.served.content_type"), "{text}");
+    let paths: Vec<String> = world.web.log().hits_on("shop.test").into_iter().map(|hit| hit.path).collect();
+    assert_eq!(paths, ["/robots.txt", "/agent.json"]);
     world.assert_polite();
-    assert!(!world.path("data").exists(), "validating kept something");
+    assert!(!world.path("data").exists(), "validating stored something");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_that_complete_a_document_come_along() {
+async fn fetches_the_parts_that_complete_a_document() {
     let world = World::start(Backend::Sqlite, web()).await;
     let flags = [LOOPBACK[0], LOOPBACK[1], "--output", "json", "--fail-on", "never"];
     let url = "https://museum.test/.well-known/agent-manifest.json";
-    let (code, said) = validate(&world, url, &flags);
-    assert_eq!(code, 0, "{said}");
-    let report = said.split_once('\n').unwrap().1;
-    let report: Value = serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let (code, text) = validate(&world, url, &flags);
+    assert_eq!(code, 0, "{text}");
+    let report = text.split_once('\n').unwrap().1;
+    let report: Value = serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(
         (&report["detection"]["format"], &report["capabilities"]),
         (&"arws".into(), &1.into()),
@@ -63,7 +63,7 @@ async fn parts_that_complete_a_document_come_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_not_be_asked_is_not_asked() {
+async fn requests_nothing_that_is_forbidden() {
     let world = World::start(Backend::Sqlite, web()).await;
     let refused = [
         ("https://shop.test/private/agent.json", &LOOPBACK[..], "robots.txt"),
@@ -72,9 +72,9 @@ async fn what_may_not_be_asked_is_not_asked() {
         ("http://shop.test/agent.json", &LOOPBACK[..], "only https"),
     ];
     for (url, flags, why) in refused {
-        let (code, said) = validate(&world, url, flags);
-        assert!(code != 0 && said.contains(why), "{url}: {said}");
+        let (code, text) = validate(&world, url, flags);
+        assert!(code != 0 && text.contains(why), "{url}: {text}");
     }
-    let asked: Vec<String> = world.web.log().hits().into_iter().map(|hit| hit.path).collect();
-    assert_eq!(asked, ["/robots.txt", "/robots.txt", "/page.json"]);
+    let paths: Vec<String> = world.web.log().hits().into_iter().map(|hit| hit.path).collect();
+    assert_eq!(paths, ["/robots.txt", "/robots.txt", "/page.json"]);
 }

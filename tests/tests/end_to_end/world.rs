@@ -13,10 +13,10 @@ use serde_json::Value;
 use sqlx::Connection as _;
 use testweb::{Web, WebBuilder};
 
-/// Whom site owners would write to.
+/// The contact address for site owners.
 const CONTACT_EMAIL: &str = "crawler@crawler.example";
-/// How long a program may take to do its part before the test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout for each step of a program.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Backend {
@@ -27,10 +27,10 @@ pub(crate) enum Backend {
 pub(crate) struct World {
     pub(crate) web: Web,
     pub(crate) delay: Duration,
-    /// Crawlers that were killed: each may have left one request that is asked again.
+    /// Crawlers that were killed: each may have left one request that is repeated.
     pub(crate) kills: usize,
     passes_began_us: RefCell<Vec<u64>>,
-    /// How the programs reach the database, where it is not the embedded one.
+    /// URL of the database; `None` for the embedded one.
     pub(crate) database_url: Option<String>,
     dir: tempfile::TempDir,
     /// Dropped with the world.
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// The database of its own; there is none on SQLite.
+    /// The database of this test; panics on SQLite.
     pub(crate) const fn database(&self) -> &TestDatabase {
         self.database.as_ref().expect("a database on PostgreSQL")
     }
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// A program of the workspace on this world's data, with what every program is told.
+    /// A program of the workspace with the flags that every program needs.
     pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = binary(name).unwrap();
         command.current_dir(self.dir.path()).stdin(Stdio::null());
@@ -84,7 +84,7 @@ impl World {
         command
     }
 
-    /// The crawler on the seeds, told how to reach the test web.
+    /// The crawler on the seeds, with the flags to reach the test web.
     pub(crate) fn crawler(&self, flags: &[&str]) -> Command {
         self.crawling("crawler", flags)
     }
@@ -102,7 +102,7 @@ impl World {
         command
     }
 
-    /// Runs statements on the database, beside the programs.
+    /// Runs statements on the database directly.
     pub(crate) async fn execute(&self, statements: &'static str) {
         if let Some(url) = &self.database_url {
             let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
@@ -117,24 +117,24 @@ impl World {
     /// One pass over the seeds; the summary that it printed.
     pub(crate) fn crawl(&self, flags: &[&str]) -> Value {
         let output = output(self.crawler(flags));
-        assert!(output.status.success(), "the crawler failed: {}", said(&output));
+        assert!(output.status.success(), "the crawler failed: {}", text_of(&output));
         serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("no summary ({error}): {}", said(&output)))
+            .unwrap_or_else(|error| panic!("no summary ({error}): {}", text_of(&output)))
     }
 
-    /// What `crawler status` tells.
+    /// The output of `crawler status`.
     pub(crate) fn status(&self) -> Value {
         let mut command = self.program("crawler");
         command.args(["status", "--format", "json"]);
         let output = output(command);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text_of(&output)))
     }
 
     pub(crate) fn index(&self) {
         let mut command = self.program("indexer");
         command.arg("--once");
         let output = output(command);
-        assert!(output.status.success(), "the indexer failed: {}", said(&output));
+        assert!(output.status.success(), "the indexer failed: {}", text_of(&output));
     }
 
     pub(crate) async fn api(&self) -> Api {
@@ -149,16 +149,16 @@ impl World {
         api
     }
 
-    /// Fails unless the test web's own log shows that every rule of politeness was kept, over every pass.
+    /// Fails if the log of the test web breaks a rule of politeness.
     pub(crate) fn assert_polite(&self) {
         audit::check(&self.web.log().hits(), &self.policy()).assert_clean();
     }
 
-    /// The rules that every crawl of this world keeps.
+    /// The rules for every crawl of this world.
     pub(crate) fn policy(&self) -> audit::Policy {
         audit::Policy {
             passes_began_us: self.passes_began_us.borrow().clone(),
-            repeats_forgiven: self.kills,
+            repeats_allowed: self.kills,
             from: Some(CONTACT_EMAIL.to_owned()),
             ..audit::Policy::with_delay(self.delay)
         }
@@ -175,7 +175,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Starts one on a free port, with what `more` adds to its flags.
+    /// Starts an API on a free port; `more` adds flags.
     pub(crate) fn start(world: &World, more: impl FnOnce(&mut Command)) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
@@ -185,17 +185,17 @@ impl Api {
         Self { child: command.spawn().unwrap(), base: format!("http://{address}") }
     }
 
-    /// Asks it to stop, as a service manager does, and waits for its end.
+    /// Stops it with SIGTERM and waits for its end.
     pub(crate) fn stop(&mut self) {
-        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(asked.success(), "the api had already ended");
-        assert!(self.child.wait().unwrap().success(), "the api did not end well");
+        let signalled = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(signalled.success(), "the api had already ended");
+        assert!(self.child.wait().unwrap().success(), "the api failed at its end");
     }
 
-    /// Asks it to read its settings again.
+    /// Sends SIGHUP, which reloads the settings.
     pub(crate) fn hang_up(&self) {
-        let asked = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
-        assert!(asked.success(), "the api had already ended");
+        let signalled = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        assert!(signalled.success(), "the api had already ended");
     }
 
     /// Stops it and starts it again on the same port.
@@ -217,17 +217,17 @@ impl Api {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, ready).await.expect("the api did not become ready");
+        tokio::time::timeout(TIMEOUT, ready).await.expect("the api did not become ready");
     }
 
-    #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     pub(crate) async fn try_get(&self, path: &str) -> Option<reqwest::Response> {
         client().get(format!("{}{path}", self.base)).send().await.ok()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "reads our own api on loopback")]
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let answer = self.try_get(path).await.expect("the api does not answer");
+        let answer = self.try_get(path).await.expect("the api does not respond");
         let bytes = answer.bytes().await.unwrap();
         serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| panic!("{path}: {}", String::from_utf8_lossy(&bytes)))
@@ -248,12 +248,12 @@ impl Drop for Api {
     }
 }
 
-/// A client that speaks plain HTTP to loopback; it wants a provider of cryptography all the same.
-#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+/// A client for plain HTTP on loopback; it needs a crypto provider nevertheless.
+#[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 pub(crate) fn client() -> reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {
-        // Another test of this process may have been first.
+        // Another test of this process may have installed it.
         drop(rustls::crypto::ring::default_provider().install_default());
         reqwest::Client::new()
     };
@@ -264,7 +264,7 @@ pub(crate) fn output(mut command: Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn text_of(output: &Output) -> String {
     format!(
         "{}\n{}{}",
         output.status,
@@ -279,12 +279,12 @@ pub(crate) fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Asks a program to stop, as Ctrl-C does, and returns the summary that it printed on its way out.
+/// Interrupts a program with SIGINT and returns the summary that it prints.
 pub(crate) fn interrupt(child: Child) -> Value {
-    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success(), "the program had already ended");
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success(), "the program had already ended");
     let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success(), "it did not stop cleanly: {}", said(&ended));
+    assert!(ended.status.success(), "it did not stop cleanly: {}", text_of(&ended));
     serde_json::from_slice(&ended.stdout)
-        .unwrap_or_else(|error| panic!("no summary ({error}): {}", said(&ended)))
+        .unwrap_or_else(|error| panic!("no summary ({error}): {}", text_of(&ended)))
 }

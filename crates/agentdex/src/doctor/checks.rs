@@ -1,4 +1,4 @@
-//! The checks. Each verdict is a function of values, so that it is tested without a database.
+//! The checks. Each verdict is a function of values, so it can be tested without a database.
 
 use std::path::Path;
 use std::time::Duration;
@@ -75,9 +75,9 @@ async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store>
         Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
         Ok(Err(error)) => findings.push(bad(format!("{url}: {error}"))),
         Ok(Ok(store)) => {
-            let asked = Instant::now();
+            let start = Instant::now();
             match store.ping().await {
-                Ok(()) => findings.push(round_trip(url, asked.elapsed())),
+                Ok(()) => findings.push(round_trip(url, start.elapsed())),
                 Err(error) => findings.push(bad(format!("{url}: {error}"))),
             }
             return Some(store);
@@ -96,23 +96,23 @@ fn round_trip(url: &DatabaseUrl, took: Duration) -> Finding {
 }
 
 async fn clock(store: Option<&Store>) -> Finding {
-    let theirs = match store {
+    let database = match store {
         Some(store) => store.server_time().await.ok().flatten(),
         None => None,
     };
-    clocks(machine::now(), theirs)
+    clocks(machine::now(), database)
 }
 
 /// The database returns whole seconds, so a difference of up to one second is ignored.
-fn clocks(ours: DateTime<Utc>, theirs: Option<DateTime<Utc>>) -> Finding {
+fn clocks(local: DateTime<Utc>, database: Option<DateTime<Utc>>) -> Finding {
     let advice = "synchronise the clocks with a time server (systemd-timesyncd, chrony): delays and leases depend on them";
-    if ours < CLOCK_MIN {
-        return Finding::bad(Subject::Clock, format!("it is set to {}", ours.format("%Y-%m-%d")), advice);
+    if local < CLOCK_MIN {
+        return Finding::bad(Subject::Clock, format!("it is set to {}", local.format("%Y-%m-%d")), advice);
     }
-    let Some(theirs) = theirs else {
+    let Some(database) = database else {
         return Finding::good(Subject::Clock, "plausible; there is no database clock to compare it with");
     };
-    let apart = (ours - theirs).abs();
+    let apart = (local - database).abs();
     let found = format!("{} s from the database's clock", apart.num_seconds());
     match apart {
         apart if apart > CLOCK_APART_MAX => Finding::bad(Subject::Clock, found, advice),
@@ -183,7 +183,7 @@ async fn index(dir: &Path, store: Option<&Store>) -> Finding {
             format!("opens, with {} capabilities", searcher.capabilities()),
         );
     };
-    let advice = "indexer rebuild makes a new one from the database while searches go on";
+    let advice = "indexer rebuild makes a new one from the database while searches continue";
     match (store.feed_id().await, store.feed_head().await) {
         (Ok(feed), Ok(head)) => match searcher.check_feed(&feed) {
             Ok(()) => lag(searcher.capabilities(), head.0 - searcher.generation().position.0),

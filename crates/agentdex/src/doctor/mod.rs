@@ -20,7 +20,7 @@ use indexer::snapshot::SnapshotLocation;
 use serde::Serialize;
 use settings::{SharedFlags, escape};
 
-use self::snapshots::Places;
+use self::snapshots::SnapshotLocations;
 
 /// Check the database, the clock, name servers, limits, the disk, the index and its snapshots
 #[derive(Debug, clap::Args)]
@@ -95,11 +95,11 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     match resolve(args, shared, crawl) {
-        Ok((settings, places)) => {
+        Ok((settings, locations)) => {
             findings.push(Finding::good(Subject::Settings, "valid for every program"));
             findings.extend(checks::all(&settings, |subject| is_wanted(args, subject)).await);
             if is_wanted(args, Subject::Snapshots) {
-                findings.extend(snapshots::all(&places).await);
+                findings.extend(snapshots::all(&locations).await);
             }
         }
         Err(error) => findings.push(Finding::bad(
@@ -125,17 +125,17 @@ fn resolve(
     args: &DoctorArgs,
     shared: &SharedFlags,
     crawl: &CrawlFlags,
-) -> anyhow::Result<(Settings, Places)> {
+) -> anyhow::Result<(Settings, SnapshotLocations)> {
     crate::configuration::check(shared, crawl)?;
     let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
     let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
     let settings = reader.settings()?;
     let api = ApiSettings { index_from: args.index_from.clone(), ..ApiSettings::default() };
-    let places = Places {
+    let locations = SnapshotLocations {
         publish: args.publish.clone().or_else(|| settings.publish.clone()),
         index_from: api.or_file(shared.config.as_deref())?.index_from,
     };
-    Ok((settings, places))
+    Ok((settings, locations))
 }
 
 fn show(finding: &Finding, out: &mut impl Write) -> std::io::Result<()> {

@@ -1,5 +1,5 @@
-//! Checks the locations of snapshots: whether the one of the indexer can be written, and the one of the API read. The same
-//! for directories and buckets.
+//! Checks the locations of snapshots: whether the indexer can write to its location, and the API can read from its own. The
+//! checks are the same for directories and buckets.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use tokio_util::sync::CancellationToken;
 use super::{Finding, Subject};
 
 /// Time for some small requests to a bucket, with retries.
-const PLACE_WAIT: Duration = Duration::from_secs(30);
+const LOCATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The locations of snapshots.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    /// What the indexer publishes to.
+pub(super) struct SnapshotLocations {
+    /// The location that the indexer publishes to.
     pub(super) publish: Option<SnapshotLocation>,
-    /// What the interface fetches from.
+    /// The location that the API fetches from.
     pub(super) index_from: Option<SnapshotLocation>,
 }
 
 /// How a location is used.
 #[derive(Debug, Clone, Copy)]
-enum Use {
+enum Usage {
     Published,
     Fetched,
 }
 
-pub(super) async fn all(places: &Places) -> Vec<Finding> {
+pub(super) async fn all(locations: &SnapshotLocations) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(place) = &places.publish {
-        findings.push(look(place, Use::Published).await);
+    if let Some(location) = &locations.publish {
+        findings.push(check(location, Usage::Published).await);
     }
-    if let Some(place) = &places.index_from {
-        findings.push(look(place, Use::Fetched).await);
+    if let Some(location) = &locations.index_from {
+        findings.push(check(location, Usage::Fetched).await);
     }
     if findings.is_empty() {
         findings.push(Finding::good(Subject::Snapshots, "none are published or fetched"));
@@ -42,44 +42,45 @@ pub(super) async fn all(places: &Places) -> Vec<Finding> {
     findings
 }
 
-async fn look(place: &SnapshotLocation, usage: Use) -> Finding {
+async fn check(location: &SnapshotLocation, usage: Usage) -> Finding {
     let cancel = CancellationToken::new();
-    let shelf = match place.open(cancel.clone()) {
-        Ok(shelf) => shelf,
-        Err(error) => return refused(&error),
+    let storage = match location.open(cancel.clone()) {
+        Ok(storage) => storage,
+        Err(error) => return finding_of(&error),
     };
-    let looking = tokio::task::spawn_blocking(move || judge(&*shelf, usage));
-    let looked = timeout(PLACE_WAIT, looking).await;
+    let checking = tokio::task::spawn_blocking(move || judge(&*storage, usage));
+    let checked = timeout(LOCATION_TIMEOUT, checking).await;
     cancel.cancel();
-    match looked {
+    match checked {
         Ok(Ok(finding)) => finding,
         Ok(Err(error)) => Finding::bad(Subject::Snapshots, error.to_string(), "report this as a bug"),
         Err(_) => Finding::bad(
             Subject::Snapshots,
-            format!("{place} does not answer within {} s", PLACE_WAIT.as_secs()),
-            "check whether it is mounted, or whether the store at AWS_ENDPOINT_URL answers",
+            format!("{location} does not respond within {} s", LOCATION_TIMEOUT.as_secs()),
+            "check whether it is mounted, or whether the storage at AWS_ENDPOINT_URL responds",
         ),
     }
 }
 
-fn judge(shelf: &dyn SnapshotStorage, usage: Use) -> Finding {
-    let place = shelf.place();
+fn judge(storage: &dyn SnapshotStorage, usage: Usage) -> Finding {
+    let location = storage.location();
     match usage {
-        Use::Published => match shelf.current().map(Some).or_else(none_yet) {
-            Ok(snapshot) => match shelf.check_writable() {
+        Usage::Published => match storage.current().map(Some).or_else(none_yet) {
+            Ok(snapshot) => match storage.check_writable() {
                 Ok(()) => Finding::good(
                     Subject::Snapshots,
-                    format!("{place} can be written to; {}", holds(snapshot.as_ref())),
+                    format!("{location} can be written to; {}", describe(snapshot.as_ref())),
                 ),
-                Err(error) => refused(&error),
+                Err(error) => finding_of(&error),
             },
-            Err(error) => refused(&error),
+            Err(error) => finding_of(&error),
         },
-        Use::Fetched => match shelf.current() {
-            Ok(snapshot) => {
-                Finding::good(Subject::Snapshots, format!("{place} can be read; {}", holds(Some(&snapshot))))
-            }
-            Err(error) => refused(&error),
+        Usage::Fetched => match storage.current() {
+            Ok(snapshot) => Finding::good(
+                Subject::Snapshots,
+                format!("{location} can be read; {}", describe(Some(&snapshot))),
+            ),
+            Err(error) => finding_of(&error),
         },
     }
 }
@@ -87,37 +88,38 @@ fn judge(shelf: &dyn SnapshotStorage, usage: Use) -> Finding {
 /// A location without a snapshot can be published to, and so can one with an invalid manifest, which is replaced.
 fn none_yet(error: SnapshotError) -> Result<Option<Snapshot>, SnapshotError> {
     match error {
-        SnapshotError::Missing { .. } | SnapshotError::Wrong { .. } => Ok(None),
+        SnapshotError::Missing { .. } | SnapshotError::Invalid { .. } => Ok(None),
         error => Err(error),
     }
 }
 
-fn holds(snapshot: Option<&Snapshot>) -> String {
+fn describe(snapshot: Option<&Snapshot>) -> String {
     snapshot.map_or_else(
-        || "it holds no usable snapshot".to_owned(),
-        |snapshot| format!("it holds that of {}", snapshot.published_at.format("%Y-%m-%d %H:%M:%S UTC")),
+        || "it has no usable snapshot".to_owned(),
+        |snapshot| {
+            format!("it has the snapshot of {}", snapshot.published_at.format("%Y-%m-%d %H:%M:%S UTC"))
+        },
     )
 }
 
-fn refused(error: &SnapshotError) -> Finding {
+fn finding_of(error: &SnapshotError) -> Finding {
     let bad = |found: String, advice: &str| Finding::bad(Subject::Snapshots, found, advice);
     match error {
-        SnapshotError::Missing { place } => Finding::doubtful(
+        SnapshotError::Missing { location } => Finding::doubtful(
             Subject::Snapshots,
-            format!("there is no snapshot in {place}"),
+            format!("there is no snapshot in {location}"),
             "start the indexer with --publish there",
         ),
-        SnapshotError::Store { place, doing, reason, advice } => {
-            bad(format!("{place} cannot be {doing} ({reason})"), advice)
+        SnapshotError::Store { location, operation, reason, advice } => {
+            bad(format!("{location} cannot be {operation} ({reason})"), advice)
         }
         SnapshotError::Io { .. } => {
-            bad(error.to_string(), "make the directory, or let the user that indexer and api run as use it")
+            bad(error.to_string(), "create the directory, or give the user of indexer and api access to it")
         }
-        SnapshotError::Wrong { .. } => bad(
-            error.to_string(),
-            "look whether an indexer of this version publishes there, and what it logs",
-        ),
-        _ => bad(error.to_string(), "look at the place and at what the indexer logs"),
+        SnapshotError::Invalid { .. } => {
+            bad(error.to_string(), "check whether an indexer of this version publishes there, and its log")
+        }
+        _ => bad(error.to_string(), "check the location and the log of the indexer"),
     }
 }
 
@@ -129,45 +131,49 @@ mod tests {
     #[tokio::test]
     async fn a_directory_is_good_once_a_snapshot_is_published() {
         let folder = tempfile::tempdir().unwrap();
-        let place: SnapshotLocation = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
-        let both = Places { publish: Some(place.clone()), index_from: Some(place.clone()) };
-        let told = all(&both).await;
-        assert_eq!([told[0].health, told[1].health], [Health::Good, Health::Doubtful], "{told:?}");
-        assert!(told[1].advice.as_ref().unwrap().contains("--publish"), "{told:?}");
+        let location: SnapshotLocation = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
+        let both = SnapshotLocations { publish: Some(location.clone()), index_from: Some(location.clone()) };
+        let findings = all(&both).await;
+        assert_eq!(
+            [findings[0].health, findings[1].health],
+            [Health::Good, Health::Doubtful],
+            "{findings:?}"
+        );
+        assert!(findings[1].advice.as_ref().unwrap().contains("--publish"), "{findings:?}");
 
         let store = store::Store::open_in_data_dir(folder.path()).await.unwrap();
         let index = folder.path().join("index");
         let config = indexer::IndexConfig { dir: index.clone() };
         indexer::follow::rebuild(store, config).await.unwrap();
         let now = super::super::machine::now();
-        let shelf = place.open(CancellationToken::new()).unwrap();
-        indexer::snapshot::publish(&index, &*shelf, now).unwrap();
+        let storage = location.open(CancellationToken::new()).unwrap();
+        indexer::snapshot::publish(&index, &*storage, now).unwrap();
         for finding in all(&both).await {
-            let at = now.format("it holds that of %Y-%m-%d").to_string();
+            let at = now.format("it has the snapshot of %Y-%m-%d").to_string();
             assert!(finding.health == Health::Good && finding.found.contains(&at), "{finding:?}");
         }
 
         std::fs::write(folder.path().join("snapshots/current.json"), "{}").unwrap();
-        let told = all(&both).await;
-        assert_eq!([told[0].health, told[1].health], [Health::Good, Health::Bad], "{told:?}");
+        let findings = all(&both).await;
+        assert_eq!([findings[0].health, findings[1].health], [Health::Good, Health::Bad], "{findings:?}");
     }
 
     #[tokio::test]
     async fn an_unusable_location_is_reported_with_advice() {
         let publish = Some("/proc/1/snapshots".parse().unwrap());
-        let told = all(&Places { publish, index_from: None }).await;
-        assert_eq!((told.len(), told[0].health), (1, Health::Bad), "{told:?}");
-        assert!(told[0].found.contains("/proc/1") && told[0].advice.is_some(), "{told:?}");
-        let told = all(&Places::default()).await;
-        assert_eq!((told.len(), told[0].health), (1, Health::Good));
-        let refusal = SnapshotError::Store {
-            place: "s3://books/x".to_owned(),
-            doing: "written",
+        let findings = all(&SnapshotLocations { publish, index_from: None }).await;
+        assert_eq!((findings.len(), findings[0].health), (1, Health::Bad), "{findings:?}");
+        assert!(findings[0].found.contains("/proc/1") && findings[0].advice.is_some(), "{findings:?}");
+        let findings = all(&SnapshotLocations::default()).await;
+        assert_eq!((findings.len(), findings[0].health), (1, Health::Good));
+        let error = SnapshotError::Store {
+            location: "s3://books/x".to_owned(),
+            operation: "written",
             reason: "AccessDenied".to_owned(),
-            advice: "look at the policy",
+            advice: "check the policy",
         };
-        let finding = refused(&refusal);
+        let finding = finding_of(&error);
         assert_eq!(finding.found, "s3://books/x cannot be written (AccessDenied)");
-        assert_eq!(finding.advice.as_deref(), Some("look at the policy"));
+        assert_eq!(finding.advice.as_deref(), Some("check the policy"));
     }
 }

@@ -42,7 +42,7 @@ fn print_case(
     writeln!(out, r#"  <testcase classname="{format}" name="{}">"#, escaped(code))?;
     writeln!(out, "    <{element}>")?;
     for finding in findings {
-        let (line, column) = checked.place(finding);
+        let (line, column) = checked.position(finding);
         let text =
             format!("{}:{line}:{column}: {}. {} ({})", checked.name, finding.text, finding.fix, finding.spec);
         writeln!(out, "{}", escaped(&text))?;

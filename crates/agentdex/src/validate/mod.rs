@@ -2,7 +2,7 @@
 //! specification and how to fix them. Nothing is stored. From a site it requests only robots.txt, the document and the parts
 //! that complete it, and checks how they are served.
 
-mod ask;
+mod fetch;
 mod junit;
 mod sarif;
 mod text;
@@ -17,9 +17,9 @@ use manifest::model::Served;
 use manifest::{Discovery, Document, Finding, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 use serde_json::json;
 
-pub(crate) use ask::ask;
+pub(crate) use fetch::fetch;
 
-/// Longest document that is read from a file or standard input: what the crawler reads at most.
+/// Longest document that is read from a file or standard input; the same as for the crawler.
 const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
 /// Check a document: its format, and every deviation from the specification with a fix
@@ -81,16 +81,16 @@ struct Checked<'a> {
     name: &'a str,
     manifest: &'a Manifest,
     /// The positions of the findings, in their order.
-    places: Vec<Option<(usize, usize)>>,
+    positions: Vec<Option<(usize, usize)>>,
     /// `None`: how the document is served was not checked.
     served: Option<&'a Served>,
 }
 
 impl Checked<'_> {
     /// 1-based line and column of a finding; the start of the document if the position is unknown.
-    fn place(&self, finding: &Finding) -> (usize, usize) {
+    fn position(&self, finding: &Finding) -> (usize, usize) {
         let index = self.manifest.findings.iter().position(|known| std::ptr::eq(known, finding));
-        index.and_then(|index| self.places.get(index).copied().flatten()).unwrap_or((1, 1))
+        index.and_then(|index| self.positions.get(index).copied().flatten()).unwrap_or((1, 1))
     }
 }
 
@@ -107,11 +107,11 @@ pub(crate) struct Source {
 impl ValidateArgs {
     /// Uses `--format`, the flag of other commands, if `--output` is not given.
     pub(crate) fn take_format(&mut self, format: Option<OutputFormat>) {
-        let named = format.map(|format| match format {
+        let output = format.map(|format| match format {
             OutputFormat::Text => Output::Text,
             OutputFormat::Json => Output::Json,
         });
-        self.output = self.output.or(named);
+        self.output = self.output.or(output);
     }
 
     /// The URL, if one was given instead of a file.
@@ -133,7 +133,7 @@ impl ValidateArgs {
     }
 }
 
-/// Stands for the host of a document that is given as a file (RFC 6761 §6.4).
+/// Placeholder for the host of a document that is given as a file (RFC 6761 §6.4).
 const ASSUMED_HOST: &str = "site.invalid";
 
 /// Validates and prints. Returns whether the document passes.
@@ -157,7 +157,7 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
     let checked = Checked {
         name: &args.document,
         manifest: &manifest,
-        places: manifest::finding_positions(&source.bytes, &manifest.findings),
+        positions: manifest::finding_positions(&source.bytes, &manifest.findings),
         served: source.served.as_ref(),
     };
     match args.output.unwrap_or(Output::Text) {
@@ -183,9 +183,7 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
             .with_context(|| format!("cannot read {name}"))?;
     }
     if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
-        bail!(
-            "{name} is longer than {DOCUMENT_BYTES_MAX} bytes, which is the most that is read of a document"
-        );
+        bail!("{name} is longer than {DOCUMENT_BYTES_MAX} bytes, the maximum size of a document");
     }
     Ok(bytes)
 }
@@ -206,7 +204,7 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
         .findings
         .iter()
         .map(|finding| {
-            let (line, column) = checked.place(finding);
+            let (line, column) = checked.position(finding);
             json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,
                    "line": line, "column": column, "text": finding.text, "fix": finding.fix})
         })

@@ -1,4 +1,4 @@
-//! Findings as SARIF 2.1.0 (OASIS), which code hosts show beside the lines they belong to.
+//! Findings as SARIF 2.1.0 (OASIS), which code hosting platforms show beside the affected lines.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -32,7 +32,7 @@ fn rule(finding: &Finding) -> Value {
 }
 
 fn result(checked: &Checked<'_>, finding: &Finding) -> Value {
-    let (line, column) = checked.place(finding);
+    let (line, column) = checked.position(finding);
     json!({
         "ruleId": finding.code,
         "level": level(finding.severity),

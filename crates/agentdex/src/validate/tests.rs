@@ -1,4 +1,4 @@
-//! The four outputs on a document with a broken demand, and the exit by severity.
+//! The four outputs for a document that breaks a requirement, and the exit by severity.
 
 use clap::Parser as _;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::*;
 
 #[derive(clap::Parser)]
-struct Typed {
+struct TestCommand {
     #[command(flatten)]
     args: ValidateArgs,
 }
@@ -18,13 +18,13 @@ fn validate(name: &str, text: &str, flags: &[&str]) -> (bool, String) {
     std::fs::write(&path, text).unwrap();
     let words = ["validate", path.to_str().unwrap()].into_iter().chain(flags.iter().copied());
     let mut out = Vec::new();
-    let args = Typed::parse_from(words).args;
+    let args = TestCommand::parse_from(words).args;
     let passes = run(&args, &args.read().unwrap(), &mut out).unwrap();
     (passes, String::from_utf8(out).unwrap())
 }
 
 const BROKEN: &str = "{\n  \"awp_version\": \"0.1\",\n  \"domain\": \"kiosk.example\",\n  \"actions\": [\n    {\"id\": \"<buy>\"}\n  ]\n}\n";
-const SOUND: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent": "Sells newspapers.",
+const VALID: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent": "Sells newspapers.",
   "actions": [{"id": "list_papers", "description": "Lists the papers on sale today", "auth_required": false, "inputs": {},
                "outputs": {"papers": "array[string]"}, "endpoint": "/api/papers", "method": "GET"}]}"#;
 
@@ -57,7 +57,7 @@ fn escapes_terminal_controls_and_line_breaks_of_documents() {
 
 #[test]
 fn exits_by_the_severity_threshold() {
-    assert!(validate("agent.json", SOUND, &[]).0);
+    assert!(validate("agent.json", VALID, &[]).0);
     assert!(validate("agent.json", BROKEN, &["--fail-on", "never"]).0);
 }
 
@@ -72,7 +72,7 @@ fn checks_the_origin_only_with_a_url() {
 }
 
 #[test]
-fn names_an_unknown_format() {
+fn suggests_a_flag_for_an_unknown_format() {
     let output = validate("notes.txt", "Milk, eggs, bread.\n", &[]).1;
     assert!(output.contains("unrelated") && output.contains("--as names the format"), "{output}");
 }
@@ -86,10 +86,10 @@ fn locates_a_syntax_error_where_the_parser_stopped() {
 
 #[test]
 fn accepts_format_as_other_commands_do() {
-    let mut args = Typed::parse_from(["validate", "x.json"]).args;
+    let mut args = TestCommand::parse_from(["validate", "x.json"]).args;
     args.take_format(Some(OutputFormat::Json));
     assert!(matches!(args.output, Some(Output::Json)));
-    let mut args = Typed::parse_from(["validate", "x.json", "--output", "sarif"]).args;
+    let mut args = TestCommand::parse_from(["validate", "x.json", "--output", "sarif"]).args;
     args.take_format(Some(OutputFormat::Text));
     assert!(matches!(args.output, Some(Output::Sarif)));
 }
@@ -133,15 +133,15 @@ fn junit_is_escaped_and_counts_failures() {
 
 #[test]
 fn says_that_serving_of_a_file_is_not_checked() {
-    let (_, output) = validate("agent.json", SOUND, &[]);
+    let (_, output) = validate("agent.json", VALID, &[]);
     assert!(output.contains("how it is served is not checked"), "{output}");
-    let (_, output) = validate("agent.json", SOUND, &["--output", "json"]);
+    let (_, output) = validate("agent.json", VALID, &["--output", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&output).unwrap()["served"], Value::Null);
 }
 
 #[test]
-fn tells_urls_from_files() {
-    let address = |words: &[&str]| Typed::parse_from(["validate"].iter().chain(words)).args.address();
+fn distinguishes_urls_from_files() {
+    let address = |words: &[&str]| TestCommand::parse_from(["validate"].iter().chain(words)).args.address();
     assert!(address(&["agent.json"]).unwrap().is_none());
     assert_eq!(address(&["https://a.example/x"]).unwrap().unwrap().as_str(), "https://a.example/x");
     assert!(address(&["http://a.example/x"]).unwrap_err().to_string().contains("only https"));
@@ -150,6 +150,6 @@ fn tells_urls_from_files() {
 
 #[test]
 fn reads_as_the_forced_format() {
-    let (_, output) = validate("agent.json", SOUND, &["--as", "atp"]);
+    let (_, output) = validate("agent.json", VALID, &["--as", "atp"]);
     assert!(output.contains(": atp"), "{output}");
 }

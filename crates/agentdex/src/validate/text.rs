@@ -36,7 +36,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
         None => write_line(out, "  how it is served is not checked: pass its URL to check that")?,
     }
     for finding in &manifest.findings {
-        let (line, column) = checked.place(finding);
+        let (line, column) = checked.position(finding);
         writeln!(out)?;
         write_line(
             out,

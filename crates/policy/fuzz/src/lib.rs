@@ -1,20 +1,18 @@
-//! What is fuzzed of the decisions: robots.txt, whatever a site serves as one.
+//! The fuzz target of robots.txt.
 //!
-//! The same functions run over the regressions and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
+//! The same functions run over the regressions and seeded mutations in `tests/fuzz_targets.rs`, where no fuzzer is built.
 
 use policy::{RobotsDecision, RobotsFile};
 
-/// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every target.
 pub const TARGETS: &[Target] = &[("robots", robots)];
 
 /// Paths that are decided on.
 const PATHS: &[&str] =
     &["/", "/robots.txt", "/.well-known/agent.json", "/a/b.php?x=1&y=%20", "/ä/%E3%83%84", "//", "/*$"];
 
-/// One robots.txt, read and asked about some paths.
+/// Parses one robots.txt and decides on some paths.
 pub fn robots(data: &[u8]) {
     let file = RobotsFile::parse(data, "agentdex");
     let again = RobotsFile::parse(data, "agentdex");

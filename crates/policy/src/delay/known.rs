@@ -1,4 +1,4 @@
-//! Platforms that serve very many sites from few addresses.
+//! Platforms that serve many sites from few addresses.
 //!
 //! Lists only networks that their owners publish as front ends for sites of customers. Other platforms are limited by
 //! address, which is slower but safe. Sources: cloudflare.com/ips,
@@ -42,11 +42,11 @@ const PLATFORMS: &[(&str, &[&str])] = &[
 ];
 
 static NETWORKS: LazyLock<Vec<(IpNet, &'static str)>> = LazyLock::new(|| {
-    let of = |(name, networks): &(&'static str, &'static [&'static str])| {
+    let parsed = |(name, networks): &(&'static str, &'static [&'static str])| {
         let name = *name;
         networks.iter().filter_map(move |network| Some((network.parse().ok()?, name)))
     };
-    PLATFORMS.iter().flat_map(of).collect()
+    PLATFORMS.iter().flat_map(parsed).collect()
 });
 
 /// The platform of an address. Its sites share one rate, [`super::PlatformRate`].
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_network_of_the_table_is_read_and_global() {
+    fn every_network_of_the_table_parses_and_is_global() {
         assert_eq!(NETWORKS.len(), PLATFORMS.iter().map(|(_, networks)| networks.len()).sum::<usize>());
         for (network, name) in NETWORKS.iter() {
             let verdict = crate::address::OwnNetworks::default().judge(network.addr());
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_find_their_platform() {
+    fn finds_the_platform_of_an_address() {
         let table = [
             ("104.16.132.229", Some("cloudflare")),
             ("::ffff:104.16.132.229", Some("cloudflare")),

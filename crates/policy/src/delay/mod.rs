@@ -1,7 +1,7 @@
-//! How long to wait before the next request, and how many requests there may be.
+//! Decides the delay before the next request, and the number of requests.
 //!
 //! A request waits for every scope it falls under: its authority, its site, its public suffix, its address, the platform
-//! behind the address, the node, and what the site itself asked for by Retry-After. The longest wait decides. No
+//! behind the address, the node, and the Retry-After of the site. The longest wait decides. No
 //! configuration goes below one second per authority on a global address. Only networks that the operator named as
 //! their own are exempt: there the configured delay, Crawl-delay and Retry-After alone apply.
 
@@ -21,9 +21,9 @@ use crate::address::AddressVerdict;
 use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
-/// Default delay between two requests to one authority. Crawlers of news use a third of it.
+/// Default delay between two requests to one authority. News crawlers use a third of it.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
-/// Minimum delay on global addresses, whatever is configured.
+/// Minimum delay on global addresses, which configuration cannot lower.
 const DELAY_FLOOR: Duration = Duration::from_secs(1);
 /// The delay is at least the last response time multiplied by this.
 const LATENCY_FACTOR: u32 = 5;
@@ -44,11 +44,11 @@ string_enum! {
         PublicSuffix = "public_suffix",
         /// An address of an unknown owner: an IPv4 address or an IPv6 /56.
         Address = "address",
-        /// A platform that is known to serve very many sites from few addresses.
+        /// A platform that serves many sites from few addresses.
         Platform = "platform",
         /// This machine.
         Node = "node",
-        /// What the site asked for by Retry-After.
+        /// The delay that the site requested by Retry-After.
         RetryAfter = "retry_after",
     }
 }
@@ -56,33 +56,33 @@ string_enum! {
 /// The limits of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopeLimits {
-    /// Requests that may be under way at once.
+    /// Maximum number of concurrent requests.
     pub in_flight_max: u32,
-    /// The least time from one request to the next; for an authority, from the end of the one before.
+    /// Minimum time from one request to the next; for an authority, from the end of the previous one.
     pub gap: Duration,
-    /// Requests a day, where there is a budget.
+    /// Requests per day, if there is a budget.
     pub requests_per_day_max: Option<u32>,
 }
 
 impl Scope {
-    /// The limits that hold by default; operators may only tighten them.
+    /// The default limits; operators may only tighten them.
     pub const fn limits(self) -> ScopeLimits {
         match self {
-            // The path table twice over: a visit, and one more by hand.
+            // The path table twice: a visit, and one more started by hand.
             Self::Authority => limits(1, DELAY_DEFAULT, Some(40)),
-            // Three hosts' worth.
+            // The budget of three hosts.
             Self::Site => limits(2, Duration::from_secs(1), Some(120)),
             Self::PublicSuffix => limits(4, Duration::from_millis(500), None),
-            // A shared host of a thousand sites is through in a day.
+            // Enough for a shared host of a thousand sites in a day.
             Self::Address => limits(1, Duration::from_millis(500), Some(20_000)),
-            // The gap is the one at the start; `PlatformRate` moves it.
+            // The initial gap; `PlatformRate` adjusts it.
             Self::Platform => limits(20, Duration::from_millis(500), None),
             Self::Node | Self::RetryAfter => limits(u32::MAX, Duration::ZERO, None),
         }
     }
 
-    /// Whether the scope holds back requests into the operator's own networks too.
-    const fn concerns_own_networks(self) -> bool {
+    /// Whether the scope also limits requests into the operator's own networks.
+    const fn limits_own_networks(self) -> bool {
         matches!(self, Self::Authority | Self::RetryAfter)
     }
 }
@@ -101,7 +101,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// The network of an address that was judged; `None` where nothing may be sent at all.
+    /// The network of a judged address; `None` if nothing may be sent to it.
     pub const fn of(verdict: AddressVerdict) -> Option<Self> {
         match verdict {
             AddressVerdict::Global => Some(Self::Global),
@@ -112,7 +112,7 @@ impl Network {
 }
 
 string_enum! {
-    /// What made a gap as long as it is.
+    /// The reason for the length of a gap.
     GapReason, "gap reason" {
         /// The configured delay.
         Configured = "configured",
@@ -139,19 +139,19 @@ pub struct Gap {
 pub struct AuthorityPace {
     /// `--delay`.
     pub configured: Duration,
-    /// Of the robots.txt in force, clamped as [`crate::robots`] does.
+    /// Of the current robots.txt, clamped by [`crate::robots`].
     pub crawl_delay: Option<Duration>,
     /// From the request to the end of the last response.
     pub last_latency: Option<Duration>,
-    /// Where the address lies.
+    /// The network of the address.
     pub network: Network,
 }
 
 impl AuthorityPace {
-    /// The gap after the response just received. `seed` gives the jitter; take another turn of it for each request.
+    /// The gap after the last response. `seed` determines the jitter; use another counter for each request.
     /// In the operator's own networks there is neither floor nor jitter.
     pub fn gap(&self, seed: Seed) -> Gap {
-        let asked = self.crawl_delay.map(|wait| (wait, GapReason::CrawlDelay));
+        let requested = self.crawl_delay.map(|wait| (wait, GapReason::CrawlDelay));
         let polite = match self.network {
             Network::Own => None,
             Network::Global => {
@@ -159,8 +159,8 @@ impl AuthorityPace {
                 Some([(DELAY_FLOOR, GapReason::Floor), (slow, GapReason::Latency)])
             }
         };
-        let reasons = asked.into_iter().chain(polite.into_iter().flatten());
-        // Of equal delays the first one named decides.
+        let reasons = requested.into_iter().chain(polite.into_iter().flatten());
+        // Of equal delays the first one decides.
         let (wait, reason) = reasons.fold((self.configured, GapReason::Configured), |longest, next| {
             if next.0 > longest.0 { next } else { longest }
         });
@@ -175,11 +175,10 @@ impl AuthorityPace {
 /// The state of one scope of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopeState {
-    /// Which scope.
     pub scope: Scope,
     /// No request before this.
     pub next_ok_at: Option<DateTime<Utc>>,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u32,
     /// Requests already sent on `day`.
     pub requests_today: u32,
@@ -188,7 +187,7 @@ pub struct ScopeState {
 }
 
 impl ScopeState {
-    /// A scope that nothing was ever sent under.
+    /// A scope without any requests.
     pub const fn idle(scope: Scope) -> Self {
         Self { scope, next_ok_at: None, in_flight: 0, requests_today: 0, day: 0 }
     }
@@ -197,7 +196,7 @@ impl ScopeState {
         self.in_flight >= self.scope.limits().in_flight_max
     }
 
-    fn is_spent(&self, now: DateTime<Utc>) -> bool {
+    fn is_over_budget(&self, now: DateTime<Utc>) -> bool {
         let limits = self.scope.limits();
         // A day in the future was counted before the clock was set back.
         let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
@@ -208,53 +207,48 @@ impl ScopeState {
 /// Whether the next request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Now.
     Go,
     /// After a delay during which the connection is kept.
     Wait {
-        /// Until when.
         until: DateTime<Utc>,
-        /// For what.
+        /// The scope that decides.
         scope: Scope,
     },
     /// After a longer delay: close the connection and park the visit.
     Park {
-        /// Until when.
         until: DateTime<Utc>,
-        /// For what.
+        /// The scope that decides.
         scope: Scope,
     },
-    /// When another request of this scope has ended.
+    /// After another request of this scope has ended.
     Busy {
-        /// Which scope is full.
         scope: Scope,
     },
-    /// Not today.
+    /// Not before the next day.
     OverBudget {
-        /// Whose budget is spent.
         scope: Scope,
         /// When the next day begins.
         until: DateTime<Utc>,
     },
 }
 
-/// Decides on the next request, which falls under all of `scopes`.
+/// Decides on the next request, to which all of `scopes` apply.
 pub fn next_request_at(scopes: &[ScopeState], network: Network, now: DateTime<Utc>) -> Pace {
-    let concerned =
-        || scopes.iter().filter(|state| network == Network::Global || state.scope.concerns_own_networks());
+    let limiting =
+        || scopes.iter().filter(|state| network == Network::Global || state.scope.limits_own_networks());
     if network == Network::Global
-        && let Some(spent) = concerned().find(|state| state.is_spent(now))
+        && let Some(spent) = limiting().find(|state| state.is_over_budget(now))
     {
         return Pace::OverBudget { scope: spent.scope, until: next_day(now) };
     }
     let latest =
-        concerned().filter_map(|state| Some((state.next_ok_at?, state.scope))).max_by_key(|(at, _)| *at);
+        limiting().filter_map(|state| Some((state.next_ok_at?, state.scope))).max_by_key(|(at, _)| *at);
     match latest {
         Some((at, scope)) if until(now, at) > PARK_AFTER => Pace::Park { until: at, scope },
         Some((at, scope)) if at > now => Pace::Wait { until: at, scope },
-        _ => concerned()
-            .find(|state| state.is_full())
-            .map_or(Pace::Go, |full| Pace::Busy { scope: full.scope }),
+        _ => {
+            limiting().find(|state| state.is_full()).map_or(Pace::Go, |full| Pace::Busy { scope: full.scope })
+        }
     }
 }
 

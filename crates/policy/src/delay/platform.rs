@@ -1,6 +1,6 @@
 //! The request rate of a shared platform: additive increase, halved on errors or slow responses.
 //!
-//! Millions of sites share a few addresses; at the delay of an ordinary address a pass over them would take months. The rate
+//! Millions of sites share a few addresses; at the delay of an ordinary address one crawl of them would take months. The rate
 //! starts at that of an ordinary address and grows only while the platform responds as fast as before.
 
 use std::time::Duration;
@@ -8,40 +8,40 @@ use std::time::Duration;
 use manifest::string_enum;
 use serde::{Deserialize, Serialize};
 
-/// Requests in a thousand seconds at the start: 2 a second, as for any address.
+/// Initial requests per thousand seconds: 2 per second, as for any address.
 const RATE_START: u32 = 2_000;
-/// 20 a second: fewer than one browser tab of a busy page sends.
+/// 20 per second: fewer than a browser sends for one busy page.
 const RATE_MAX: u32 = 20_000;
-/// One in two seconds. A lower rate would not help a platform that still fails.
+/// One every two seconds. A lower rate would not help a platform that still fails.
 const RATE_MIN: u32 = 500;
 /// Increase after a good window.
 const RATE_STEP: u32 = 1_000;
 /// Responses in a window: enough for two per cent to be significant.
-const WINDOW_ANSWERS: usize = 100;
-/// Answers of 429 or 5xx in a window, in per cent, beyond which the rate is halved.
-const TROUBLE_PERCENT_MAX: usize = 2;
-/// How much slower the 95th percentile may get against the best window.
+const WINDOW_RESPONSES: usize = 100;
+/// Percentage of 429 and 5xx responses in a window above which the rate is halved.
+const FAILURE_PERCENT_MAX: usize = 2;
+/// Maximum ratio of the 95th percentile to that of the best window.
 const SLOWDOWN_MAX: u32 = 2;
 
-/// One answer of a platform.
+/// One response of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sample {
-    /// Any answer but 429 and 5xx, and how long it took.
-    Fine(Duration),
+    /// Any response except 429 and 5xx, and its duration.
+    Success(Duration),
     /// 429 or 5xx.
-    Trouble,
+    Failure,
 }
 
 string_enum! {
-    /// How the rate changed.
+    /// The change of the rate.
     RateChange, "rate change" {
         /// The window is not full yet.
         Kept = "kept",
         /// A good window.
         Raised = "raised",
         /// Too many 429 and 5xx.
-        HalvedByTrouble = "halved_by_trouble",
-        /// Answers take twice as long as they did.
+        HalvedByFailures = "halved_by_trouble",
+        /// Responses take twice as long as in the best window.
         HalvedBySlowness = "halved_by_slowness",
     }
 }
@@ -51,13 +51,14 @@ string_enum! {
 pub struct PlatformRate {
     per_thousand_s: u32,
     latencies_ms: Vec<u32>,
-    troubles: usize,
+    #[serde(rename = "troubles")]
+    failures: usize,
     best_p95_ms: Option<u32>,
 }
 
 impl Default for PlatformRate {
     fn default() -> Self {
-        Self { per_thousand_s: RATE_START, latencies_ms: Vec::new(), troubles: 0, best_p95_ms: None }
+        Self { per_thousand_s: RATE_START, latencies_ms: Vec::new(), failures: 0, best_p95_ms: None }
     }
 }
 
@@ -67,19 +68,19 @@ impl PlatformRate {
         Duration::from_secs(1_000).checked_div(self.per_thousand_s).unwrap_or(Duration::from_secs(2))
     }
 
-    /// Takes one answer into account.
+    /// Records one response.
     pub fn observe(&mut self, sample: Sample) -> RateChange {
         match sample {
-            Sample::Fine(latency) => {
+            Sample::Success(latency) => {
                 self.latencies_ms.push(u32::try_from(latency.as_millis()).unwrap_or(u32::MAX));
             }
-            Sample::Trouble => self.troubles += 1,
+            Sample::Failure => self.failures += 1,
         }
-        let answers = self.latencies_ms.len() + self.troubles;
-        if self.troubles * 100 > TROUBLE_PERCENT_MAX * WINDOW_ANSWERS {
-            return self.halve(RateChange::HalvedByTrouble);
+        let responses = self.latencies_ms.len() + self.failures;
+        if self.failures * 100 > FAILURE_PERCENT_MAX * WINDOW_RESPONSES {
+            return self.halve(RateChange::HalvedByFailures);
         }
-        if answers < WINDOW_ANSWERS {
+        if responses < WINDOW_RESPONSES {
             return RateChange::Kept;
         }
         let p95_ms = self.p95_ms();
@@ -106,7 +107,7 @@ impl PlatformRate {
     fn begin_window(&mut self, per_thousand_s: u32) {
         self.per_thousand_s = per_thousand_s.clamp(RATE_MIN, RATE_MAX);
         self.latencies_ms.clear();
-        self.troubles = 0;
+        self.failures = 0;
     }
 }
 
@@ -118,12 +119,12 @@ mod tests {
 
     fn window(rate: &mut PlatformRate, latency_ms: u64) -> RateChange {
         let samples =
-            (0..WINDOW_ANSWERS).map(|_| rate.observe(Sample::Fine(Duration::from_millis(latency_ms))));
+            (0..WINDOW_RESPONSES).map(|_| rate.observe(Sample::Success(Duration::from_millis(latency_ms))));
         samples.last().unwrap()
     }
 
     #[test]
-    fn good_windows_raise_the_rate_to_its_limit() {
+    fn successful_windows_raise_the_rate_to_its_limit() {
         let mut rate = PlatformRate::default();
         assert_eq!(rate.gap(), Duration::from_millis(500));
         assert_eq!(window(&mut rate, 100), RateChange::Raised);
@@ -135,17 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn trouble_halves_the_rate_before_the_window_is_full() {
+    fn failures_halve_the_rate_before_the_window_is_full() {
         let mut rate = PlatformRate::default();
         window(&mut rate, 100);
         window(&mut rate, 100);
-        let changes = [(); 3].map(|()| rate.observe(Sample::Trouble));
-        assert_eq!(changes, [RateChange::Kept, RateChange::Kept, RateChange::HalvedByTrouble]);
+        let changes = [(); 3].map(|()| rate.observe(Sample::Failure));
+        assert_eq!(changes, [RateChange::Kept, RateChange::Kept, RateChange::HalvedByFailures]);
         assert_eq!(rate.gap(), Duration::from_millis(500));
     }
 
     #[test]
-    fn slowness_halves_the_rate() {
+    fn slow_responses_halve_the_rate() {
         let mut rate = PlatformRate::default();
         window(&mut rate, 100);
         assert_eq!(window(&mut rate, 199), RateChange::Raised);
@@ -158,7 +159,7 @@ mod tests {
         fn the_gap_stays_between_its_limits(samples in proptest::collection::vec(proptest::option::of(0_u64..5_000), 0..1_000)) {
             let mut rate = PlatformRate::default();
             for sample in samples {
-                rate.observe(sample.map_or(Sample::Trouble, |ms| Sample::Fine(Duration::from_millis(ms))));
+                rate.observe(sample.map_or(Sample::Failure, |ms| Sample::Success(Duration::from_millis(ms))));
                 prop_assert!((Duration::from_millis(50)..=Duration::from_secs(2)).contains(&rate.gap()));
             }
         }

@@ -1,4 +1,4 @@
-//! Gaps and waits by situation, and the laws of politeness over random ones.
+//! Gaps and waits in tables of cases, and invariants over random cases.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -17,12 +17,12 @@ fn waiting(scope: Scope, seconds: i64) -> ScopeState {
     ScopeState { next_ok_at: Some(now() + TimeDelta::seconds(seconds)), ..ScopeState::idle(scope) }
 }
 
-fn spent(scope: Scope, requests_today: u32, days_ago: i32) -> ScopeState {
-    ScopeState { requests_today, day: day_of(now()) - days_ago, ..ScopeState::idle(scope) }
+fn spent(scope: Scope, requests_today: u32, days_before: i32) -> ScopeState {
+    ScopeState { requests_today, day: day_of(now()) - days_before, ..ScopeState::idle(scope) }
 }
 
 #[test]
-fn the_longest_reason_decides_the_gap() {
+fn the_gap_is_the_longest_required_delay() {
     let ms = Duration::from_millis;
     let table = [
         (secs(3), None, None, Network::Global, secs(3), GapReason::Configured),
@@ -46,7 +46,7 @@ fn the_longest_reason_decides_the_gap() {
 }
 
 #[test]
-fn a_request_waits_for_every_scope() {
+fn the_strictest_scope_decides() {
     let at = |seconds| now() + TimeDelta::seconds(seconds);
     let table = [
         (vec![], Pace::Go),
@@ -90,8 +90,8 @@ fn a_request_waits_for_every_scope() {
             Pace::OverBudget { scope: Scope::Address, until: at(7_200) },
         ),
     ];
-    for (scopes, wanted) in table {
-        assert_eq!(next_request_at(&scopes, Network::Global, now()), wanted, "{scopes:?}");
+    for (scopes, expected) in table {
+        assert_eq!(next_request_at(&scopes, Network::Global, now()), expected, "{scopes:?}");
     }
 }
 
@@ -131,11 +131,11 @@ fn any_scope() -> impl Strategy<Value = ScopeState> {
 proptest! {
     /// The gap is never below Crawl-delay, the configured delay, or the floor of global addresses.
     #[test]
-    fn delays_honour_every_bound(
+    fn gaps_respect_every_lower_bound(
         configured_ms in 0_u64..100_000,
         crawl_delay_ms in proptest::option::of(0_u64..86_400_000),
         latency_ms in proptest::option::of(0_u64..60_000),
-        turn: u64,
+        count: u64,
     ) {
         let millis = Duration::from_millis;
         for network in [Network::Global, Network::Own] {
@@ -145,7 +145,7 @@ proptest! {
                 last_latency: latency_ms.map(millis),
                 network,
             };
-            let gap = pace.gap(Seed::of("a.example").turn(turn));
+            let gap = pace.gap(Seed::of("a.example").with_counter(count));
             prop_assert!(gap.wait >= pace.configured);
             prop_assert!(gap.wait >= pace.crawl_delay.unwrap_or_default());
             if network == Network::Global {
@@ -155,9 +155,9 @@ proptest! {
         }
     }
 
-    /// Go is said only when every scope of a global address is ready, has room and budget.
+    /// `Go` requires that every scope of a global address is ready and has free slots and budget.
     #[test]
-    fn go_means_that_every_scope_agrees(scopes in proptest::collection::vec(any_scope(), 0..6)) {
+    fn go_requires_every_scope_to_be_ready(scopes in proptest::collection::vec(any_scope(), 0..6)) {
         match next_request_at(&scopes, Network::Global, now()) {
             Pace::Go => {
                 for state in &scopes {
@@ -176,7 +176,7 @@ proptest! {
 
     /// One more scope never makes a request earlier.
     #[test]
-    fn another_scope_never_shortens_the_delay(scopes in proptest::collection::vec(any_scope(), 0..5), more in any_scope()) {
+    fn an_additional_scope_never_allows_a_request(scopes in proptest::collection::vec(any_scope(), 0..5), more in any_scope()) {
         let before = next_request_at(&scopes, Network::Global, now());
         let all: Vec<_> = scopes.iter().copied().chain([more]).collect();
         if before != Pace::Go {

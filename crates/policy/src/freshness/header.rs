@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-/// RFC 9111 §1.2.2: larger numbers of seconds mean this one.
+/// RFC 9111 §1.2.2: larger numbers of seconds are treated as this one.
 pub(super) const DELTA_SECONDS_MAX: u64 = 1 << 31;
 
 /// The directives of Cache-Control, names in lower case; of a repeated directive the last counts.
@@ -33,14 +33,14 @@ impl Directives {
         self.0.contains_key(name)
     }
 
-    /// Seconds of max-age; one that is no plain number means that the answer is stale at once.
+    /// Seconds of max-age; a value that is not a plain number makes the response stale at once.
     pub(super) fn max_age_s(&self) -> Option<u64> {
         let argument = self.0.get("max-age")?;
         Some(argument.as_deref().and_then(delta_seconds).unwrap_or(0))
     }
 
-    /// The directives that matter to a private cache, spelled plainly.
-    pub(super) fn plain(&self) -> String {
+    /// The directives that matter to a private cache, in canonical spelling.
+    pub(super) fn canonical(&self) -> String {
         let flags = ["no-cache", "no-store", "public", "immutable"].into_iter().filter(|name| self.has(name));
         let max_age = self.max_age_s().map(|seconds| format!("max-age={seconds}"));
         flags.map(str::to_owned).chain(max_age).collect::<Vec<_>>().join(", ")
@@ -58,8 +58,8 @@ pub(super) fn date(text: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(text).ok()
 }
 
-/// Age by RFC 9111 §4.2.3: what the Age header says (the first member of a list, nothing if it is no number), or how long
-/// ago the answer was dated, whichever is more.
+/// Age by RFC 9111 §4.2.3: the larger of the Age header (the first member of a list, 0 if it is not a number) and the time since
+/// the Date header.
 pub(super) fn age(age: Option<&str>, date: Option<SystemTime>, received_at: SystemTime) -> Duration {
     let stated =
         age.and_then(|text| text.split(',').next()).map(str::trim).and_then(delta_seconds).unwrap_or(0);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directives_are_read_as_written() {
+    fn parses_directives_strictly() {
         let table = [
             ("max-age=3600", "max-age=3600"),
             ("MAX-AGE=3600, Public", "public, max-age=3600"),
@@ -114,14 +114,14 @@ mod tests {
             ("no-cache=\"set-cookie, x\"", "no-cache"),
             (",, ,max-age=5,", "max-age=5"),
         ];
-        for (value, plain) in table {
-            assert_eq!(Directives::parse([value]).plain(), plain, "{value}");
+        for (value, canonical) in table {
+            assert_eq!(Directives::parse([value]).canonical(), canonical, "{value}");
         }
-        assert_eq!(Directives::parse(["max-age=5", "no-store"]).plain(), "no-store, max-age=5");
+        assert_eq!(Directives::parse(["max-age=5", "no-store"]).canonical(), "no-store, max-age=5");
     }
 
     #[test]
-    fn ages_are_what_is_stated_or_what_shows() {
+    fn uses_the_larger_of_stated_and_apparent_age() {
         let received = date("Wed, 01 Jul 2026 12:00:00 GMT").unwrap();
         let hour_ago = date("Wed, 01 Jul 2026 11:00:00 GMT");
         let table = [

@@ -24,19 +24,20 @@ use serde::{Deserialize, Serialize};
 use self::header::Directives;
 use crate::time::{DAY, later};
 
-/// Longest lifetime that is honoured. RFC 2616 §14.21 limited it to a year.
+/// Maximum lifetime. RFC 2616 §14.21 limited it to a year.
 const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
 /// Longest heuristic lifetime from Last-Modified (RFC 9111 §4.2.2).
 const HEURISTIC_MAX: Duration = DAY;
-/// The heuristic lifetime as a part of the time since the last change, as RFC 9111 §4.2.2 suggests.
+/// The heuristic lifetime as a fraction of the time since the last change, as RFC 9111 §4.2.2 suggests.
 const HEURISTIC_SHARE: f32 = 0.1;
 /// Longest header value that is kept. A longer one is ignored as a validator, and ends the freshness.
 const VALUE_BYTES_MAX: usize = 2_048;
 
 /// The headers that freshness and revalidation depend on.
-const KEPT: [HeaderName; 8] = [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
+const STORED_HEADERS: [HeaderName; 8] =
+    [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
 
-/// What is stored of a response to decide whether and how to request it again.
+/// The part of a response that decides whether and how to request it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRecord {
     status: u16,
@@ -49,20 +50,17 @@ pub struct CacheRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
     /// Not to be requested before this.
-    Fresh {
-        /// When it becomes stale.
-        until: DateTime<Utc>,
-    },
+    Fresh { until: DateTime<Utc> },
     /// Request it with validators.
     Stale,
-    /// Request it with validators, however recent it is.
+    /// Request it with validators, even if it is recent.
     MustRevalidate(RevalidateReason),
-    /// Nothing was kept that could be used or validated.
+    /// Nothing was stored that could be used or validated.
     NoStore,
 }
 
 string_enum! {
-    /// Why a response is never used without a request.
+    /// The reason to revalidate a response before every use.
     RevalidateReason, "reason to revalidate" {
         /// `no-cache`.
         NoCache = "no_cache",
@@ -72,8 +70,8 @@ string_enum! {
 }
 
 string_enum! {
-    /// What may be kept of an answer.
-    Keeping, "keeping" {
+    /// The parts of a response that may be stored.
+    Retention, "retention" {
         /// The body and its validators.
         Everything = "everything",
         /// `no-store`: only a hash and the time.
@@ -81,29 +79,29 @@ string_enum! {
     }
 }
 
-/// Whether the request that was answered carried validators.
+/// Whether the request carried validators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestKind {
     /// With If-None-Match or If-Modified-Since.
-    WithValidators,
-    /// Without.
-    Plainly,
+    Conditional,
+    /// Without validators.
+    Unconditional,
 }
 
 /// What to do with a 304.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotModified {
     /// The stored response is current, with these headers.
-    Stands(CacheRecord),
+    Valid(CacheRecord),
     /// Repeat the request without validators.
-    AskPlainly(NotModifiedTrouble),
+    Repeat(NotModifiedProblem),
 }
 
 string_enum! {
     /// Why a 304 cannot be used.
-    NotModifiedTrouble, "trouble with a 304" {
+    NotModifiedProblem, "problem with a 304" {
         /// The request carried no validators.
-        NotAsked = "not_asked",
+        NotConditional = "not_asked",
         /// There is no stored response.
         NothingStored = "nothing_stored",
         /// Its validators differ from those of the stored response.
@@ -115,7 +113,7 @@ impl CacheRecord {
     /// The record of a response. Under `no-store` it has no validators.
     pub fn of(status: u16, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
         let mut kept = Vec::new();
-        for name in &KEPT {
+        for name in &STORED_HEADERS {
             for value in headers.get_all(name) {
                 if value.len() <= VALUE_BYTES_MAX {
                     kept.push((name.as_str().to_owned(), to_text(value)));
@@ -129,16 +127,16 @@ impl CacheRecord {
     }
 
     fn without_forbidden(mut self) -> Self {
-        if self.keeping() == Keeping::HashOnly {
+        if self.retention() == Retention::HashOnly {
             self.headers
                 .retain(|(name, _)| ![ETAG.as_str(), LAST_MODIFIED.as_str()].contains(&name.as_str()));
         }
         self
     }
 
-    /// What may be kept of the answer.
-    pub fn keeping(&self) -> Keeping {
-        if self.directives().has("no-store") { Keeping::HashOnly } else { Keeping::Everything }
+    /// The parts of the response that may be stored.
+    pub fn retention(&self) -> Retention {
+        if self.directives().has("no-store") { Retention::HashOnly } else { Retention::Everything }
     }
 
     /// Whether the response may be used at `now` without a request.
@@ -157,7 +155,7 @@ impl CacheRecord {
         if now < until { Freshness::Fresh { until } } else { Freshness::Stale }
     }
 
-    /// When the answer becomes stale by its lifetime; not after `received_at` when it has none.
+    /// When the lifetime ends; `received_at` if the response has none.
     fn fresh_until(&self) -> DateTime<Utc> {
         let received_at = SystemTime::from(self.received_at);
         let lifetime =
@@ -166,8 +164,7 @@ impl CacheRecord {
         later(self.received_at, lifetime.min(limit))
     }
 
-    /// What is left of the lifetime that the publisher stated, counted from when the answer was received; `None` when
-    /// nothing was stated.
+    /// The rest of the lifetime that the publisher stated, from the time of receipt; `None` if none was stated.
     pub fn stated_lifetime(&self) -> Option<Duration> {
         match self.freshness(self.received_at) {
             Freshness::NoStore | Freshness::MustRevalidate(_) => Some(Duration::ZERO),
@@ -177,8 +174,8 @@ impl CacheRecord {
         }
     }
 
-    /// The headers that ask whether the stored answer still stands: If-None-Match and If-Modified-Since, both when both
-    /// validators were sent (RFC 9110 §13.1.2-3).
+    /// The headers of a conditional request: If-None-Match and If-Modified-Since, both if the response had both validators
+    /// (RFC 9110 §13.1.2-3).
     pub fn conditional_headers(&self) -> HeaderMap {
         conditional_headers(self.etag(), self.last_modified())
     }
@@ -193,24 +190,24 @@ impl CacheRecord {
         self.value(&LAST_MODIFIED)
     }
 
-    /// The headers that were kept, for display.
+    /// The stored headers, for display.
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
 
-    /// The stored answer after a 304 with these headers (RFC 9111 §3.2, §4.3.4). Age and Date are those of the 304 alone.
+    /// The stored response after a 304 with these headers (RFC 9111 §3.2, §4.3.4). Age and Date are those of the 304 alone.
     fn updated(&self, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
         let mut new = Self::of(self.status, headers, received_at);
         for (name, value) in &self.headers {
-            let is_of_one_answer = name == AGE.as_str() || name == DATE.as_str();
-            if !is_of_one_answer && !headers.contains_key(name) {
+            let belongs_to_one_response = name == AGE.as_str() || name == DATE.as_str();
+            if !belongs_to_one_response && !headers.contains_key(name) {
                 new.headers.push((name.clone(), value.clone()));
             }
         }
         new.without_forbidden()
     }
 
-    /// Whether a 304's validator is another than the stored one; an ETag is compared weakly (RFC 9110 §8.8.3.2).
+    /// Whether the validator of a 304 differs from the stored one; ETags are compared weakly (RFC 9110 §8.8.3.2).
     fn is_contradicted_by(&self, headers: &HeaderMap) -> bool {
         let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
         let sent = |name: &HeaderName| headers.get(name).map(to_text);
@@ -236,7 +233,7 @@ impl CacheRecord {
         Directives::parse(self.values(&CACHE_CONTROL))
     }
 
-    /// RFC 9111 §5.4: only where there is no Cache-Control.
+    /// RFC 9111 §5.4: only if there is no Cache-Control.
     fn is_pragma_no_cache(&self) -> bool {
         self.values(&CACHE_CONTROL).next().is_none()
             && Directives::parse(self.values(&PRAGMA)).has("no-cache")
@@ -246,20 +243,20 @@ impl CacheRecord {
         self.directives().max_age_s().is_some() || self.values(&EXPIRES).next().is_some()
     }
 
-    /// The library's view of the answer, from headers in plain form. The request plays no part: it is constant.
+    /// The library's policy for the response, from canonical headers. The request is constant and irrelevant.
     fn policy(&self, received_at: SystemTime) -> Option<CachePolicy> {
         let date = self.value(&DATE).and_then(header::date);
         let age = header::age(self.value(&AGE), date, received_at);
         let response = http::Response::builder()
             .status(self.status)
             .header(AGE, age.as_secs())
-            .header(CACHE_CONTROL, self.directives().plain());
-        let plain_dates = [
+            .header(CACHE_CONTROL, self.directives().canonical());
+        let canonical_dates = [
             (DATE, date),
             (LAST_MODIFIED, self.value(&LAST_MODIFIED).and_then(header::date)),
             (EXPIRES, self.expires()),
         ];
-        let response = plain_dates
+        let response = canonical_dates
             .into_iter()
             .filter_map(|(name, date)| date.map(|date| (name, httpdate::fmt_http_date(date))))
             .fold(response, |response, (name, date)| response.header(name, date));
@@ -269,7 +266,7 @@ impl CacheRecord {
         Some(CachePolicy::new_options(&request, &response.body(()).ok()?, received_at, options))
     }
 
-    /// Expires; one that cannot be read, or several that differ, mean that the answer has expired.
+    /// Expires; an invalid value, or several different ones, mean that the response has expired.
     fn expires(&self) -> Option<SystemTime> {
         let mut values = self.values(&EXPIRES);
         let first = values.next()?;
@@ -278,8 +275,8 @@ impl CacheRecord {
     }
 }
 
-/// If-None-Match and If-Modified-Since for validators as [`CacheRecord::etag`] and [`CacheRecord::last_modified`] give
-/// them, where only these were kept.
+/// If-None-Match and If-Modified-Since for validators from [`CacheRecord::etag`] and
+/// [`CacheRecord::last_modified`], if only these were stored.
 pub fn conditional_headers(etag: Option<&str>, last_modified: Option<&str>) -> HeaderMap {
     [(IF_NONE_MATCH, etag), (IF_MODIFIED_SINCE, last_modified)]
         .into_iter()
@@ -287,28 +284,28 @@ pub fn conditional_headers(etag: Option<&str>, last_modified: Option<&str>) -> H
         .collect()
 }
 
-/// Decides on a 304. `stored` is the record of an answer whose body (or parsed content) is still there.
+/// Decides on a 304. `stored` is the record of a response whose body (or parsed content) is still stored.
 pub fn on_not_modified(
     stored: Option<&CacheRecord>,
-    asked: Asked,
+    kind: RequestKind,
     headers: &HeaderMap,
     received_at: DateTime<Utc>,
 ) -> NotModified {
-    match (asked, stored) {
-        (Asked::Plainly, _) => NotModified::AskPlainly(NotModifiedTrouble::NotAsked),
-        (Asked::WithValidators, None) => NotModified::AskPlainly(NotModifiedTrouble::NothingStored),
-        (Asked::WithValidators, Some(record)) if record.is_contradicted_by(headers) => {
-            NotModified::AskPlainly(NotModifiedTrouble::OtherValidator)
+    match (kind, stored) {
+        (RequestKind::Unconditional, _) => NotModified::Repeat(NotModifiedProblem::NotConditional),
+        (RequestKind::Conditional, None) => NotModified::Repeat(NotModifiedProblem::NothingStored),
+        (RequestKind::Conditional, Some(record)) if record.is_contradicted_by(headers) => {
+            NotModified::Repeat(NotModifiedProblem::OtherValidator)
         }
-        (Asked::WithValidators, Some(record)) => NotModified::Stands(record.updated(headers, received_at)),
+        (RequestKind::Conditional, Some(record)) => NotModified::Valid(record.updated(headers, received_at)),
     }
 }
 
 fn to_text(value: &HeaderValue) -> String {
-    value.as_bytes().iter().map(|octet| char::from(*octet)).collect()
+    value.as_bytes().iter().map(|byte| char::from(*byte)).collect()
 }
 
 fn to_value(text: &str) -> Option<HeaderValue> {
-    let octets: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
-    HeaderValue::from_bytes(&octets?).ok()
+    let bytes: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
+    HeaderValue::from_bytes(&bytes?).ok()
 }

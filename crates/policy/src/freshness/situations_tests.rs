@@ -1,14 +1,14 @@
-//! The situations of http-tests/cache-tests that concern a private cache which revalidates, as tables of ours.
+//! The cases of http-tests/cache-tests that concern a private cache which revalidates, as tables.
 //!
-//! Each row: what the server sends, and how long the copy stands without asking. docs/POLITENESS.md says where that suite
-//! leaves a choice and what we chose: to ask.
+//! Each row: the headers of the response, and the lifetime of the copy. Where that suite leaves a choice, the copy is
+//! revalidated (docs/POLITENESS.md).
 
 use chrono::{TimeDelta, TimeZone};
 
 use super::*;
 
 const HOUR_S: i64 = 3_600;
-/// The longest that any header makes a copy stand.
+/// The longest lifetime of a copy.
 const LONGEST_S: i64 = 365 * 86_400;
 
 fn now() -> DateTime<Utc> {
@@ -32,8 +32,8 @@ fn headers(lines: &str) -> HeaderMap {
     map
 }
 
-/// For how long the copy of an answer stands unasked; 0 when it does not.
-fn stands_s(status: u16, lines: &str) -> i64 {
+/// The lifetime of a copy in seconds; 0 if it is stale at once.
+fn lifetime_s(status: u16, lines: &str) -> i64 {
     match CacheRecord::of(status, &headers(lines), now()).freshness(now()) {
         Freshness::Fresh { until } => (until - now()).num_seconds(),
         _ => 0,
@@ -42,13 +42,13 @@ fn stands_s(status: u16, lines: &str) -> i64 {
 
 #[track_caller]
 fn check(rows: &[(&str, i64)]) {
-    for (lines, wanted) in rows {
-        assert_eq!(stands_s(200, lines), *wanted, "{lines:?}");
+    for (lines, expected) in rows {
+        assert_eq!(lifetime_s(200, lines), *expected, "{lines:?}");
     }
 }
 
 #[test]
-fn cache_control_is_read_strictly() {
+fn parses_cache_control_strictly() {
     check(&[
         ("cache-control: max-age=1800, max-age=1", 1),
         ("cache-control: max-age=1800\ncache-control: max-age=1", 1),
@@ -72,7 +72,7 @@ fn cache_control_is_read_strictly() {
 }
 
 #[test]
-fn lifetimes_of_every_kind() {
+fn computes_lifetimes_from_max_age_expires_and_age() {
     let hour = at(HOUR_S);
     check(&[
         ("", 0),
@@ -85,7 +85,7 @@ fn lifetimes_of_every_kind() {
         ("cache-control: max-age=3600\nage: 7200", 0),
         ("cache-control: max-age=3600\nexpires: Thu, 01 Jan 1970 00:00:00 GMT", HOUR_S),
         ("cache-control: max-age=3600\nexpires: 0", HOUR_S),
-        // of a shared cache's business
+        // directives for shared caches
         ("cache-control: s-maxage=1, max-age=3600", HOUR_S),
         ("cache-control: private, max-age=3600", HOUR_S),
         ("cache-control: s-maxage=3600", 0),
@@ -103,7 +103,7 @@ fn lifetimes_of_every_kind() {
 }
 
 #[test]
-fn dates_are_read_in_their_three_forms_and_no_other() {
+fn accepts_dates_in_three_forms_only() {
     check(&[
         ("expires: Wed, 01 Jul 2026 13:00:00 GMT", HOUR_S),
         ("expires: Wednesday, 01-Jul-26 13:00:00 GMT", HOUR_S),
@@ -122,9 +122,9 @@ fn dates_are_read_in_their_three_forms_and_no_other() {
 }
 
 #[test]
-fn ages_are_counted_where_they_are_numbers() {
-    let aged = |age: &str| stands_s(200, &format!("cache-control: max-age=3600\n{age}"));
-    for (age, wanted) in [
+fn ignores_ages_that_are_not_numbers() {
+    let aged = |age: &str| lifetime_s(200, &format!("cache-control: max-age=3600\n{age}"));
+    for (age, expected) in [
         ("age: abc", HOUR_S),
         ("age: -7200", HOUR_S),
         ("age: 7200.0", HOUR_S),
@@ -136,24 +136,24 @@ fn ages_are_counted_where_they_are_numbers() {
         ("age: 7200\nage: 0", 0),
         ("age: 0\nage: 0", HOUR_S),
     ] {
-        assert_eq!(aged(age), wanted, "{age:?}");
+        assert_eq!(aged(age), expected, "{age:?}");
     }
 }
 
 #[test]
-fn answers_of_every_status() {
+fn only_cacheable_statuses_have_a_lifetime() {
     for status in [200, 203, 204, 404, 410] {
-        assert_eq!(stands_s(status, "cache-control: max-age=3600"), HOUR_S, "{status}");
+        assert_eq!(lifetime_s(status, "cache-control: max-age=3600"), HOUR_S, "{status}");
     }
-    // never an answer that stands for the resource itself
+    // not a representation of the resource
     for status in [400, 403, 429, 500, 502, 503, 504, 599] {
-        assert_eq!(stands_s(status, "cache-control: max-age=3600"), 0, "{status}");
+        assert_eq!(lifetime_s(status, "cache-control: max-age=3600"), 0, "{status}");
     }
-    let guessed = format!("last-modified: {}", at(-10 * HOUR_S));
-    for (status, wanted) in
+    let heuristic = format!("last-modified: {}", at(-10 * HOUR_S));
+    for (status, expected) in
         [(200, HOUR_S), (203, HOUR_S), (404, HOUR_S), (410, HOUR_S), (201, 0), (202, 0), (403, 0), (599, 0)]
     {
-        assert_eq!(stands_s(status, &guessed), wanted, "{status}");
+        assert_eq!(lifetime_s(status, &heuristic), expected, "{status}");
     }
 }
 
@@ -178,12 +178,12 @@ fn revalidates_what_must_be_revalidated() {
         ("cache-control: max-age=3600\nvary:\nvary: *", 0),
         ("cache-control: max-age=3600\nvary: *, accept", 0),
         ("cache-control: max-age=3600\nvary: accept, *", 0),
-        // every request of ours carries the same headers
+        // all requests of the crawler carry the same headers
         ("cache-control: max-age=3600\nvary: accept, accept-language", HOUR_S),
     ]);
 }
 
-/// Nothing stale is served, whatever the answer would allow: it is asked for again.
+/// Extensions that allow stale responses have no effect: a stale copy is requested again.
 #[test]
 fn stale_responses_are_not_used() {
     for extension in
@@ -210,9 +210,9 @@ fn both_validators_are_sent_back_unchanged() {
     assert!(sent.get(IF_NONE_MATCH).is_none());
 }
 
-/// Headers that a 304 brings replace those that are stored; those that it omits stay.
+/// Headers of a 304 replace stored ones; other stored headers are kept.
 #[test]
-fn a_304_updates_what_it_names() {
+fn a_304_updates_the_headers_that_it_contains() {
     let stored = CacheRecord::of(
         200,
         &headers(&format!("etag: \"a\"\nlast-modified: {}\ncache-control: max-age=60", at(-86_400))),
@@ -227,15 +227,15 @@ fn a_304_updates_what_it_names() {
         ("cache-control: max-age=5\nage: 10", 0),
         (&format!("cache-control: public\nexpires: {expires}"), 900),
     ] {
-        let renewed = match on_not_modified(Some(&stored), Asked::WithValidators, &headers(lines), later) {
-            NotModified::Stands(record) => record,
-            NotModified::AskPlainly(trouble) => panic!("{lines:?}: {trouble}"),
+        let renewed = match on_not_modified(Some(&stored), RequestKind::Conditional, &headers(lines), later) {
+            NotModified::Valid(record) => record,
+            NotModified::Repeat(problem) => panic!("{lines:?}: {problem}"),
         };
-        let stands = match renewed.freshness(later) {
+        let lifetime = match renewed.freshness(later) {
             Freshness::Fresh { until } => (until - later).num_seconds(),
             _ => 0,
         };
-        assert_eq!(stands, fresh_s, "{lines:?}");
+        assert_eq!(lifetime, fresh_s, "{lines:?}");
         assert_eq!((renewed.etag(), renewed.last_modified()), (Some("\"a\""), stored.last_modified()));
     }
 }

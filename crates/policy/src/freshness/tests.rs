@@ -1,4 +1,4 @@
-//! The situations of a private cache that revalidates, and laws over random headers.
+//! A private cache that revalidates: tables of cases, and invariants over random headers.
 
 use chrono::{TimeDelta, TimeZone};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn now() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap()
 }
 
-/// An HTTP date so many seconds from now.
+/// The HTTP date this many seconds from now.
 fn at(seconds: i64) -> String {
     httpdate::fmt_http_date(SystemTime::from(now() + TimeDelta::seconds(seconds)))
 }
@@ -35,7 +35,7 @@ fn fresh_s(status: u16, lines: &[(&str, &str)]) -> Option<i64> {
 }
 
 #[test]
-fn explicit_lifetimes() {
+fn computes_explicit_lifetimes() {
     type Row = (Vec<(&'static str, String)>, Option<i64>);
     let table: Vec<Row> = vec![
         (vec![("cache-control", "max-age=3600".into())], Some(3_600)),
@@ -70,14 +70,14 @@ fn explicit_lifetimes() {
         (vec![("cache-control", "max-age=3600".into()), ("pragma", "no-cache".into())], Some(3_600)),
         (vec![], None),
     ];
-    for (lines, wanted) in table {
+    for (lines, expected) in table {
         let lines: Vec<(&str, &str)> = lines.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        assert_eq!(fresh_s(200, &lines), wanted, "{lines:?}");
+        assert_eq!(fresh_s(200, &lines), expected, "{lines:?}");
     }
 }
 
 #[test]
-fn age_counts() {
+fn subtracts_the_age_from_the_lifetime() {
     let table = [
         (Some("600"), None, Some(3_000)),
         (Some("3600"), None, None),
@@ -90,11 +90,11 @@ fn age_counts() {
         (None, Some(at(86_400)), Some(3_600)),
         (None, Some("yesterday".to_owned()), Some(3_600)),
     ];
-    for (age, date, wanted) in table {
+    for (age, date, expected) in table {
         let mut lines = vec![("cache-control", "max-age=3600")];
         lines.extend(age.map(|age| ("age", age)));
         lines.extend(date.as_deref().map(|date| ("date", date)));
-        assert_eq!(fresh_s(200, &lines), wanted, "{lines:?}");
+        assert_eq!(fresh_s(200, &lines), expected, "{lines:?}");
     }
 }
 
@@ -112,13 +112,17 @@ fn heuristic_lifetimes_are_at_most_a_day() {
         (500, modified(5), None),
         (302, modified(5), None),
     ];
-    for (status, last_modified, wanted) in table {
-        assert_eq!(fresh_s(status, &[("last-modified", &last_modified)]), wanted, "{status} {last_modified}");
+    for (status, last_modified, expected) in table {
+        assert_eq!(
+            fresh_s(status, &[("last-modified", &last_modified)]),
+            expected,
+            "{status} {last_modified}"
+        );
     }
 }
 
 #[test]
-fn negative_answers_keep_the_publishers_lifetime() {
+fn negative_responses_have_the_publishers_lifetime() {
     for status in [404, 410] {
         assert_eq!(fresh_s(status, &[("cache-control", "max-age=600")]), Some(600));
         assert_eq!(fresh_s(status, &[]), None);
@@ -129,7 +133,7 @@ fn negative_answers_keep_the_publishers_lifetime() {
 }
 
 #[test]
-fn some_responses_are_always_revalidated() {
+fn always_revalidates_no_cache_and_vary_star() {
     use RevalidateReason as Reason;
     let table = [
         (vec![("cache-control", "no-store, max-age=60")], Freshness::NoStore),
@@ -143,13 +147,13 @@ fn some_responses_are_always_revalidated() {
             Freshness::MustRevalidate(Reason::VaryStar),
         ),
     ];
-    for (lines, wanted) in table {
-        assert_eq!(record(200, &lines).freshness(now()), wanted, "{lines:?}");
+    for (lines, expected) in table {
+        assert_eq!(record(200, &lines).freshness(now()), expected, "{lines:?}");
     }
 }
 
 #[test]
-fn freshness_ends_to_the_second_and_survives_a_clock_set_back() {
+fn freshness_ends_at_the_exact_second_and_tolerates_a_clock_set_back() {
     let record = record(200, &[("cache-control", "max-age=60")]);
     let until = now() + TimeDelta::seconds(60);
     assert_eq!(record.freshness(until - TimeDelta::seconds(1)), Freshness::Fresh { until });
@@ -174,22 +178,22 @@ fn validators_are_sent_back_byte_for_byte() {
 }
 
 #[test]
-fn no_store_keeps_no_validator() {
+fn stores_no_validator_under_no_store() {
     let record = record(200, &[("cache-control", "no-store"), ("etag", "\"x\""), ("last-modified", &at(-5))]);
     assert!(record.conditional_headers().is_empty());
-    assert_eq!(record.keeping(), Keeping::HashOnly);
+    assert_eq!(record.retention(), Retention::HashOnly);
     assert!(!serde_json::to_string(&record).unwrap().contains("\\\"x\\\""));
 }
 
 #[test]
-fn an_endless_header_is_no_validator_and_ends_freshness() {
+fn a_too_long_header_is_not_a_validator_and_ends_freshness() {
     let long = "x".repeat(VALUE_BYTES_MAX + 1);
     assert!(record(200, &[("etag", &long)]).conditional_headers().is_empty());
     assert_eq!(fresh_s(200, &[("cache-control", "max-age=60"), ("vary", &long)]), None);
 }
 
 #[test]
-fn a_304_renews_what_is_stored() {
+fn a_304_renews_the_stored_response() {
     let stored = record(
         200,
         &[
@@ -203,12 +207,12 @@ fn a_304_renews_what_is_stored() {
     let then = now() + TimeDelta::hours(2);
     let renew = |lines: &[(&str, &str)]| match on_not_modified(
         Some(&stored),
-        Asked::WithValidators,
+        RequestKind::Conditional,
         &headers(lines),
         then,
     ) {
-        NotModified::Stands(record) => record,
-        NotModified::AskPlainly(trouble) => panic!("{trouble}"),
+        NotModified::Valid(record) => record,
+        NotModified::Repeat(problem) => panic!("{problem}"),
     };
     let plain = renew(&[]);
     assert_eq!(plain.freshness(then), Freshness::Fresh { until: then + TimeDelta::seconds(60) });
@@ -226,19 +230,24 @@ fn repeats_the_request_without_validators_after_an_unusable_304() {
     let dated = record(200, &[("last-modified", &at(-60))]);
     let modified = at(-30);
     let table = [
-        (Some(&stored), Asked::Plainly, vec![], NotModifiedTrouble::NotAsked),
-        (None, Asked::WithValidators, vec![], NotModifiedTrouble::NothingStored),
-        (Some(&stored), Asked::WithValidators, vec![("etag", "\"v2\"")], NotModifiedTrouble::OtherValidator),
+        (Some(&stored), RequestKind::Unconditional, vec![], NotModifiedProblem::NotConditional),
+        (None, RequestKind::Conditional, vec![], NotModifiedProblem::NothingStored),
+        (
+            Some(&stored),
+            RequestKind::Conditional,
+            vec![("etag", "\"v2\"")],
+            NotModifiedProblem::OtherValidator,
+        ),
         (
             Some(&dated),
-            Asked::WithValidators,
+            RequestKind::Conditional,
             vec![("last-modified", modified.as_str())],
-            NotModifiedTrouble::OtherValidator,
+            NotModifiedProblem::OtherValidator,
         ),
     ];
-    for (stored, asked, lines, trouble) in table {
-        let decision = on_not_modified(stored, asked, &headers(&lines), now());
-        assert_eq!(decision, NotModified::AskPlainly(trouble));
+    for (stored, kind, lines, problem) in table {
+        let decision = on_not_modified(stored, kind, &headers(&lines), now());
+        assert_eq!(decision, NotModified::Repeat(problem));
     }
 }
 
@@ -253,13 +262,13 @@ fn stated_lifetimes_differ_from_heuristic_ones() {
         (vec![("last-modified", "Tue, 01 Jul 2025 00:00:00 GMT")], None),
         (vec![], None),
     ];
-    for (lines, wanted) in table {
-        assert_eq!(record(200, &lines).stated_lifetime().map(|left| left.as_secs()), wanted, "{lines:?}");
+    for (lines, expected) in table {
+        assert_eq!(record(200, &lines).stated_lifetime().map(|left| left.as_secs()), expected, "{lines:?}");
     }
 }
 
 fn any_headers() -> impl Strategy<Value = HeaderMap> {
-    let name = proptest::sample::select(KEPT.to_vec());
+    let name = proptest::sample::select(STORED_HEADERS.to_vec());
     let known = proptest::sample::select(vec![
         "max-age=60",
         "no-cache",
@@ -289,9 +298,9 @@ fn any_headers() -> impl Strategy<Value = HeaderMap> {
 }
 
 proptest! {
-    /// Freshness saturates: no headers make it longer than a year, and once stale an answer stays stale.
+    /// Freshness lasts at most a year, and a stale response stays stale.
     #[test]
-    fn freshness_saturates_and_ends_once(headers in any_headers(), status in 100_u16..600, first in 0_i64..1 << 34, more in 0_i64..1 << 34) {
+    fn freshness_is_bounded_and_ends_once(headers in any_headers(), status in 100_u16..600, first in 0_i64..1 << 34, more in 0_i64..1 << 34) {
         let record = CacheRecord::of(status, &headers, now());
         let earlier = now() + TimeDelta::seconds(first);
         if let Freshness::Fresh { until } = record.freshness(earlier) {
@@ -302,24 +311,24 @@ proptest! {
         }
     }
 
-    /// What is stored comes back the same, and validators survive every octet that a header may hold.
+    /// Records survive serialization, with validators of any bytes that a header may contain.
     #[test]
-    fn records_can_be_stored(headers in any_headers()) {
+    fn records_survive_serialization(headers in any_headers()) {
         let record = CacheRecord::of(200, &headers, now());
         let back: CacheRecord = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         prop_assert_eq!(&back, &record);
-        if record.keeping() == Keeping::Everything && headers.get(ETAG).is_some_and(|tag| !tag.is_empty()) {
+        if record.retention() == Retention::Everything && headers.get(ETAG).is_some_and(|tag| !tag.is_empty()) {
             let conditional = back.conditional_headers();
             prop_assert_eq!(conditional.get(IF_NONE_MATCH), headers.get(ETAG));
         }
     }
 
-    /// A 304 never brings a validator back that no-store forbids to keep.
+    /// A 304 never restores a validator that no-store forbids to store.
     #[test]
-    fn no_store_outlives_every_304(stored in any_headers(), mut sent in any_headers()) {
+    fn a_304_never_restores_validators_under_no_store(stored in any_headers(), mut sent in any_headers()) {
         sent.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let stored = CacheRecord::of(200, &stored, now());
-        if let NotModified::Stands(record) = on_not_modified(Some(&stored), Asked::WithValidators, &sent, now()) {
+        if let NotModified::Valid(record) = on_not_modified(Some(&stored), RequestKind::Conditional, &sent, now()) {
             prop_assert!(record.conditional_headers().is_empty());
         }
     }

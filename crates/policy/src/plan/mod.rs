@@ -1,4 +1,4 @@
-//! Which paths a visit requests, in which order, and how much of a response is read.
+//! Plans the paths that a visit requests, their order, and how much of a response is read.
 //!
 //! The path table is data in one place (`table`). A first visit requests all of it, in the order of the priors and with the
 //! homepage last. Visits to a site without manifests request a few paths each, those checked longest ago. Visits to a site
@@ -34,7 +34,7 @@ const PROBES_OF_CATCH_ALL: usize = 1;
 string_enum! {
     /// The outcome of the last check of a path, as stored in a packed record.
     PathClass, "path class" {
-        /// Nothing there.
+        /// There is no such resource.
         Absent = "absent",
         /// A manifest.
         Present = "present",
@@ -42,7 +42,7 @@ string_enum! {
         Html = "html",
         /// Refused, by robots.txt or by the server.
         Refused = "refused",
-        /// No usable answer.
+        /// No usable response.
         Failed = "failed",
     }
 }
@@ -93,7 +93,6 @@ impl PathClass {
 /// The last check of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastCheck {
-    /// The outcome.
     pub class: PathClass,
     /// The day, as [`day_number`] counts.
     pub day: u16,
@@ -104,9 +103,9 @@ pub fn day_number(now: DateTime<Utc>) -> u16 {
     u16::try_from(now.timestamp().div_euclid(86_400).max(0)).unwrap_or(u16::MAX)
 }
 
-/// What is known of a host before the visit.
+/// The result of earlier visits to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum HostKnowledge {
     /// Never visited.
     Unknown,
     /// Visited, and nothing was found.
@@ -119,15 +118,15 @@ pub enum Standing {
 
 /// The paths to request from a host, in order, without robots.txt and known resources. `last` gives the last check of a slot.
 pub fn paths(
-    standing: Standing,
+    knowledge: HostKnowledge,
     priors: &Priors,
     last: impl Fn(u8) -> Option<LastCheck>,
 ) -> Vec<&'static PlannedPath> {
     let is_homepage = |row: &&PlannedPath| row.body == BodyKind::Homepage;
-    let mut chosen: Vec<&'static PlannedPath> = match standing {
-        Standing::Unknown => PATHS.iter().collect(),
-        Standing::Negative => checked_longest_ago(PATHS.iter(), priors, &last, PROBES_OF_NEGATIVE),
-        Standing::CatchAll => {
+    let mut chosen: Vec<&'static PlannedPath> = match knowledge {
+        HostKnowledge::Unknown => PATHS.iter().collect(),
+        HostKnowledge::Negative => checked_longest_ago(PATHS.iter(), priors, &last, PROBES_OF_NEGATIVE),
+        HostKnowledge::CatchAll => {
             let probes = PATHS.iter().filter(|row| !is_homepage(row));
             let homepage = PATHS.iter().filter(is_homepage);
             checked_longest_ago(probes, priors, &last, PROBES_OF_CATCH_ALL)
@@ -135,7 +134,7 @@ pub fn paths(
                 .chain(homepage)
                 .collect()
         }
-        Standing::Positive => {
+        HostKnowledge::Positive => {
             let present =
                 |row: &&PlannedPath| last(row.slot).is_some_and(|check| check.class == PathClass::Present);
             let unknown = PATHS.iter().filter(|row| !present(row));
@@ -159,20 +158,20 @@ fn checked_longest_ago(
     rows
 }
 
-/// How likely each path is, of 10,000 sites that publish anything.
+/// The frequency of each path among 10,000 sites with any manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priors([u16; PATHS.len()]);
 
-/// What was found under one path.
+/// The observed frequency of one path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathCount {
     /// Sites with any manifest from which the path was requested.
-    pub asked: u64,
+    pub requested: u64,
     /// Sites among these that have a manifest at the path.
     pub found: u64,
 }
 
-/// The weight of the assumed priors, in sites: a few hundred observations move them, a dozen do not.
+/// The weight of the assumed priors, in sites: a few hundred observations change them, a dozen do not.
 const PRIOR_WEIGHT: u64 = 500;
 
 impl Default for Priors {
@@ -186,27 +185,26 @@ impl Default for Priors {
 }
 
 impl Priors {
-    /// The assumed priors, corrected by what was found (a Beta prior's mean).
+    /// The assumed priors, corrected by observed counts (the mean of a Beta distribution).
     #[must_use]
-    pub fn re_estimated(count_of: impl Fn(u8) -> PathCount) -> Self {
+    pub fn estimated(count_of: impl Fn(u8) -> PathCount) -> Self {
         let mut priors = Self::default();
         for (prior, row) in priors.0.iter_mut().zip(PATHS) {
             let count = count_of(row.slot);
-            let found = u128::from(count.found.min(count.asked)) * 10_000;
+            let found = u128::from(count.found.min(count.requested)) * 10_000;
             let assumed = u128::from(row.prior) * u128::from(PRIOR_WEIGHT);
-            let mean = (assumed + found) / u128::from(count.asked.saturating_add(PRIOR_WEIGHT));
+            let mean = (assumed + found) / u128::from(count.requested.saturating_add(PRIOR_WEIGHT));
             *prior = u16::try_from(mean).unwrap_or(10_000);
         }
         priors
     }
 
-    /// The prior of a path.
     pub fn of(&self, row: &PlannedPath) -> u16 {
         self.0.get(usize::from(row.slot)).copied().unwrap_or_default()
     }
 }
 
-/// A path that no site has. A host that answers it with a page or a manifest answers every path so.
+/// A path that no site has. A host that serves a page or a manifest here serves one at every path.
 pub fn canary_path(seed: Seed) -> String {
     format!("/.well-known/agentdex-canary-{:08x}.json", seed.below(1 << 32))
 }

@@ -46,13 +46,11 @@ impl BodyKind {
 pub struct PlannedPath {
     /// Its position in packed records; never reused for another path.
     pub slot: u8,
-    /// The path.
     pub path: &'static str,
-    /// The expected kind of body.
     pub body: BodyKind,
-    /// Of 10,000 sites that publish anything, how many are assumed to publish at the path, until counts are available.
+    /// The assumed number of sites with this path among 10,000 sites with any manifest, until counts are available.
     pub prior: u16,
-    /// The dialects that specify the path, most usual first. Only the body decides.
+    /// The dialects that specify the path, most common first. The body alone decides the dialect.
     pub formats: &'static [Format],
 }
 

@@ -1,4 +1,4 @@
-//! What robots.txt means for one request, and why.
+//! The decision of robots.txt on one request, with its reason.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ string_enum! {
         Timeout = "timeout",
         /// The name resolves to an address that is refused.
         AddressRefused = "address_refused",
-        /// Not HTTP, or cut short.
+        /// Not HTTP, or truncated.
         ProtocolError = "protocol_error",
         /// A content encoding that is refused.
         BadEncoding = "bad_encoding",
@@ -45,7 +45,7 @@ string_enum! {
         OverBudget = "over_budget",
         /// A redirect to another site, which is not followed.
         RedirectsToOtherSite = "redirects_to_other_site",
-        /// A bot wall answered, with whatever status.
+        /// A bot wall responded, with any status.
         BotWall = "bot_wall",
         /// 206 or 226: not the whole file.
         PartialAnswer = "partial_answer",
@@ -69,7 +69,7 @@ impl fmt::Display for RuleLine {
     }
 }
 
-/// What robots.txt means for one request.
+/// The decision of robots.txt on one request.
 ///
 /// Records keep the text of a decision. Old ones may hold a text that is no longer produced, such as "disallowed, since
 /// two readings of robots.txt disagree".

@@ -9,17 +9,17 @@ use super::pattern::NormalPath;
 use super::rule::Rules;
 use crate::time::DAY;
 
-/// The name by which robots.txt addresses this crawler.
+/// The product token of this crawler.
 pub const PRODUCT_TOKEN: &str = "agentdex";
-/// Longest Crawl-delay that is honoured. Longer, infinite and negative values are clamped to it.
+/// Maximum Crawl-delay. Longer, infinite and negative values are clamped to it.
 pub(super) const CRAWL_DELAY_MAX: Duration = DAY;
 
-/// The delay between two requests that the file asks for.
+/// The delay between two requests that the file requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrawlDelay {
     /// At most a day.
     pub wait: Duration,
-    /// The line it stands on, counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
 }
 
@@ -28,7 +28,7 @@ string_enum! {
     RobotsNoteKind, "robots note" {
         /// The file is an HTML page.
         Html = "html",
-        /// The file is longer than what is read.
+        /// The file exceeds the size that is read.
         Cut = "cut",
         /// A rule before the first User-agent line, which applies to no crawler.
         Ungrouped = "ungrouped",
@@ -40,7 +40,7 @@ string_enum! {
         CrawlDelayClamped = "crawl_delay_clamped",
         /// A Crawl-delay without a number; ignored.
         CrawlDelayGarbled = "crawl_delay_garbled",
-        /// A statement on the use of content; reported, but without effect.
+        /// A statement about the use of content; reported, but without effect.
         ContentSignal = "content_signal",
     }
 }
@@ -48,7 +48,6 @@ string_enum! {
 /// A note about one line or the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsNote {
-    /// What it is about.
     pub kind: RobotsNoteKind,
     /// Counted from 1; absent for the whole file.
     pub line: Option<u32>,
@@ -82,7 +81,6 @@ impl RobotsFile {
         &self.agentmaps
     }
 
-    /// Notes for the owner.
     pub fn notes(&self) -> &[RobotsNote] {
         &self.notes
     }

@@ -1,7 +1,7 @@
-//! Splits robots.txt into records: one field with its value a line (RFC 9309 §2.2).
+//! Splits robots.txt into records: one field with its value per line (RFC 9309 §2.2).
 //!
-//! Never fails. Misspellings that are frequent enough for google/robotstxt to accept are accepted here too; whatever is
-//! not understood is a record of an unknown field, which interferes with nothing (§2.2.4).
+//! Never fails. The misspellings that google/robotstxt accepts are accepted here too. Any other line
+//! is a record of an unknown field and has no effect (§2.2.4).
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) enum Field {
     CrawlDelay,
     Sitemap,
     Agentmap,
-    /// A statement on how content may be used; noted, not acted upon.
+    /// A statement about the use of content; noted, but without effect.
     ContentSignal,
     Unknown,
 }
@@ -63,15 +63,15 @@ const SPELLINGS: &[(&str, Field, Spelling)] = &[
     ("content-usage", Field::ContentSignal, Spelling::Right),
 ];
 
-/// The part of a body that is read, as UTF-8 or what comes close to it, without byte order mark.
+/// The part of a body that is read, as UTF-8 (possibly invalid), without byte order mark.
 pub(super) struct Text<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// How many bytes of the body lie beyond the cap.
+    /// Bytes of the body beyond the cap.
     pub(super) bytes_cut: usize,
 }
 
 /// Cuts a body at the last full line under the cap and drops its byte order mark. UTF-16, which some editors write, is
-/// decoded when its mark says so: reading it as "no rules" would turn a prohibition into permission.
+/// decoded if its mark says so: reading it as "no rules" would turn a prohibition into permission.
 pub(super) fn text(body: &[u8]) -> Text<'_> {
     let bytes = match body.get(..BODY_BYTES_MAX) {
         Some(head) => {
@@ -88,7 +88,7 @@ pub(super) fn text(body: &[u8]) -> Text<'_> {
     Text { bytes: decoded, bytes_cut: body.len() - bytes.len() }
 }
 
-/// A byte order mark that was cut short is skipped as far as it goes.
+/// A truncated byte order mark is skipped too.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
     let length = bytes.iter().zip(MARK).take_while(|(byte, mark)| *byte == mark).count();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_ending_counts_once() {
+    fn counts_every_line_ending_once() {
         for text in [
             "a: 1\nallow: /x\n\nallow: /y",
             "a: 1\r\nallow: /x\r\n\r\nallow: /y",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_read_with_comments_spaces_and_missing_colons() {
+    fn parses_fields_with_comments_spaces_and_missing_colons() {
         let table: [(&[u8], Field, &str); 12] = [
             (b"User-Agent: FooBot", Field::UserAgent, "FooBot"),
             (b"  DISALLOW\t:\t/a b # why", Field::Disallow, "/a b"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_skipped_and_utf16_is_read() {
+    fn skips_byte_order_marks_and_decodes_utf16() {
         for mark in [&b"\xef\xbb\xbf"[..], b"\xef\xbb", b"\xef"] {
             let body = [mark, b"allow: /"].concat();
             assert_eq!(read(&text(&body).bytes), [(1, Field::Allow, "/".to_owned())]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn long_files_are_cut_at_a_line() {
+    fn cuts_long_files_at_a_line_end() {
         let mut body = b"disallow: /first\n".to_vec();
         body.resize(BODY_BYTES_MAX - 5, b'#');
         body.extend_from_slice(b"\ndisallow: /cut-in-the-middle\n");

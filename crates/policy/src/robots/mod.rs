@@ -1,7 +1,7 @@
-//! What robots.txt permits (RFC 9309).
+//! Evaluates robots.txt (RFC 9309).
 //!
 //! A verdict has one of four kinds: rules, no file, denied, unreachable. A failure never becomes permission: 5xx, 429,
-//! network errors and too many redirects forbid everything for as long as they last. 401, 403 and 451 are a denial,
+//! network errors and too many redirects forbid everything as long as they last. 401, 403 and 451 are a denial,
 //! although §2.3.1.3 would permit access. A bot wall hides the file: it counts as unreachable, and from the third in a row
 //! as a denial. A copy is used for at most a day (§2.4).
 //!
@@ -9,7 +9,7 @@
 //! (RFC 9110 §15.3.5-6). 206 and 226 answer requests for a part or a difference, which are never sent, so their bodies
 //! are not the file.
 //!
-//! The rules are matched by the crate `texting_robots`. Where the standard leaves room, the stricter reading counts.
+//! The rules are matched by the crate `texting_robots`. Where the standard is unclear, the stricter interpretation applies.
 
 mod decision;
 mod file;
@@ -26,4 +26,4 @@ mod verdict;
 pub use self::decision::{RobotsCause, RobotsDecision, RuleLine};
 pub use self::file::{CrawlDelay, PRODUCT_TOKEN, RobotsFile, RobotsNote, RobotsNoteKind};
 pub use self::line::BODY_BYTES_MAX;
-pub use self::verdict::{CopyUse, RobotsAnswer, RobotsVerdict, SHORT_BYTES_MAX, StoredVerdict};
+pub use self::verdict::{CopyUse, RobotsResponse, RobotsVerdict, SHORT_BYTES_MAX, StoredVerdict};

@@ -1,7 +1,7 @@
 //! The normal form in which rules are compared with paths (RFC 9309 §2.2.2-3).
 //!
-//! Percent-encodings are equalised, and the end of a path is the character [`END`]. A rule with a final `$` ends with it
-//! too, so that every rule is a prefix with wildcards, which matches in linear time without a regular expression.
+//! Percent-encodings are normalised, and the end of a path is the character [`END`]. A rule with a final `$` ends with it
+//! too, so every rule is a prefix with wildcards, which matches in linear time without a regular expression.
 
 /// Marks the end of a path. It appears in no URL and, encoded as `%7C`, in no normal form.
 const END: char = '|';
@@ -97,7 +97,7 @@ const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Unreserved and reserved characters of RFC 3986 §2.2-3 save `*` and `$`, and a stray `%`.
+/// Unreserved and reserved characters of RFC 3986 §2.2-3 except `*` and `$`, and a stray `%`.
 const fn is_plain(byte: u8) -> bool {
     is_unreserved(byte)
         || matches!(
@@ -168,13 +168,13 @@ mod tests {
             ("/a|b", "/a", false),
             ("/a", "/a|b", true),
         ];
-        for (pattern, path, wanted) in table {
-            assert_eq!(matches(pattern, path), wanted, "{pattern} {path}");
+        for (pattern, path, expected) in table {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
         }
     }
 
     #[test]
-    fn equal_characters_match_however_they_are_encoded() {
+    fn equal_characters_match_in_any_encoding() {
         let table = [
             ("/foo/bar/ツ", "/foo/bar/%E3%83%84", true),
             ("/foo/bar/%e3%83%84", "/foo/bar/ツ", true),
@@ -192,8 +192,8 @@ mod tests {
             ("/%zz", "/%zz", true),
             ("/x?q=http://a.example?b&c", "/x?q=http://a.example?b&c", true),
         ];
-        for (pattern, path, wanted) in table {
-            assert_eq!(matches(pattern, path), wanted, "{pattern} {path}");
+        for (pattern, path, expected) in table {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
         }
     }
 

@@ -11,9 +11,9 @@ use super::line::{self, Field, Record, Spelling};
 use super::pattern::Pattern;
 use super::rule::{Rule, RuleKind, Rules};
 
-/// Most notes kept of one file.
+/// Maximum number of notes kept of one file.
 const NOTES_MAX: usize = 50;
-/// Most Agentmap lines kept of one file.
+/// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
 /// Characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
@@ -59,7 +59,7 @@ fn looks_like_html(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"<")
 }
 
-/// Where in the file the reader is.
+/// The position of the reader in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     BeforeGroups,
@@ -145,7 +145,7 @@ impl<'t> Reader<'t> {
         }
         let mut pattern = Pattern::parse(record.value);
         if kind == RuleKind::Disallow && !pattern.as_str().starts_with(['/', '*']) {
-            // As written the rule matches nothing, but its author meant to forbid something.
+            // As written the rule matches nothing, but its author intended to forbid something.
             self.note(RobotsNoteKind::NoSlash, Some(record.line), record.value);
             pattern = pattern.rooted();
         }
@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
         let chosen = if self.own.present { self.own } else { self.all };
         RobotsFile {
             rules: Rules::new(chosen.rules),
-            // A Crawl-delay before any group is meant for every crawler.
+            // A Crawl-delay before any group applies to every crawler.
             crawl_delay: chosen.delay.or(self.ungrouped_delay),
             agentmaps: self.agentmaps,
             notes: self.notes,
@@ -216,7 +216,7 @@ enum Seconds {
     Usable(Duration),
     /// Not a number, infinite, negative or above a day.
     Clamped,
-    /// No number at all.
+    /// Without any number.
     Garbled,
 }
 

@@ -1,8 +1,8 @@
 //! The rules that apply to one crawler, matched by `texting_robots`.
 //!
 //! That crate matches and ranks rules as RFC 9309 §2.2.2 says, but compares percent-encodings as written, compiles a
-//! regular expression for each rule with `$` (10 KiB each), and does not tell which rule decided. Here rules and paths
-//! are compared in normal form, the end of a path is a character of its own, and the deciding rule is found by halving.
+//! regular expression for each rule with `$` (10 KiB each), and does not report which rule decided. Here rules and paths
+//! are compared in normal form, the end of a path is a separate character, and binary search finds the deciding rule.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use texting_robots::Robot;
 use super::decision::{RobotsDecision, RuleLine};
 use super::pattern::{NormalPath, Pattern};
 
-/// Rules that are matched at once while the deciding one is searched for, which bounds the memory that takes.
+/// Rules that are matched together during the search for the deciding one, which bounds the memory.
 const BATCH_RULES: usize = 64;
 
 /// The field of a rule.
@@ -96,7 +96,7 @@ fn any_matches(rules: &[Rule], path: &NormalPath) -> bool {
     robot(as_disallow).is_some_and(|robot| !robot.allowed(path.as_str()))
 }
 
-/// Rules before any User-agent line apply to every crawler by the reading of `texting_robots`.
+/// Rules before any User-agent line apply to every crawler in `texting_robots`.
 fn robot<'r>(rules: impl Iterator<Item = (RuleKind, &'r Pattern)>) -> Option<Robot> {
     let mut text = String::new();
     for (kind, pattern) in rules {

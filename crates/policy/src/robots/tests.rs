@@ -1,4 +1,4 @@
-//! What RFC 9309 demands, situation by situation, and laws over random files.
+//! The rules of RFC 9309 in tables of cases, and invariants over random files.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ fn allowed(body: &str, path: &str) -> bool {
 }
 
 fn verdict(body: &str) -> RobotsVerdict {
-    RobotsVerdict::of(RobotsAnswer::Answered { status: 200, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
+    RobotsVerdict::of(RobotsResponse::Answered { status: 200, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
 }
 
 fn file(body: &[u8]) -> RobotsFile {
     RobotsFile::parse(body, PRODUCT_TOKEN)
 }
 
-/// Each row: a file, a path, whether it is allowed, and what the row is about.
+/// Each row: a file, a path, whether it is allowed, and the purpose of the row.
 fn check(table: &[(&str, &str, bool, &str)]) {
-    for (body, path, wanted, about) in table {
-        assert_eq!(allowed(body, path), *wanted, "{about}: {path} under\n{body}");
+    for (body, path, expected, about) in table {
+        assert_eq!(allowed(body, path), *expected, "{about}: {path} under\n{body}");
     }
 }
 
 #[test]
-fn simple_files() {
+fn evaluates_simple_files() {
     check(&[
         ("", "/x", true, "an empty file permits everything"),
         ("\n\n# nothing\n", "/x", true, "so does one of comments"),
@@ -40,20 +40,20 @@ fn simple_files() {
         ("user-agent: *\ndisallow:", "/x", true, "an empty rule forbids nothing"),
         ("user-agent: *\ndisallow: /", "/robots.txt", true, "robots.txt is always allowed"),
         ("user-agent: *\ndisallow: /robots.txt", "/robots.txt", true, "even when it is named"),
-        ("user-agent: other\ndisallow: /", "/x", true, "a group of somebody else"),
+        ("user-agent: other\ndisallow: /", "/x", true, "a group of another crawler"),
         ("foo: agentdex\nbar: /", "/x", true, "unknown fields"),
         ("user-agent agentdex\ndisallow /", "/x", false, "missing colons"),
         (
             "disallow: /\nuser-agent: other\nallow: /",
             "/x",
             true,
-            "rules before the first group apply to nobody",
+            "rules before the first group apply to no crawler",
         ),
     ]);
 }
 
 #[test]
-fn groups() {
+fn combines_and_selects_groups() {
     let several = "allow: /foo/bar/\n\nuser-agent: agentdex\ndisallow: /\nallow: /x/\nuser-agent: barbot\n\
                    disallow: /\nallow: /y/\n\nallow: /w/\nuser-agent: bazbot\n\nuser-agent: agentdex\nallow: /z/\n\
                    disallow: /\n";
@@ -110,7 +110,7 @@ fn groups() {
 }
 
 #[test]
-fn names_of_crawlers() {
+fn matches_crawler_names_without_version() {
     for name in [
         "agentdex",
         "AgentDex",
@@ -120,17 +120,17 @@ fn names_of_crawlers() {
         "agentdex (+https://a.example)",
         " agentdex\t",
     ] {
-        assert!(!allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is us");
+        assert!(!allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is this crawler");
     }
     for name in ["agentdexx", "agent", "agentdex-news", "xagentdex", "agentdex2", "", "**"] {
-        assert!(allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is not us");
+        assert!(allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is another crawler");
     }
     assert!(!allowed("User-agent: * \nDisallow: /", "/x"));
     assert!(!allowed("User-agent: * all of you\nDisallow: /", "/x"));
 }
 
 #[test]
-fn the_longest_match_wins() {
+fn the_longest_matching_rule_decides() {
     let rules = |lines: &str| format!("user-agent: agentdex\n{lines}");
     let table = [
         ("disallow: /x/page.html\nallow: /x/", "/x/page.html", false),
@@ -157,13 +157,13 @@ fn the_longest_match_wins() {
         ("disallow: /\nallow: public", "/public", false),
         ("disallow: private", "/private", false),
     ];
-    for (lines, path, wanted) in table {
-        assert_eq!(allowed(&rules(lines), path), wanted, "{path} under {lines:?}");
+    for (lines, path, expected) in table {
+        assert_eq!(allowed(&rules(lines), path), expected, "{path} under {lines:?}");
     }
 }
 
 #[test]
-fn encodings_and_misspellings() {
+fn accepts_encodings_and_misspellings() {
     for typo in ["Disalow", "Dissallow", "Dissalow", "Diasllow", "Disallaw", "DISALLOW"] {
         assert!(!allowed(&format!("User agent: *\n{typo}: /x"), "/x"), "{typo}");
     }
@@ -184,7 +184,7 @@ fn encodings_and_misspellings() {
 }
 
 #[test]
-fn the_deciding_rule_is_named() {
+fn reports_the_deciding_rule() {
     let body = "User-agent: *\nDisallow: /private # ours\nAllow: /private/open\n";
     let rule = |line, text: &str| RuleLine { line, text: text.to_owned() };
     assert_eq!(
@@ -200,7 +200,7 @@ fn the_deciding_rule_is_named() {
 }
 
 #[test]
-fn crawl_delays() {
+fn parses_and_clamps_crawl_delays() {
     let delay = |lines: &str| file(format!("user-agent: *\n{lines}").as_bytes());
     let table = [
         ("crawl-delay: 5", Some(5_000), None),
@@ -245,7 +245,7 @@ fn reads_agentmaps_and_notes() {
 }
 
 #[test]
-fn an_html_page_is_a_file_without_rules() {
+fn treats_an_html_page_as_a_file_without_rules() {
     let page = verdict("<!doctype html><title>Not here</title>");
     assert!(page.decide("/x").is_allowed());
     let file = page.file().unwrap();
@@ -254,7 +254,7 @@ fn an_html_page_is_a_file_without_rules() {
 }
 
 #[test]
-fn a_file_beyond_the_cap_is_cut_and_kept() {
+fn uses_the_part_of_a_file_below_the_cap() {
     let mut body = "user-agent: *\ndisallow: /early\n".to_owned();
     while body.len() <= BODY_BYTES_MAX {
         body.push_str("# a comment that fills the file\n");
@@ -268,7 +268,7 @@ fn a_file_beyond_the_cap_is_cut_and_kept() {
 }
 
 #[test]
-fn tens_of_thousands_of_anchored_rules_hold() {
+fn evaluates_tens_of_thousands_of_anchored_rules() {
     let anchored: Vec<String> = (0..20_000).map(|number| format!("disallow: /*{number}$")).collect();
     let anchored = anchored.join("\n");
     let body = format!("user-agent: *\n{anchored}\nallow: /open19999$\n");
@@ -279,16 +279,16 @@ fn tens_of_thousands_of_anchored_rules_hold() {
 }
 
 #[test]
-fn every_answer_has_its_verdict() {
+fn maps_every_response_to_a_verdict() {
     use RobotsCause as Cause;
-    let status = |status| RobotsAnswer::Answered { status, body: Some(b"user-agent: *\ndisallow: /x") };
+    let status = |status| RobotsResponse::Answered { status, body: Some(b"user-agent: *\ndisallow: /x") };
     let table = [
         (status(200), RobotsKind::Rules, None),
         (status(204), RobotsKind::Rules, None),
         (status(206), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
         (status(226), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
-        (RobotsAnswer::OtherSite, RobotsKind::Unreachable, Some(Cause::RedirectsToOtherSite)),
-        (RobotsAnswer::Wall, RobotsKind::Unreachable, Some(Cause::BotWall)),
+        (RobotsResponse::OtherSite, RobotsKind::Unreachable, Some(Cause::RedirectsToOtherSite)),
+        (RobotsResponse::Wall, RobotsKind::Unreachable, Some(Cause::BotWall)),
         (status(304), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
         (status(400), RobotsKind::NoFile, None),
         (status(401), RobotsKind::Denied, Some(Cause::Unauthorized)),
@@ -301,16 +301,20 @@ fn every_answer_has_its_verdict() {
         (status(503), RobotsKind::Unreachable, Some(Cause::RateLimited)),
         (status(700), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
         (
-            RobotsAnswer::Redirect(RedirectRefusal::TooManyHops),
+            RobotsResponse::Redirect(RedirectRefusal::TooManyHops),
             RobotsKind::Denied,
             Some(Cause::TooManyRedirects),
         ),
-        (RobotsAnswer::Redirect(RedirectRefusal::Loop), RobotsKind::Denied, Some(Cause::RedirectLoop)),
-        (RobotsAnswer::Redirect(RedirectRefusal::NotHttps), RobotsKind::Denied, Some(Cause::RedirectRefused)),
-        (RobotsAnswer::Failed(FetchOutcome::Timeout), RobotsKind::Unreachable, Some(Cause::Timeout)),
-        (RobotsAnswer::Failed(FetchOutcome::TlsFailed), RobotsKind::Unreachable, Some(Cause::TlsFailed)),
+        (RobotsResponse::Redirect(RedirectRefusal::Loop), RobotsKind::Denied, Some(Cause::RedirectLoop)),
         (
-            RobotsAnswer::Failed(FetchOutcome::ProtocolError),
+            RobotsResponse::Redirect(RedirectRefusal::NotHttps),
+            RobotsKind::Denied,
+            Some(Cause::RedirectRefused),
+        ),
+        (RobotsResponse::Failed(FetchOutcome::Timeout), RobotsKind::Unreachable, Some(Cause::Timeout)),
+        (RobotsResponse::Failed(FetchOutcome::TlsFailed), RobotsKind::Unreachable, Some(Cause::TlsFailed)),
+        (
+            RobotsResponse::Failed(FetchOutcome::ProtocolError),
             RobotsKind::Unreachable,
             Some(Cause::ProtocolError),
         ),
@@ -327,7 +331,7 @@ fn every_answer_has_its_verdict() {
 #[test]
 fn a_2xx_without_a_body_forbids() {
     for status in 200..=299 {
-        let of = |body| RobotsVerdict::of(RobotsAnswer::Answered { status, body }, PRODUCT_TOKEN);
+        let of = |body| RobotsVerdict::of(RobotsResponse::Answered { status, body }, PRODUCT_TOKEN);
         let forbidding = of(Some(&b"user-agent: *\ndisallow: /"[..]));
         assert!(!forbidding.decide("/x").is_allowed(), "{status} with a file that forbids");
         assert!(!of(None).decide("/x").is_allowed(), "{status} whose body was not read");
@@ -337,16 +341,16 @@ fn a_2xx_without_a_body_forbids() {
 }
 
 #[test]
-fn a_wall_in_place_of_robots_is_unreachable_and_the_third_in_a_row_a_denial() {
+fn a_bot_wall_is_unreachable_and_the_third_in_a_row_is_a_denial() {
     let headers = HeaderMap::from_iter([(
         http::HeaderName::from_static("cf-mitigated"),
         http::HeaderValue::from_static("challenge"),
     )]);
     for status in [200, 202, 302, 304, 403, 404, 429, 500, 503] {
-        let walled =
-            || RobotsVerdict::of(RobotsAnswer::answered(status, &headers, Some(&b""[..])), PRODUCT_TOKEN);
+        let bot_wall =
+            || RobotsVerdict::of(RobotsResponse::answered(status, &headers, Some(&b""[..])), PRODUCT_TOKEN);
         assert_eq!(
-            (walled().kind(), walled().cause()),
+            (bot_wall().kind(), bot_wall().cause()),
             (RobotsKind::Unreachable, Some(RobotsCause::BotWall)),
             "{status}"
         );
@@ -356,19 +360,20 @@ fn a_wall_in_place_of_robots_is_unreachable_and_the_third_in_a_row_a_denial() {
             (3, RobotsKind::Denied),
             (4, RobotsKind::Denied),
         ] {
-            let after = walled().after_walls(walls_in_row);
-            assert_eq!((after.kind(), after.cause()), (kind, walled().cause()), "{status} {walls_in_row}");
+            let after = bot_wall().after_bot_walls(walls_in_row);
+            assert_eq!((after.kind(), after.cause()), (kind, bot_wall().cause()), "{status} {walls_in_row}");
             assert!(!after.decide("/x").is_allowed(), "{status} {walls_in_row}");
         }
-        let plain = RobotsVerdict::of(RobotsAnswer::answered(status, &HeaderMap::new(), None), PRODUCT_TOKEN);
+        let plain =
+            RobotsVerdict::of(RobotsResponse::answered(status, &HeaderMap::new(), None), PRODUCT_TOKEN);
         assert_eq!(plain.decide("/x").is_allowed(), status == 404, "{status}");
         let kind = plain.kind();
-        assert_eq!(plain.after_walls(3).kind(), kind, "{status}");
+        assert_eq!(plain.after_bot_walls(3).kind(), kind, "{status}");
     }
 }
 
 #[test]
-fn expired_copies_only_forbid() {
+fn an_expired_copy_can_only_forbid() {
     let at = Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap();
     let hours = |verdict: &RobotsVerdict, max_age: Option<u64>, failures| {
         (verdict.expires_at(at, max_age.map(Duration::from_secs), failures) - at).num_hours()
@@ -419,21 +424,21 @@ proptest! {
 
     /// No bytes make the parser panic or forbid robots.txt itself.
     #[test]
-    fn any_bytes_are_a_file(body in proptest::collection::vec(any::<u8>(), 0..400), path in any_path()) {
+    fn parses_any_bytes(body in proptest::collection::vec(any::<u8>(), 0..400), path in any_path()) {
         let file = file(&body);
         prop_assert_eq!(file.decide("/robots.txt"), RobotsDecision::Allowed(None));
         let _decision = file.decide(&path);
         prop_assert!(file.crawl_delay().is_none_or(|delay| delay.wait <= CRAWL_DELAY_MAX));
     }
 
-    /// An unreachable robots.txt never permits anything, whatever the status, the body or the failure.
+    /// An unreachable robots.txt never permits anything, for any status, body and failure.
     #[test]
     fn robots_failures_never_permit_a_path(status in 500_u16..1_000, body in any_file(), path in any_path()) {
-        let answers = FetchOutcome::ALL.iter().map(|outcome| RobotsAnswer::Failed(*outcome))
-            .chain([RobotsAnswer::Wall, RobotsAnswer::OtherSite])
-            .chain([RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }])
+        let answers = FetchOutcome::ALL.iter().map(|outcome| RobotsResponse::Failed(*outcome))
+            .chain([RobotsResponse::Wall, RobotsResponse::OtherSite])
+            .chain([RobotsResponse::Answered { status, body: Some(body.as_bytes()) }])
             .chain([401, 403, 429, 451].map(|status| {
-                RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }
+                RobotsResponse::Answered { status, body: Some(body.as_bytes()) }
             }));
         for answer in answers {
             let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
@@ -443,7 +448,7 @@ proptest! {
 
     /// Prohibitions are monotone: one more Disallow line never permits more.
     #[test]
-    fn another_disallow_line_never_permits(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
+    fn an_additional_disallow_line_never_permits_more(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
         let group = format!("User-agent: agentdex\n{}", body.replace("User-agent", "# agent"));
         let more = format!("{group}\nDisallow: {rule}\n");
         prop_assert!(allowed(&group, &path) || !allowed(&more, &path));

@@ -1,6 +1,6 @@
 //! The cases of google/robotstxt's own tests, as tables: a file, a product token, a path, the decision.
 //!
-//! Cases that google/robotstxt decides otherwise have a table of their own; docs/POLITENESS.md gives the reasons.
+//! Cases that google/robotstxt decides differently have a separate table; docs/POLITENESS.md gives the reasons.
 
 use super::line::records;
 use super::*;
@@ -12,24 +12,24 @@ fn allows(body: &[u8], token: &str, path: &str) -> bool {
 
 #[track_caller]
 fn check(body: &str, rows: &[(&str, &str, bool)]) {
-    for (token, path, wanted) in rows {
-        assert_eq!(allows(body.as_bytes(), token, path), *wanted, "{path} for {token} under\n{body}");
+    for (token, path, expected) in rows {
+        assert_eq!(allows(body.as_bytes(), token, path), *expected, "{path} for {token} under\n{body}");
     }
 }
 
-/// One group for one crawler, and what it says of several paths.
+/// One group for one crawler, with its allowed and disallowed paths.
 #[track_caller]
 fn check_group(rules: &str, allowed: &[&str], disallowed: &[&str]) {
     let body = format!("user-agent: walker\n{rules}");
-    for (paths, wanted) in [(allowed, true), (disallowed, false)] {
+    for (paths, expected) in [(allowed, true), (disallowed, false)] {
         for path in paths {
-            assert_eq!(allows(body.as_bytes(), "walker", path), wanted, "{path} under\n{body}");
+            assert_eq!(allows(body.as_bytes(), "walker", path), expected, "{path} under\n{body}");
         }
     }
 }
 
 #[test]
-fn lines_and_fields() {
+fn parses_lines_and_fields() {
     check("user-agent: walker\ndisallow: /\n", &[("walker", "/a/b", false), ("other", "/a/b", true)]);
     check("who: walker\nwhat: /\n", &[("walker", "/a/b", true)]);
     check("user-agent walker\ndisallow /\n", &[("walker", "/a/b", false)]);
@@ -44,7 +44,7 @@ fn lines_and_fields() {
 }
 
 #[test]
-fn groups_of_several_crawlers() {
+fn a_group_may_name_several_crawlers() {
     let body = "allow: /before/\n\nuser-agent: one\ndisallow: /\nallow: /a/\nuser-agent: two\ndisallow: /\n\
                 allow: /b/\n\n\nallow: /c/\nuser-agent: three\n\nuser-agent: one\nallow: /d/\ndisallow: /\n";
     check(
@@ -62,7 +62,7 @@ fn groups_of_several_crawlers() {
             ("three", "/before/", false),
         ],
     );
-    // what is no rule ends no group: both names share the rule that follows
+    // only a rule ends a group: both names share the rule that follows
     for other in ["Sitemap: https://a.example/map", "Something-Else: entirely"] {
         let body = format!("User-agent: one\n{other}\nUser-agent: *\nDisallow: /\n");
         check(&body, &[("one", "/", false), ("two", "/", false)]);
@@ -89,7 +89,7 @@ fn groups_match_the_product_token() {
     check(own_hides_all, &[("walker", "/a/1", true), ("walker", "/b/1", false)]);
 }
 
-/// Our own name is one that other parsers would obey too: letters, underscores and hyphens alone (§2.2.1).
+/// Letters, underscores and hyphens alone (§2.2.1), as other parsers require.
 #[test]
 fn the_product_token_is_valid() {
     assert!(PRODUCT_TOKEN.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-')));
@@ -109,7 +109,7 @@ fn the_longest_pattern_decides_and_case_matters() {
 }
 
 #[test]
-fn encodings() {
+fn compares_percent_encodings_in_normal_form() {
     check_group(
         "disallow: /\nallow: /a/b?c=d&e=https://f.example?g&h\n",
         &["/a/b?c=d&e=https://f.example?g&h"],
@@ -121,15 +121,15 @@ fn encodings() {
 }
 
 #[test]
-fn special_characters() {
+fn supports_wildcards_and_end_anchors() {
     check_group("disallow: /a/b/c\nallow: /a/*/d\n", &["/a/c", "/a//c", "/a/e/c"], &["/a/b/c"]);
     check_group("disallow: /a/b$\nallow: /a/b/d\n", &["/a/b/d", "/a/b/", "/a/b/e"], &["/a/b"]);
     check_group("# disallow: /\ndisallow: /a/c#d\nallow: /\n", &["/a/b"], &["/a/c"]);
 }
 
-/// The examples of Google's documentation, with other words.
+/// The examples of Google's documentation, with other names.
 #[test]
-fn patterns_as_documented() {
+fn matches_patterns_as_documented_by_google() {
     let beneath = ["/tea", "/tea.html", "/tea/green.html", "/teapot", "/teapot/lid.html", "/tea.html?cup=1"];
     let not_beneath = ["/cup", "/Tea.asp", "/icetea", "/?cup=tea"];
     check_group("disallow: /\nallow: /tea\n", &beneath, &not_beneath);
@@ -168,7 +168,7 @@ fn patterns_as_documented() {
 }
 
 #[test]
-fn line_ends_are_counted_and_marks_skipped() {
+fn counts_line_ends_and_skips_byte_order_marks() {
     let lines = ["User-Agent: one", "Allow: /a", "User-Agent: two", "", "", "Disallow: /"];
     for end in ["\n", "\r\n", "\r"] {
         for text in [lines.join(end), lines.join(end) + end] {
@@ -180,11 +180,11 @@ fn line_ends_are_counted_and_marks_skipped() {
     assert_eq!(records(mixed.as_bytes()).last().map(|record| record.line), Some(6));
     let (group, rules) = (&b"User-agent: walker\nDisallow: /a\n"[..], [("/a", false), ("/b", true)]);
     for mark in [&b"\xef\xbb\xbf"[..], b"\xef\xbb", b"\xef"] {
-        for (path, wanted) in rules {
-            assert_eq!(allows(&[mark, group].concat(), "walker", path), wanted, "{mark:?}");
+        for (path, expected) in rules {
+            assert_eq!(allows(&[mark, group].concat(), "walker", path), expected, "{mark:?}");
         }
     }
-    // another sequence spoils the first line, here the one that says whom the rule is for
+    // any other sequence invalidates the first line, here the User-agent line
     assert!(allows(&[b"\xef\x11\xbf", group].concat(), "walker", "/a"));
     let in_the_middle = b"User-agent: walker\n\xef\xbb\xbfDisallow: /a\nDisallow: /b\n";
     assert!(allows(in_the_middle, "walker", "/a"));
@@ -192,7 +192,7 @@ fn line_ends_are_counted_and_marks_skipped() {
 }
 
 #[test]
-fn agentmaps_stand_anywhere() {
+fn agentmap_lines_may_be_anywhere() {
     let groups = "User-Agent: one\nAllow: /a\nUser-Agent: two\n\n\n";
     let map = "Agentmap: https://a.example/ard.json\n";
     for body in [format!("{groups}{map}"), format!("{map}{groups}")] {
@@ -201,21 +201,21 @@ fn agentmaps_stand_anywhere() {
     }
 }
 
-/// Where we answer otherwise than google/robotstxt: the last column is its answer.
+/// Cases that google/robotstxt decides differently; the last column is its decision.
 #[test]
-fn differences_from_google_robotstxt() {
+fn differs_from_google_robotstxt_where_documented() {
     let cut = "b".repeat(2_083 * 8);
     let long = format!("disallow: /a/{cut}/c\n");
     let beyond_its_cut = format!("/a/{cut}/d");
     let rows: [(&str, &str, bool, bool); 5] = [
         // RFC 9309 §2.2.2 compares bytes that need no escape as they are, on both sides
         ("disallow: /\nallow: /a/%62%61%7A\n", "/a/baz", true, false),
-        // a path is escaped before it is compared, whoever asks
+        // paths are escaped before the comparison
         ("disallow: /\nallow: /a/ツ\n", "/a/ツ", true, false),
         ("disallow: /\nallow: /a/%E3%83%84\n", "/a/ツ", true, false),
         // index.html is a file like any other
         ("disallow: /\nallow: /a/index.html\n", "/a/", false, true),
-        // a long line is read whole, so that it forbids what it says and nothing else
+        // a long line is read completely, so that it forbids exactly what it says
         (&long, &beyond_its_cut, true, false),
     ];
     for (rules, path, ours, google) in rows {

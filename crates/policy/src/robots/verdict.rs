@@ -1,4 +1,4 @@
-//! The verdict on a robots.txt, from the answer to the request for it.
+//! The verdict on a robots.txt, from the response to the request for it.
 
 use std::time::Duration;
 
@@ -7,25 +7,24 @@ use http::HeaderMap;
 
 use super::decision::{RobotsCause, RobotsDecision};
 use super::file::{CrawlDelay, RobotsFile};
-use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, wall_of};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, bot_wall_header};
 use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
 /// Bytes of a file, or of its rules, up to which an async task may parse the file or decide on a path itself. Both take a few
-/// megabytes and milliseconds then, whatever the file says. A few per cent of real files are longer.
+/// megabytes and milliseconds then for any content. A few per cent of real files are longer.
 pub const SHORT_BYTES_MAX: usize = 16 * 1024;
-/// Shortest time for which a copy is used, whatever its max-age says, so that a visit fetches it once.
+/// Minimum time for which a copy is used, even with a shorter max-age, so that a visit fetches it once.
 const COPY_AGE_MIN: Duration = HOUR;
-/// Longest time for which a copy is used (RFC 9309 §2.4).
+/// Maximum time for which a copy is used (RFC 9309 §2.4).
 const COPY_AGE_MAX: Duration = DAY;
 
 /// The result of a request for robots.txt, after redirects.
 #[derive(Debug, Clone, Copy)]
-pub enum RobotsAnswer<'a> {
-    /// A final answer, neither a redirect nor a 304.
+pub enum RobotsResponse<'a> {
+    /// A final response, neither a redirect nor a 304.
     Answered {
-        /// The HTTP status.
         status: u16,
         /// The decoded body, which may be cut at its cap. `None`: it was not read.
         body: Option<&'a [u8]>,
@@ -36,14 +35,14 @@ pub enum RobotsAnswer<'a> {
     Redirect(RedirectRefusal),
     /// A redirect to another site, which is not followed either.
     OtherSite,
-    /// No answer.
+    /// No response.
     Failed(FetchOutcome),
 }
 
-impl<'a> RobotsAnswer<'a> {
-    /// A final answer, by its status, its headers, and its body if that was read.
+impl<'a> RobotsResponse<'a> {
+    /// A final response, by its status, its headers, and its body if that was read.
     pub fn answered(status: u16, headers: &HeaderMap, body: Option<&'a [u8]>) -> Self {
-        if wall_of(headers).is_some() { Self::Wall } else { Self::Answered { status, body } }
+        if bot_wall_header(headers).is_some() { Self::Wall } else { Self::Answered { status, body } }
     }
 }
 
@@ -65,24 +64,24 @@ pub enum RobotsVerdict {
 
 impl RobotsVerdict {
     /// The verdict for the crawler with this product token.
-    pub fn of(answer: RobotsAnswer<'_>, product_token: &str) -> Self {
+    pub fn of(answer: RobotsResponse<'_>, product_token: &str) -> Self {
         match answer {
-            RobotsAnswer::Answered { status, body } => Self::of_status(status, body, product_token),
-            RobotsAnswer::Redirect(RedirectRefusal::TooManyHops) => {
+            RobotsResponse::Answered { status, body } => Self::of_status(status, body, product_token),
+            RobotsResponse::Redirect(RedirectRefusal::TooManyHops) => {
                 Self::Denied(RobotsCause::TooManyRedirects)
             }
-            RobotsAnswer::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
-            RobotsAnswer::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
-            RobotsAnswer::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
-            RobotsAnswer::Wall => Self::Unreachable(RobotsCause::BotWall),
-            RobotsAnswer::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
+            RobotsResponse::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
+            RobotsResponse::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
+            RobotsResponse::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
+            RobotsResponse::Wall => Self::Unreachable(RobotsCause::BotWall),
+            RobotsResponse::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
         }
     }
 
-    /// The verdict after this many bot walls in a row, this answer included. From the third on a wall counts as a denial.
-    /// Verdicts with another cause stay as they are.
+    /// The verdict after this many bot walls in a row, this response included. From the third on a bot wall counts as a denial.
+    /// Verdicts with another cause do not change.
     #[must_use]
-    pub fn after_walls(self, walls_in_row: u32) -> Self {
+    pub fn after_bot_walls(self, walls_in_row: u32) -> Self {
         match self {
             Self::Unreachable(RobotsCause::BotWall) if walls_in_row >= BLOCKS_MAX => {
                 Self::Denied(RobotsCause::BotWall)
@@ -107,7 +106,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// The verdict of a stored copy. A record that lacks what its kind needs is treated as unreachable.
+    /// The verdict of a stored copy. An incomplete record is treated as unreachable.
     pub fn restore(stored: StoredVerdict<'_>, product_token: &str) -> Self {
         let cause = stored.cause.unwrap_or(RobotsCause::ProtocolError);
         match (stored.kind, stored.body) {
@@ -144,7 +143,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// The delay between two requests that the file asks for.
+    /// The delay between two requests that the file requests.
     pub const fn crawl_delay(&self) -> Option<CrawlDelay> {
         match self {
             Self::Rules(file) => file.crawl_delay(),
@@ -163,7 +162,7 @@ impl RobotsVerdict {
     }
 
     /// Until when the verdict is used without a new request. `max_age` is the rest of the freshness lifetime;
-    /// `failures_in_row` counts unreachable answers, this one included.
+    /// `failures_in_row` counts unreachable responses, this one included.
     pub fn expires_at(
         &self,
         fetched_at: DateTime<Utc>,
@@ -200,13 +199,11 @@ impl RobotsVerdict {
 /// A verdict as it is stored between visits.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredVerdict<'a> {
-    /// The kind.
     pub kind: RobotsKind,
     /// The cause, for denied and unreachable.
     pub cause: Option<RobotsCause>,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The file.
     pub body: Option<&'a [u8]>,
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn fetch(at: &str, outcome: FetchOutcome, now: DateTime<Utc>) -> Fetc
         outcome,
         reason: Some(format!("it was {outcome}")),
         robots_rule: None,
-        status: outcome.is_answer().then_some(200),
+        status: outcome.is_response().then_some(200),
         headers: vec![("content-type".into(), "application/json".into())],
         etag: None,
         last_modified: None,

@@ -1,17 +1,17 @@
-//! A small, lifelike web: what `agentdex demo` crawls when there is nothing else to crawl.
+//! The small web of `agentdex demo`.
 //!
 //! The sites are fiction under reserved top-level domains. Most declare themselves in one of the dialects that agentdex
-//! reads; some are broken, refuse crawlers or play tricks, in the ways that real sites do.
+//! reads; some are broken, refuse crawlers or mislead them, like real sites.
 
 mod sites;
 
 use crate::{Answer, Host, Web, WebBuilder};
 use sites::{File, Manner, SITES, Site};
 
-/// How long a copy of a demo file is fresh: so short that a second visit revalidates.
+/// Freshness lifetime of a demo file: so short that a second visit revalidates.
 const MAX_AGE_S: u32 = 2;
 
-/// What most robots.txt files of the demo say.
+/// The robots.txt of most demo sites.
 const OPEN_ROBOTS: &str = "User-agent: *\nDisallow: /account/\nDisallow: /checkout/\n";
 
 /// The demo's web, all on 127.0.0.1. Addresses, port and a log file may still be chosen.
@@ -19,7 +19,7 @@ pub fn web() -> WebBuilder {
     Web::builder().hosts(hosts())
 }
 
-/// The demo's hosts, for webs that have others too.
+/// The hosts of the demo, for webs with further hosts.
 pub fn hosts() -> Vec<Host> {
     let elsewhere = SITES.iter().filter_map(|site| match site.manner {
         Manner::MovedTo(host) => Some(open_host(host, site)),
@@ -36,7 +36,9 @@ pub fn seeds() -> Vec<&'static str> {
 fn host(site: &Site) -> Host {
     match site.manner {
         Manner::Open => open_host(site.domain, site),
-        Manner::Robots(text) => open_host(site.domain, site).route("/robots.txt", kept(Answer::text(text))),
+        Manner::Robots(text) => {
+            open_host(site.domain, site).route("/robots.txt", with_cache_headers(Answer::text(text)))
+        }
         Manner::RobotsUnavailable => {
             open_host(site.domain, site).route("/robots.txt", Answer::retry_after(503, "3600"))
         }
@@ -51,10 +53,10 @@ fn host(site: &Site) -> Host {
 
 fn open_host(name: &str, site: &Site) -> Host {
     let host = Host::new(name)
-        .route("/robots.txt", kept(Answer::text(OPEN_ROBOTS)))
-        .route("/", kept(home_page(site)))
+        .route("/robots.txt", with_cache_headers(Answer::text(OPEN_ROBOTS)))
+        .route("/", with_cache_headers(home_page(site)))
         .catch_all(Answer::html(NOT_FOUND).with_status(404).without_validators());
-    site.files.iter().fold(host, |host, file| host.route(file.path, kept(file_answer(file))))
+    site.files.iter().fold(host, |host, file| host.route(file.path, with_cache_headers(file_answer(file))))
 }
 
 fn file_answer(file: &File) -> Answer {
@@ -77,7 +79,7 @@ fn home_page(site: &Site) -> Answer {
     }
 }
 
-fn kept(answer: Answer) -> Answer {
+fn with_cache_headers(answer: Answer) -> Answer {
     answer.max_age(MAX_AGE_S)
 }
 

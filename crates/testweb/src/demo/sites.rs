@@ -1,4 +1,4 @@
-//! The sites of the demo as one table. The texts of their files lie under `demo/`.
+//! The sites of the demo as one table. Their files are in `demo/`.
 
 /// One site.
 pub(super) struct Site {
@@ -16,7 +16,7 @@ pub(super) struct File {
     pub(super) body: &'static str,
 }
 
-/// How a site treats visitors.
+/// The behaviour of a site.
 pub(super) enum Manner {
     /// It serves its files.
     Open,
@@ -38,7 +38,7 @@ const OPENAPI: &str = "application/vnd.oai.openapi+json";
 const A2A: &str = "application/a2a-agent-card+json";
 const CATALOG: &str = "application/ai-catalog+json";
 
-/// A file whose place on the site is its place in the site's folder.
+/// A file whose path on the site is its path in the folder of the site.
 macro_rules! file {
     ($folder:literal, $path:literal, $media:expr) => {
         File { path: $path, media: $media, body: include_str!(concat!("../../demo/", $folder, $path)) }
@@ -61,7 +61,7 @@ macro_rules! site {
     };
 }
 
-/// All of them: first those that declare themselves well, then those that do not.
+/// All sites: first those with valid declarations, then the others.
 pub(super) const SITES: &[Site] = &[
     site!(
         "skyhop",

@@ -1,11 +1,10 @@
-//! A client that trusts the web's authority and finds its hosts: the socket of the hosts file counts where the URL has no port.
+//! A client that trusts the web's authority and resolves its hosts; without a port in the URL it uses that of the hosts file.
 
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject as _;
 use testweb::Web;
 
-/// What came back.
 pub(crate) struct Got {
     pub(crate) status: u16,
     pub(crate) headers: reqwest::header::HeaderMap,

@@ -1,4 +1,4 @@
-//! The demo's web: every site answers as its manner says, and what should be JSON is.
+//! The demo's web: every site behaves as declared, and JSON files are valid.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use testweb::demo;
 use crate::client::{client, get, get_with};
 
 #[tokio::test]
-async fn every_seed_is_a_site_of_its_own_that_answers() {
+async fn every_seed_is_a_separate_site_that_responds() {
     let web = demo::web().start().await.unwrap();
     let client = client(&web);
     let seeds = demo::seeds();
@@ -25,7 +25,7 @@ async fn every_seed_is_a_site_of_its_own_that_answers() {
 }
 
 #[tokio::test]
-async fn manifests_are_json_with_validators_except_those_that_are_broken_on_purpose() {
+async fn manifests_are_json_with_validators_except_deliberately_broken_ones() {
     let web = demo::web().start().await.unwrap();
     let client = client(&web);
     let mut manifests = 0;
@@ -50,7 +50,7 @@ async fn manifests_are_json_with_validators_except_those_that_are_broken_on_purp
 }
 
 #[tokio::test]
-async fn the_airline_sells_flights_and_the_garden_shop_has_moved() {
+async fn serves_a_manifest_and_redirects_a_moved_site() {
     let web = demo::web().start().await.unwrap();
     let client = client(&web);
     let airline = get(&client, "https://skyhop.example/agent.json").await.unwrap();

@@ -27,7 +27,7 @@ async fn web() -> Web {
 }
 
 #[tokio::test]
-async fn a_file_is_served_with_an_etag_and_revalidated() {
+async fn serves_a_file_with_an_etag_and_revalidates_it() {
     let web = web().await;
     let client = client(&web);
     let url = "https://skyhop.example/agent.json";
@@ -46,7 +46,7 @@ async fn a_file_is_served_with_an_etag_and_revalidated() {
 }
 
 #[tokio::test]
-async fn dates_decide_only_where_no_etag_was_asked_for() {
+async fn dates_decide_only_without_if_none_match() {
     let web = web().await;
     let client = client(&web);
     let url = format!("https://skyhop.example:{}/dated", web.port());
@@ -62,7 +62,7 @@ async fn dates_decide_only_where_no_etag_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_coded_body_goes_to_those_who_accept_it() {
+async fn sends_a_compressed_body_to_clients_that_accept_it() {
     let web = web().await;
     let client = client(&web);
     let url = format!("https://skyhop.example:{}/coded", web.port());
@@ -84,7 +84,7 @@ async fn a_coded_body_goes_to_those_who_accept_it() {
 }
 
 #[tokio::test]
-async fn files_change_appear_and_vanish_while_the_web_runs() {
+async fn files_can_be_added_changed_and_removed_at_run_time() {
     let web = web().await;
     let base = format!("https://skyhop.example:{}", web.port());
     let etag = {
@@ -108,7 +108,7 @@ async fn files_change_appear_and_vanish_while_the_web_runs() {
 }
 
 #[tokio::test]
-async fn every_hit_is_written_down_with_what_was_asked_and_sent() {
+async fn records_every_hit_with_request_and_response_headers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hits.jsonl");
     let web = Web::builder()
@@ -126,13 +126,13 @@ async fn every_hit_is_written_down_with_what_was_asked_and_sent() {
     let hits = web.log().hits();
     let [robots, file] = hits.as_slice() else { panic!("{hits:?}") };
     assert_eq!(robots.robots_body.as_deref(), Some("Crawl-delay: 2"));
-    assert_eq!(robots.asked.from.as_deref(), Some("bot@agentdex.example"));
-    assert_eq!(robots.asked.user_agent.as_deref(), Some("testweb-tests/1.0"));
+    assert_eq!(robots.request.from.as_deref(), Some("bot@agentdex.example"));
+    assert_eq!(robots.request.user_agent.as_deref(), Some("testweb-tests/1.0"));
     assert_eq!((file.path.as_str(), file.status, file.body_bytes), ("/agent.json?x=1", Some(200), 2));
     assert_eq!((file.host.as_str(), file.http_version.as_str()), ("skyhop.example", "HTTP/2.0"));
     assert_eq!((robots.connection, file.connection, file.complete), (0, 0, true));
     assert!(robots.started_us <= robots.ended_us && robots.ended_us <= file.started_us);
-    assert!(file.sent.etag.is_some() && file.server.ip().is_loopback());
+    assert!(file.response.etag.is_some() && file.server.ip().is_loopback());
     let connections = web.log().connections();
     assert_eq!((connections[0].requests, &connections[0].handshake), (2, &HandshakeOutcome::Completed));
     let lines = std::fs::read_to_string(&path).unwrap();
@@ -145,7 +145,7 @@ async fn every_hit_is_written_down_with_what_was_asked_and_sent() {
 }
 
 #[tokio::test]
-async fn a_catch_all_answers_everything_and_redirects_point_where_they_were_told() {
+async fn a_catch_all_answers_every_path_and_redirects_keep_their_target() {
     let web = web().await;
     let client = client(&web);
     let got = get(&client, &format!("https://plain.example:{}/any/agent.json", web.port())).await.unwrap();

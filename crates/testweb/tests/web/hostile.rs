@@ -1,4 +1,4 @@
-//! Hosts that misbehave, each in its own way, seen from a real client.
+//! Hosts that misbehave in different ways, with a real client.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn hostile() -> Host {
         .route("/bomb", Answer::gzip_bomb("application/json", 10 << 20))
 }
 
-/// Slowness that a test can bear; what is measured is that there is some.
+/// A short delay; the tests measure only that there is one.
 const TICK: Duration = Duration::from_millis(5);
 
 async fn web() -> Web {
@@ -43,7 +43,7 @@ async fn web() -> Web {
 }
 
 #[tokio::test]
-async fn an_answer_of_its_own_for_the_first_requests() {
+async fn answers_the_first_requests_differently() {
     let web = web().await;
     let client = client(&web);
     let url = format!("https://hostile.example:{}/busy", web.port());
@@ -55,7 +55,7 @@ async fn an_answer_of_its_own_for_the_first_requests() {
 }
 
 #[tokio::test]
-async fn broken_answers_fail_at_the_client_and_are_written_down() {
+async fn broken_responses_fail_at_the_client_and_are_recorded() {
     let web = web().await;
     let client = client(&web);
     for (path, status) in [("/raw", Some(200)), ("/short", Some(200)), ("/reset", None), ("/close", None)] {
@@ -64,12 +64,12 @@ async fn broken_answers_fail_at_the_client_and_are_written_down() {
         web.log().wait_until(|log| log.hit_count() == 1).await;
         let hit = web.log().hits().remove(0);
         assert_eq!((hit.path.as_str(), hit.status), (path, status));
-        web.log().forget();
+        web.log().clear();
     }
 }
 
 #[tokio::test]
-async fn slow_answers_arrive_whole() {
+async fn slow_responses_arrive_completely() {
     let web = web().await;
     let client = client(&web);
     for (path, body) in [("/drip", "ok"), ("/slow-body", "four"), ("/slow-head", "late")] {
@@ -86,7 +86,7 @@ async fn slow_answers_arrive_whole() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
-async fn what_never_ends_is_written_down_when_the_client_goes() {
+async fn records_endless_responses_when_the_client_disconnects() {
     let web = web().await;
     for path in ["/endless", "/silence"] {
         let client = client(&web);
@@ -102,12 +102,12 @@ async fn what_never_ends_is_written_down_when_the_client_goes() {
         web.log().wait_until(|log| log.hit_count() == 1).await;
         let hit = web.log().hits().remove(0);
         assert_eq!((hit.path.as_str(), hit.complete), (path, false));
-        web.log().forget();
+        web.log().clear();
     }
 }
 
 #[tokio::test]
-async fn heads_are_as_large_and_bombs_as_small_as_asked_for() {
+async fn heads_and_bombs_have_the_requested_size() {
     let web = web().await;
     let client = client(&web);
     let base = format!("https://hostile.example:{}", web.port());
@@ -121,7 +121,7 @@ async fn heads_are_as_large_and_bombs_as_small_as_asked_for() {
 }
 
 #[tokio::test]
-async fn bad_certificates_and_handshakes_end_without_a_request() {
+async fn invalid_certificates_and_handshakes_end_without_a_request() {
     let web = web().await;
     let client = client(&web);
     let hosts = [
@@ -149,7 +149,7 @@ async fn bad_certificates_and_handshakes_end_without_a_request() {
 }
 
 #[tokio::test]
-async fn a_stalled_handshake_lasts_until_the_client_goes() {
+async fn a_stalled_handshake_lasts_until_the_client_disconnects() {
     let web = web().await;
     let client = client(&web);
     let asking = async { get(&client, &format!("https://stall.example:{}/", web.port())).await.is_err() };

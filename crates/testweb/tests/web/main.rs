@@ -1,4 +1,4 @@
-//! A real client against the test web: what it serves, how it misbehaves, and what it writes down.
+//! Tests of the test web with a real client: answers, misbehaviour and the log.
 
 mod client;
 mod demo;

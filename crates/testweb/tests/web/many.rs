@@ -1,4 +1,4 @@
-//! Many hosts: addresses of their own, the hosts file, and the cost of a template.
+//! Many hosts: separate addresses, the hosts file, and the cost of a template.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use testweb::{Addresses, Answer, Host, Web};
 use crate::client::{client, get};
 
 #[tokio::test]
-async fn each_of_many_hosts_has_an_address_and_a_certificate() {
+async fn each_host_of_a_template_has_an_address_and_a_certificate() {
     let shared = Host::new("template").robots("").route("/agent.json", "{}");
     let web = Web::builder()
         .addresses(Addresses::OneEach)
@@ -56,7 +56,7 @@ async fn hosts_on_chosen_addresses_share_one_port() {
 }
 
 #[tokio::test]
-async fn files_for_a_crawler_are_written() {
+async fn writes_the_files_for_a_crawler() {
     let web = Web::builder().host(Host::new("one.example")).start().await.unwrap();
     let directory = tempfile::tempdir().unwrap();
     let files = web.write_files(directory.path()).unwrap();

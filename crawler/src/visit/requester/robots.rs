@@ -97,7 +97,7 @@ impl Requester<'_> {
         }
         let body = body.to_vec();
         let parse = move || {
-            let answer = RobotsAnswer::Answered { status, body: Some(&body) };
+            let answer = RobotsResponse::Answered { status, body: Some(&body) };
             RobotsVerdict::of(answer, PRODUCT_TOKEN)
         };
         let parsed = self.tools.reader.run(parse).await;
@@ -161,7 +161,7 @@ impl Requester<'_> {
                 }
                 Err(failure) => {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
-                    let answer = RobotsAnswer::Failed(failure.cause.outcome());
+                    let answer = RobotsResponse::Failed(failure.cause.outcome());
                     let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
                     break record_of(host, verdict, None, stored.as_ref());
                 }
@@ -217,7 +217,7 @@ enum Step<'a> {
     Confirmed(&'a RobotsRecord),
     Hop(ManifestUrl),
     OtherSite(ManifestUrl),
-    Done(RobotsAnswer<'a>),
+    Done(RobotsResponse<'a>),
 }
 
 fn step<'a>(
@@ -228,15 +228,15 @@ fn step<'a>(
 ) -> Step<'a> {
     let (status, headers) = (reply.head.status.as_u16(), &reply.head.headers);
     let body = reply.body.as_ref().map(|body| body.bytes.as_slice());
-    match (RobotsAnswer::answered(status, headers, body), kept) {
-        (RobotsAnswer::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
+    match (RobotsResponse::answered(status, headers, body), kept) {
+        (RobotsResponse::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
             Step::Confirmed(record)
         }
-        (RobotsAnswer::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
+        (RobotsResponse::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
             match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
                 RedirectDecision::Follow(next) => Step::Hop(next),
                 RedirectDecision::OtherSite(next) => Step::OtherSite(next),
-                RedirectDecision::Refuse(refusal) => Step::Done(RobotsAnswer::Redirect(refusal)),
+                RedirectDecision::Refuse(refusal) => Step::Done(RobotsResponse::Redirect(refusal)),
             }
         }
         (answer, _) => Step::Done(answer),

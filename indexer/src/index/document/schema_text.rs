@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Levels of a schema that are read; deeper properties are irrelevant for the purpose of a call.
 const DEPTH_MAX: u32 = 6;
-/// Most properties that are read.
+/// Maximum number of properties that are read.
 const PROPERTIES_MAX: usize = 200;
 
 #[derive(Debug, Default, PartialEq, Eq)]

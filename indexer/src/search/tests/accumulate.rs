@@ -1,4 +1,4 @@
-//! The selection finds what tantivy finds, with the same scores.
+//! The selection has the results and the scores of tantivy.
 
 use std::cell::Cell;
 
@@ -33,14 +33,14 @@ fn accumulated(
     (top.into_sorted(), total)
 }
 
-fn of_the_engine(opened: &OpenedIndex, query: &dyn Query, limit: usize) -> (Vec<(Score, DocAddress)>, u64) {
+fn by_tantivy(opened: &OpenedIndex, query: &dyn Query, limit: usize) -> (Vec<(Score, DocAddress)>, u64) {
     let collector = (TopDocs::with_limit(limit).order_by_score(), Count);
     let (best, total) = opened.searcher.search(query, &collector).unwrap();
     (best, total as u64)
 }
 
 #[test]
-fn finds_the_documents_of_the_engine_with_its_scores() {
+fn returns_the_documents_and_scores_of_tantivy() {
     let dir = tempfile::tempdir().unwrap();
     let opened = opened(dir.path(), 30_000);
     let segments = opened.searcher.segment_readers();
@@ -65,7 +65,7 @@ fn finds_the_documents_of_the_engine_with_its_scores() {
         let terms = terms(texts);
         for limit in [1, 10, 200] {
             let none = Conditions::default();
-            let expected = of_the_engine(&opened, query_of(&opened, &terms, &none).as_ref(), limit);
+            let expected = by_tantivy(&opened, query_of(&opened, &terms, &none).as_ref(), limit);
             assert_eq!(accumulated(&opened, &terms, &none, limit), expected, "{texts:?}, {limit}");
         }
     }
@@ -121,7 +121,7 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
 }
 
 #[test]
-fn finds_the_documents_of_the_engine_under_conditions() {
+fn returns_the_documents_of_tantivy_under_conditions() {
     let dir = tempfile::tempdir().unwrap();
     let opened = opened(dir.path(), 30_000);
     let requests: [&[(&str, f32)]; 3] = [
@@ -137,19 +137,19 @@ fn finds_the_documents_of_the_engine_under_conditions() {
             let terms = terms(texts);
             let found = accumulated(&opened, &terms, conditions, 50);
             let query = query_of(&opened, &terms, conditions);
-            assert_eq!(found, of_the_engine(&opened, query.as_ref(), 50), "condition {number}, {texts:?}");
+            assert_eq!(found, by_tantivy(&opened, query.as_ref(), 50), "condition {number}, {texts:?}");
             all += found.1;
         }
         let is_empty = conditions
             .filters
             .iter()
-            .any(|part| matches!(&part.restriction, Restriction::AnyOf(of) if of.is_empty()));
+            .any(|part| matches!(&part.restriction, Restriction::AnyOf(terms) if terms.is_empty()));
         assert_eq!(all == 0, is_empty, "condition {number}");
     }
 }
 
 #[test]
-fn segments_of_every_size_are_searched_to_their_ends() {
+fn searches_segments_of_every_size_to_the_end() {
     for count in [1, 63, 64, 65, 127, 128, 129, 4_096, 5_120] {
         let dir = tempfile::tempdir().unwrap();
         let opened = opened(dir.path(), count);
@@ -158,7 +158,7 @@ fn segments_of_every_size_are_searched_to_their_ends() {
                 let terms = terms(&texts);
                 let query = query_of(&opened, &terms, conditions);
                 let found = accumulated(&opened, &terms, conditions, 10);
-                assert_eq!(found, of_the_engine(&opened, query.as_ref(), 10), "{count}");
+                assert_eq!(found, by_tantivy(&opened, query.as_ref(), 10), "{count}");
             }
         }
     }
@@ -169,7 +169,8 @@ fn checks_the_deadline_before_every_range_of_a_segment() {
     let dir = tempfile::tempdir().unwrap();
     let opened = opened(dir.path(), 30_000);
     let longest = opened.searcher.segment_readers().iter().map(SegmentReader::max_doc).max().unwrap();
-    let all: u32 = opened.searcher.segment_readers().iter().map(|of| of.max_doc().div_ceil(RANGE)).sum();
+    let all: u32 =
+        opened.searcher.segment_readers().iter().map(|segment| segment.max_doc().div_ceil(RANGE)).sum();
     assert!(longest > 2 * RANGE, "a segment has several ranges");
     let checks = Cell::new(0);
     let check = |most: u32| {

@@ -1,4 +1,4 @@
-//! A candidate carries everything that decides its rank: what one lacks costs no other its own.
+//! A candidate carries everything that decides its rank, so a document without columns cannot shift the values of others.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::sample_index::opened;
 use crate::request::SearchRequest;
 
 #[test]
-fn a_document_without_traits_shifts_no_other_score() {
+fn a_document_without_traits_does_not_shift_other_scores() {
     let dir = tempfile::tempdir().unwrap();
     let mut opened = opened(dir.path(), 400);
     let request = SearchRequest { phrasings: vec!["hotel room".to_owned()], ..SearchRequest::default() };
@@ -22,7 +22,8 @@ fn a_document_without_traits_shifts_no_other_score() {
     let window = execute(&opened, None, &request, phrasings(), |search| search.window()).unwrap();
     assert!(window.ranked.len() > 3 && window.ranked.len() < whole.ranked.len());
     for hit in &window.ranked {
-        let own = whole.ranked.iter().find(|of| of.candidate.address == hit.candidate.address).unwrap();
+        let own =
+            whole.ranked.iter().find(|ranked| ranked.candidate.address == hit.candidate.address).unwrap();
         assert_eq!(hit.candidate, own.candidate);
         let traits =
             opened.columns[hit.candidate.address.segment_ord as usize].traits(hit.candidate.address.doc_id);

@@ -65,7 +65,7 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
     document
 }
 
-/// An index of so many documents, some of them deleted. It has several segments, one of which has at least four tenths of them:
+/// An index of `count` documents, some of them deleted. It has several segments, one with at least four tenths of the documents:
 /// two threads share the last commit.
 pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
     let generations = Generations::new(dir);

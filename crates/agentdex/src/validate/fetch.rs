@@ -10,7 +10,7 @@ use store::{FetchRecord, Store};
 use super::Source;
 
 /// Fetches a document and the parts that complete it.
-pub(crate) async fn ask(
+pub(crate) async fn fetch(
     url: &ManifestUrl,
     shared: &SharedFlags,
     crawl: &CrawlFlags,

@@ -1,6 +1,6 @@
-//! Makes any number of capabilities and requests, always the same ones: real texts in turn, with words left out at random.
+//! Generates any number of capabilities and requests, reproducibly: real texts in turn, with words removed at random.
 //!
-//! The texts are those of the public sets and of published manifests, where they lie beside the workspace, and of the
+//! The texts are those of the public sets and of published manifests, if they are present beside the workspace, and of the
 //! demo's sites.
 
 use manifest::Manifest;
@@ -10,9 +10,9 @@ use store::StoredManifest;
 use crate::relevance::labelled;
 use crate::relevance::sets::{self, Field, Request, Tool};
 
-/// Capabilities of one made site.
+/// Capabilities of one generated site.
 pub const CAPABILITIES_PER_SITE: usize = 20;
-/// One word in so many is left out.
+/// One word in this many is removed.
 const DROPPED_ONE_IN: u64 = 7;
 /// Longest request that counts as a sentence; longer ones are pasted documents.
 const SENTENCE_BYTES_MAX: usize = 400;
@@ -41,7 +41,7 @@ impl Seeded {
     }
 }
 
-/// The texts to make from, and the requests of people about them.
+/// The source texts, and requests about them.
 #[derive(Debug, Clone)]
 pub struct Texts {
     pub tools: Vec<Tool>,
@@ -49,14 +49,14 @@ pub struct Texts {
 }
 
 impl Texts {
-    pub fn at_hand() -> anyhow::Result<Self> {
+    pub fn present() -> anyhow::Result<Self> {
         let mut tools = Vec::new();
         let mut requests: Vec<Request> = Vec::new();
         for set in sets::read_all()?.unwrap_or_default() {
             tools.extend(set.tools);
             requests.extend(set.requests);
         }
-        for stored in labelled::manifests_at_hand()? {
+        for stored in labelled::present_manifests()? {
             tools.extend(tools_of(&stored.manifest));
         }
         let mut sentences: Vec<String> = requests.into_iter().map(|request| request.text).collect();
@@ -67,7 +67,7 @@ impl Texts {
         Ok(Self { tools, sentences })
     }
 
-    /// One made site with its capabilities.
+    /// One generated site with its capabilities.
     pub fn site(&self, number: usize) -> anyhow::Result<StoredManifest> {
         let mut seeded = Seeded::new(number as u64 + 1);
         let host = format!("qx{}.example", sets::meaningless(number));
