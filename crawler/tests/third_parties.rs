@@ -13,7 +13,7 @@ use http::HeaderMap;
 use manifest::{ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
-use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, WorkerId};
+use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host, Web};
 
@@ -299,8 +299,9 @@ async fn a_redirected_robots_seeds_what_may_be_a_site_alone() {
 }
 
 /// A site whose catalog names paths of the victim.
-fn naming(paths: impl Iterator<Item = String>) -> Host {
-    let named: Vec<_> = paths.map(|path| format!(r#"{{"href":"https://{VICTIM}{path}"}}"#)).collect();
+/// A site whose catalog links to these URLs.
+fn naming(urls: impl Iterator<Item = String>) -> Host {
+    let named: Vec<_> = urls.map(|url| format!(r#"{{"href":"{url}"}}"#)).collect();
     let named = named.join(",");
     let catalog =
         format!(r#"{{"linkset":[{{"anchor":"https://attacker.example/","service-desc":[{named}]}}]}}"#);
@@ -322,7 +323,7 @@ async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
         let victim = (0..NAMED).fold(Host::new(VICTIM).route(MANIFEST, AWP), |host, number| {
             host.route(&format!("/!{number:03}.json"), answer.clone())
         });
-        let attacker = naming((0..NAMED).map(|number| format!("/!{number:03}.json")));
+        let attacker = naming((0..NAMED).map(|number| format!("https://{VICTIM}/!{number:03}.json")));
         let web = Web::builder().host(victim).host(attacker).start().await.unwrap();
         let mut crawl = Crawl::on(web, &format!("{VICTIM}\nattacker.example")).await;
         let mut paths = Vec::new();
@@ -346,11 +347,92 @@ async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
     }
 }
 
+/// Another site names hosts of the victim that do not exist, forbid, fail, are limited, or have nothing.
+#[tokio::test]
+async fn hosts_that_another_site_names_are_searched_last_and_end_no_visit() {
+    const NAMED: usize = 60;
+    for (case, answer) in [
+        ("dead", None),
+        ("refused", Some(Answer::status(403))),
+        ("fails", Some(Answer::status(503))),
+        ("limited", Some(Answer::status(429))),
+        ("missing", Some(Answer::status(404))),
+    ] {
+        let names: Vec<String> = (0..NAMED).map(|number| format!("a{number:02}.{VICTIM}")).collect();
+        let hosts = answer
+            .iter()
+            .flat_map(|answer| names.iter().map(|name| Host::new(name).route("/robots.txt", answer.clone())));
+        let urls = names.iter().map(|name| format!("https://{name}/agent.json"));
+        let web = Web::builder()
+            .hosts(hosts.collect::<Vec<_>>())
+            .host(Host::new(VICTIM).route(MANIFEST, AWP))
+            .host(naming(urls))
+            .start();
+        let mut crawl = Crawl::on(web.await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+        crawl.pass().await;
+        for pass in 0..3 {
+            crawl.pass_again().await;
+            assert!(crawl.paths(VICTIM).contains(&MANIFEST.to_owned()), "{case}: the manifest is read");
+            let searched = names.iter().filter(|name| !crawl.hits(name).is_empty()).count();
+            assert!(searched <= 20, "{case}: ten hosts and ten URLs in a visit: {searched} in visit {pass}");
+            let first_of_others =
+                names.iter().flat_map(|name| crawl.hits(name)).map(|hit| hit.started_us).min();
+            let last_of_own = crawl.hits(VICTIM).iter().map(|hit| hit.started_us).max();
+            assert!(
+                first_of_others.is_none_or(|at| Some(at) > last_of_own),
+                "{case}: the site's own come first"
+            );
+        }
+        let story = crawl.story(VICTIM).await;
+        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
+        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+    }
+}
+
+/// The hosts that others name say nothing of the site: one that is gone stays gone.
+#[tokio::test]
+async fn hosts_that_another_site_names_keep_no_dead_site_alive() {
+    let named = Host::new("a00.victim.example");
+    let web = Web::builder()
+        .host(named)
+        .host(naming(std::iter::once("https://a00.victim.example/x.json".to_owned())));
+    let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.story(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
+}
+
+/// One document, submitted at many URLs, is one manifest, and one that the operator lists twice is two.
+#[tokio::test]
+async fn a_client_cannot_multiply_a_manifest_by_submitting_it_with_queries() {
+    let mut crawl = Crawl::of([Host::new(VICTIM).route(MANIFEST, AWP)]).await;
+    crawl.pass().await;
+    let copies = |origin: SeedOrigin, key: &str| {
+        let url =
+            |number: u32| ManifestUrl::parse(&format!("https://{VICTIM}{MANIFEST}?{key}={number}")).unwrap();
+        let seed = |url: ManifestUrl| Seed {
+            host: url.host(),
+            url: Some(url),
+            rank: None,
+            origin: origin.clone(),
+            revisit_now: true,
+        };
+        (0..4).map(|number| seed(url(number))).collect::<Vec<_>>()
+    };
+    for (origin, key, manifests) in [(SeedOrigin::Submitted, "s", 1), (SeedOrigin::File, "f", 5)] {
+        crawl.store.seeds_add(&copies(origin, key), now()).await.unwrap();
+        crawl.pass_again().await;
+        assert_eq!(crawl.story(VICTIM).await.summary.manifests, manifests);
+    }
+}
+
 /// One document, named at many URLs, is one manifest.
 #[tokio::test]
 async fn another_site_cannot_multiply_a_manifest_by_naming_it_with_queries() {
     let victim = Host::new(VICTIM).route(MANIFEST, AWP);
-    let web = Web::builder().host(victim).host(naming((0..8).map(|number| format!("{MANIFEST}?n={number}"))));
+    let web = Web::builder()
+        .host(victim)
+        .host(naming((0..8).map(|number| format!("https://{VICTIM}{MANIFEST}?n={number}"))));
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;

@@ -271,8 +271,8 @@ fn manifest_line(stored: StoredManifest) -> ManifestLine {
 
 fn host_line(host: HostState) -> HostLine {
     HostLine {
+        seeded: host.is_seeded(),
         host: host.host,
-        seeded: host.seeded,
         requests_today: host.requests_today,
         next_request_not_before: host.next_ok_at,
         robots: host.robots.map(robots_line),

@@ -139,7 +139,7 @@ pub(crate) async fn recheck(
         exhausted.problem("this address has asked for as many visits as it may for now")
     })?;
     app.limits().visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
-    let hosts = story.state.hosts.into_iter().filter(|host| host.seeded).map(|host| host.host);
+    let hosts = story.state.hosts.into_iter().filter(store::HostState::is_seeded).map(|host| host.host);
     let mut hosts: Vec<Host> = hosts.collect();
     if hosts.is_empty() {
         hosts.push(site.apex());

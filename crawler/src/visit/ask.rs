@@ -18,6 +18,7 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use super::answer::outcome_of;
+use super::prepare::OwnHosts;
 use super::{Authority, Interrupt, Scope as VisitScope, Visit};
 use crate::egress::{Cause, Failure, Head, Reply, Standing, Timings};
 use crate::events::Event;
@@ -292,11 +293,16 @@ impl Visit<'_> {
         }
     }
 
-    /// A site that asks for a pause gets it, whatever its answer was otherwise, from this request on and across restarts.
+    /// A site that asks for a pause gets it, whatever its answer was otherwise, from this request on and across restarts. A 429
+    /// or 503 that names no time speaks for its host alone where others named the host: load balancers answer so for names
+    /// that they do not know.
     async fn heed_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
         let Some(asked) = RetryAfter::of_answer(&head.headers, outcome_of(head), clock::now()) else {
             return Ok(());
         };
+        if matches!(asked, RetryAfter::Absent(_)) && !OwnHosts::of(&self.site).has(host) {
+            return Ok(());
+        }
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
         if let Some(authority) = self.authorities.get(host) {
             self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await?;

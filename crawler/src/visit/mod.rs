@@ -28,7 +28,8 @@ use manifest::{Host, ManifestUrl};
 use policy::plan::Priors;
 use policy::{NextStep, RobotsVerdict, Scope as Limit, VisitEnd};
 use store::{
-    HandOver, LeaseToken, LeasedSite, ParkedVisit, PathSlots, SiteState, Store, StoreError, VisitRecord,
+    HandOver, HostState, LeaseToken, LeasedSite, ParkedVisit, PathSlots, SiteState, Store, StoreError,
+    VisitRecord,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ use crate::priors::PathPriors;
 use crate::reading::{Held, Reader};
 
 pub(crate) use self::ask::Message;
+use self::prepare::OwnHosts;
 use self::progress::Progress;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 use self::task::{NamedBy, Role, Task};
@@ -170,6 +172,14 @@ fn site_rests_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc
     site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))
 }
 
+/// The requests that all hosts together were sent on the last day on which any was, and that day. Those of earlier days count
+/// for nothing.
+fn requests_of_last_day(hosts: &[HostState]) -> (u32, i32) {
+    let day = hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
+    let of_day = hosts.iter().filter(|host| host.requests_day == day);
+    (of_day.map(|host| host.requests_today).sum(), day)
+}
+
 /// What a visit would set out to ask for, robots.txt apart.
 pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
     let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
@@ -258,9 +268,8 @@ impl<'a> Visit<'a> {
         session: Session,
         progress: Progress,
     ) -> Self {
-        let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
-        let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
-        let mut site_clock = SiteClock::new(requests_today, day, site.not_before);
+        let (requests, day) = requests_of_last_day(&site.hosts);
+        let mut site_clock = SiteClock::new(requests, day, site.not_before);
         site_clock.next_ok_at = progress.site_next_ok_at.max(site_rests_until(&site, clock::now()));
         Self {
             tools,
@@ -322,10 +331,16 @@ impl<'a> Visit<'a> {
             let rules = self.progress.rules.entry(task.url.host()).or_default();
             if let NextStep::Stop(end) = rules.observe_time(self.progress.active) {
                 let is_of_others = task.named_by == NamedBy::Others;
-                return Ok(if is_of_others { self.progress.overall_end() } else { end });
+                return Ok(if is_of_others { self.overall_end() } else { end });
             }
         }
-        Ok(self.progress.overall_end())
+        Ok(self.overall_end())
+    }
+
+    /// How the visit ended, as far as the site's own hosts say.
+    fn overall_end(&self) -> VisitEnd {
+        let own = OwnHosts::of(&self.site);
+        self.progress.overall_end(|host| own.has(host))
     }
 
     /// Ends one host, or the whole visit where the site as a whole asked for quiet. After a URL that others named, only what
@@ -340,8 +355,8 @@ impl<'a> Visit<'a> {
                 Ok(())
             }
             NextStep::AskCanary => {
-                if let Some(task) = prepare::canary(host) {
-                    self.progress.queue.push_front(task);
+                if let Some(canary) = prepare::canary(host) {
+                    self.progress.queue.push_front(Task { named_by: task.named_by, ..canary });
                 }
                 Ok(())
             }
@@ -396,5 +411,28 @@ impl<'a> Visit<'a> {
                 tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::HostOrigin;
+
+    use super::*;
+
+    #[test]
+    fn requests_of_earlier_days_do_not_count_for_the_budget_of_a_site() {
+        let host = |name: &str, requests_today, requests_day| HostState {
+            host: Host::parse(name).unwrap(),
+            origin: HostOrigin::Listed,
+            robots: None,
+            next_ok_at: None,
+            requests_today,
+            requests_day,
+        };
+        let hosts =
+            [host("a.example", 40, 20_000), host("b.a.example", 3, 20_001), host("c.a.example", 4, 20_001)];
+        assert_eq!(requests_of_last_day(&hosts), (7, 20_001));
+        assert_eq!(requests_of_last_day(&[]), (0, 0));
     }
 }

@@ -1,11 +1,13 @@
-//! What a visit sets out to ask for, in this order: known manifests, the paths that `policy::plan` chooses, homepages, and what
-//! others named and nobody has read a manifest from.
+//! What a visit sets out to ask for, in this order: known manifests, the paths that `policy::plan` chooses, homepages, and then
+//! URLs and hosts that others named and no manifest was read from.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, PlannedPath, Priors};
 use policy::{BodyKind, PathClass, Seed, Standing, Status};
-use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
+use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
@@ -19,11 +21,17 @@ const LINKED_BY_OTHERS_MAX: usize = 10;
 /// Hosts of one site that a visit looks at: the day's budget of the site allows no more than a few requests to each.
 const HOSTS_MAX: usize = 50;
 
+/// Of these, hosts that links or submissions name and that have no manifest.
+const HOSTS_NAMED_MAX: usize = 10;
+
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
-    for state in hosts_in_turn(site) {
+    let own = OwnHosts::of(site);
+    let (own, named): (Vec<&HostState>, Vec<&HostState>) =
+        site.hosts.iter().partition(|state| own.has(&state.host));
+    for state in in_turn(&own, HOSTS_MAX, site.visits) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
@@ -37,7 +45,42 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in named_by_others(site) {
         progress.plan(task);
     }
+    for state in in_turn(&named, HOSTS_NAMED_MAX, site.visits) {
+        for task in tasks_of(site, state, priors) {
+            progress.plan(Task { named_by: NamedBy::Others, ..task });
+        }
+    }
     progress
+}
+
+/// Hosts whose answers say something of their site. Anybody can name any host below a site's name, so a link or a submission
+/// is not enough: it is the site itself or its `www.`, the operator listed it, a visit was redirected to it, or a manifest was
+/// read from it.
+pub(crate) struct OwnHosts<'a> {
+    /// The others.
+    named: HashSet<&'a Host>,
+}
+
+impl<'a> OwnHosts<'a> {
+    pub(crate) fn of(site: &'a SiteState) -> Self {
+        let resources = site.resources.iter().filter(|resource| resource.manifest_id.is_some());
+        let with_manifests: HashSet<Host> = resources.map(|resource| resource.url.host()).collect();
+        let is_named = |state: &&HostState| {
+            state.origin == HostOrigin::Named
+                && !is_main_host(site.name.as_str(), state.host.as_str())
+                && !with_manifests.contains(&state.host)
+        };
+        Self { named: site.hosts.iter().filter(is_named).map(|state| &state.host).collect() }
+    }
+
+    /// Whether a host is one of them. One that is not known yet was met in this visit, and is.
+    pub(crate) fn has(&self, host: &Host) -> bool {
+        !self.named.contains(host)
+    }
+}
+
+fn has_manifests(site: &SiteState, host: &Host) -> bool {
+    site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some())
 }
 
 /// Hints, which may lie on hosts that were not seeded, and what was submitted or listed and is no manifest so far.
@@ -58,17 +101,17 @@ fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bo
 /// Named, not found by looking: no row of the path table, and not linked by a document of any site.
 fn is_named_by_others(known: &ResourceState) -> bool {
     known.manifest_id.is_none()
-        && known.discovery == Discovery::Submitted
+        && matches!(known.discovery, Discovery::Submitted | Discovery::Listed)
         && plan::find(&known.url.path_and_query()).is_none()
 }
 
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
 /// looks at the next ones.
-fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
-    let count = site.hosts.len();
-    let turn = usize::try_from(site.visits).unwrap_or_default().saturating_mul(HOSTS_MAX);
-    let first = if count > HOSTS_MAX { turn % count } else { 0 };
-    site.hosts.iter().cycle().skip(first).take(count.min(HOSTS_MAX))
+fn in_turn<'a>(hosts: &[&'a HostState], max: usize, visits: u32) -> impl Iterator<Item = &'a HostState> {
+    let count = hosts.len();
+    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(max);
+    let first = if count > max { turn % count } else { 0 };
+    hosts.iter().copied().cycle().skip(first).take(count.min(max))
 }
 
 /// A visit that asks for one document.
@@ -90,7 +133,7 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
     let known =
         known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task);
-    if !state.seeded {
+    if !state.is_seeded() {
         return known.collect();
     }
     let last = |slot| {
@@ -126,24 +169,21 @@ pub(super) fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
     Some(Task { slot: Some(row.slot), role, ..Task::new(url, row.body, discovery) })
 }
 
-fn hint(Hint { url, linked_from }: &Hint) -> Task {
+fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
     let row = plan::find(&url.path_and_query());
     let role =
         if row.is_some_and(|row| row.body == BodyKind::Homepage) { Role::Page } else { Role::Manifest };
-    let discovery = if linked_from.is_some() { Discovery::CatalogEntry } else { Discovery::Submitted };
     Task {
         slot: row.map(|row| row.slot),
         role,
         linked_from: linked_from.clone().map(Box::new),
-        ..Task::new(url.clone(), body_of_path(url), discovery)
+        ..Task::new(url.clone(), body_of_path(url), *discovery)
     }
 }
 
 fn standing(site: &SiteState, host: &Host) -> Standing {
-    let has_manifests =
-        site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some());
     match () {
-        () if has_manifests => Standing::Positive,
+        () if has_manifests(site, host) => Standing::Positive,
         () if site.status == Status::CatchAll => Standing::CatchAll,
         () if site.paths_checked.is_empty() => Standing::Unknown,
         () => Standing::Negative,

@@ -1,6 +1,6 @@
 //! What a visit knows of itself: enough to be parked and to go on anywhere.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -245,14 +245,18 @@ impl Progress {
         self.fetched.push(fetched);
     }
 
-    /// How the visit ended: completed if any host was, else as the first host did.
-    pub(crate) fn overall_end(&self) -> VisitEnd {
-        let hosts_asked = self.fetched.iter().map(|fetched| fetched.url.host());
-        if hosts_asked.into_iter().any(|host| !self.has_ended(&host)) {
+    /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any
+    /// of them was asked.
+    pub(crate) fn overall_end(&self, is_own: impl Fn(&Host) -> bool) -> VisitEnd {
+        let hosts: BTreeSet<Host> = self.fetched.iter().map(|fetched| fetched.url.host()).collect();
+        let is_own_asked = hosts.iter().chain(self.ended.keys()).any(&is_own);
+        let counts = |host: &Host| !is_own_asked || is_own(host);
+        if hosts.iter().any(|host| counts(host) && !self.has_ended(host)) {
             let all_fresh = self.fetched.iter().all(|fetched| fetched.outcome == FetchOutcome::Fresh);
             return if all_fresh && self.requests == 0 { VisitEnd::NothingNew } else { VisitEnd::Completed };
         }
-        self.ended.values().next().copied().unwrap_or(VisitEnd::NothingNew)
+        let ended = self.ended.iter().find(|(host, _)| counts(host));
+        ended.map_or(VisitEnd::NothingNew, |(_, end)| *end)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifest::Host;
+use manifest::{Discovery, Host};
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::ResourceState;
 
@@ -113,8 +113,8 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
-    /// A document that the site has at another URL too is no second manifest: other sites may link to it under any number of
-    /// URLs, as by adding queries.
+    /// A document that the site has at another URL too is no second manifest: other sites and clients may name it under any
+    /// number of URLs, as by adding queries.
     fn disown_copy(&self, fetched: &mut Fetched) {
         let Some(hash) = fetched.hash.as_ref().filter(|_| fetched.manifest.is_some()) else { return };
         let of_site = self.site.resources.iter();
@@ -147,7 +147,7 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
-        if task.named_by == NamedBy::Others && task.linked_from.is_some() {
+        if task.named_by == NamedBy::Others && task.discovery != Discovery::Listed {
             self.disown_copy(&mut fetched);
         }
         if let Some(leads) = fetched.page.take() {

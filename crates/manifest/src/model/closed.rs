@@ -150,6 +150,7 @@ closed! {
         Pointer = "pointer",
         Dns = "dns",
         Submitted = "submitted",
+        Listed = "listed",
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, RobotsRecord, SiteState,
-    SiteStory, SiteSummary, SitesRequest, SlowSite,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, RobotsRecord,
+    SiteState, SiteStory, SiteSummary, SitesRequest, SlowSite, is_main_host,
 };
 pub use slots::{PathCheck, PathSlots};
 pub use stored::{

@@ -54,6 +54,45 @@ pub struct Hint {
     pub url: ManifestUrl,
     /// The document that links to it; absent where it was seeded or submitted.
     pub linked_from: Option<ManifestUrl>,
+    /// How it was named.
+    pub discovery: Discovery,
+}
+
+/// How a host became known, the least trusted way first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostOrigin {
+    /// During a visit: a redirect led to it.
+    #[default]
+    Met,
+    /// A link of another site or a submission names it. Rows of earlier versions have it too, which did not store more.
+    Named,
+    /// A list of the operator names it.
+    Listed,
+}
+
+impl HostOrigin {
+    /// The value of the column `seeded`.
+    pub(crate) const fn code(self) -> i32 {
+        match self {
+            Self::Met => 0,
+            Self::Named => 1,
+            Self::Listed => 2,
+        }
+    }
+
+    pub(crate) const fn of_code(code: i32) -> Self {
+        match code {
+            ..=0 => Self::Met,
+            1 => Self::Named,
+            2.. => Self::Listed,
+        }
+    }
+}
+
+/// Whether a host is the site itself or its `www.`: a host that nobody else can make up.
+pub fn is_main_host(site: &str, host: &str) -> bool {
+    host.strip_prefix("www.").unwrap_or(host) == site
 }
 
 /// One host of a site.
@@ -61,8 +100,8 @@ pub struct Hint {
 pub struct HostState {
     /// The host.
     pub host: Host,
-    /// Seeded or linked, rather than met on the way.
-    pub seeded: bool,
+    /// How it became known.
+    pub origin: HostOrigin,
     /// What its robots.txt came to the last time.
     pub robots: Option<RobotsRecord>,
     /// No request before this.
@@ -71,6 +110,13 @@ pub struct HostState {
     pub requests_today: u32,
     /// Day that `requests_today` counts, from 1970-01-01.
     pub requests_day: i32,
+}
+
+impl HostState {
+    /// Whether it was seeded, linked or submitted, and not only met during a visit.
+    pub fn is_seeded(&self) -> bool {
+        self.origin >= HostOrigin::Named
+    }
 }
 
 /// Octets as text, a third longer than they are; as a list of numbers they would be four times as long.

@@ -2,6 +2,7 @@
 
 use super::words::{self, NONE, WRITTEN_OUT};
 use super::{ClockAtRest, HostAtRest, RobotsAtRest};
+use crate::model::HostOrigin;
 
 /// How a host is written: most are the site's name, or that with `www.` before it.
 const HOST_IS_SITE: u8 = 0;
@@ -11,6 +12,7 @@ const HOST_NAME_BITS: u8 = 0b11;
 const HOST_SEEDED: u8 = 0b100;
 const HOST_HAS_CLOCK: u8 = 0b1000;
 const HOST_HAS_ROBOTS: u8 = 0b1_0000;
+const HOST_LISTED: u8 = 0b10_0000;
 
 /// Bytes of one slot of the path table: class and day.
 const SLOT_BYTES: usize = 3;
@@ -95,7 +97,8 @@ impl Writer {
         };
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         self.byte(
-            name | flag(host.seeded, HOST_SEEDED)
+            name | flag(host.origin >= HostOrigin::Named, HOST_SEEDED)
+                | flag(host.origin == HostOrigin::Listed, HOST_LISTED)
                 | flag(host.clock.is_some(), HOST_HAS_CLOCK)
                 | flag(host.robots.is_some(), HOST_HAS_ROBOTS),
         );
@@ -215,7 +218,12 @@ impl<'a> Reader<'a> {
         };
         let clock = if flags & HOST_HAS_CLOCK == 0 { None } else { Some(self.clock()?) };
         let robots = if flags & HOST_HAS_ROBOTS == 0 { None } else { Some(self.robots()?) };
-        Ok(HostAtRest { host, seeded: flags & HOST_SEEDED != 0, clock, robots })
+        let origin = match (flags & HOST_SEEDED != 0, flags & HOST_LISTED != 0) {
+            (false, _) => HostOrigin::Met,
+            (true, false) => HostOrigin::Named,
+            (true, true) => HostOrigin::Listed,
+        };
+        Ok(HostAtRest { host, origin, clock, robots })
     }
 
     fn clock(&mut self) -> Read<ClockAtRest> {

@@ -11,6 +11,7 @@ mod bytes;
 mod words;
 
 use crate::StoreError;
+use crate::model::HostOrigin;
 use crate::pack::Place;
 use bytes::{Damaged, Reader, Writer};
 
@@ -40,7 +41,7 @@ pub(crate) struct ClockAtRest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostAtRest {
     pub(crate) host: String,
-    pub(crate) seeded: bool,
+    pub(crate) origin: HostOrigin,
     pub(crate) clock: Option<ClockAtRest>,
     pub(crate) robots: Option<RobotsAtRest>,
 }
@@ -81,8 +82,8 @@ pub(crate) fn seconds_bytes(at_ms: i64) -> [u8; 4] {
 
 impl SiteAtRest {
     /// A site that was seeded and never visited.
-    pub(crate) fn pending(hosts: impl IntoIterator<Item = String>, now_ms: i64) -> Self {
-        let host = |host| HostAtRest { host, seeded: true, clock: None, robots: None };
+    pub(crate) fn pending(hosts: impl IntoIterator<Item = (String, HostOrigin)>, now_ms: i64) -> Self {
+        let host = |(host, origin)| HostAtRest { host, origin, clock: None, robots: None };
         Self {
             status: policy::Status::Pending.as_str().to_owned(),
             first_seen_at_ms: now_ms,

@@ -21,7 +21,11 @@ fn negative() -> SiteAtRest {
         failures_in_row: 0,
         negatives_in_row: 7,
         paths_checked: (0..20).flat_map(slot).collect(),
-        hosts: SiteAtRest::pending(["shop.example".into(), "www.shop.example".into()], 0).hosts,
+        hosts: SiteAtRest::pending(
+            [("shop.example".into(), HostOrigin::Listed), ("www.shop.example".into(), HostOrigin::Named)],
+            0,
+        )
+        .hosts,
     }
 }
 
@@ -48,14 +52,14 @@ fn a_site_at_rest_comes_back_as_it_was() {
     };
     site.hosts.push(HostAtRest {
         host: "api.shop.example".into(),
-        seeded: false,
+        origin: HostOrigin::Met,
         clock: Some(clock),
         robots: Some(robots),
     });
     let packed = site.pack("shop.example").unwrap();
     assert_eq!(SiteAtRest::unpack("shop.example", &packed).unwrap(), site);
 
-    let pending = SiteAtRest::pending(["shop.example".into()], NOW_MS);
+    let pending = SiteAtRest::pending([("shop.example".into(), HostOrigin::Named)], NOW_MS);
     let packed = pending.pack("shop.example").unwrap();
     assert!(packed.len() <= 24, "{} bytes", packed.len());
     assert_eq!(SiteAtRest::unpack("shop.example", &packed).unwrap(), pending);

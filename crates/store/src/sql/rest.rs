@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Connection, for_update, skip_locked, unhex};
 use crate::StoreError;
 use crate::fault::Outcome;
-use crate::model::{HostState, PathSlots, RobotsRecord, SiteState};
+use crate::model::{HostOrigin, HostState, PathSlots, RobotsRecord, SiteState};
 use crate::pack::{Place, counted, hex, json, names};
 use crate::rest::{ClockAtRest, HostAtRest, RobotsAtRest, SiteAtRest};
 
@@ -98,7 +98,7 @@ async fn hosts_write(connection: &mut Connection, resting: &[(&str, SiteAtRest)]
             rows.push((
                 &host.host,
                 name,
-                i32::from(host.seeded),
+                host.origin.code(),
                 times,
                 clock.requests_today,
                 clock.requests_day,
@@ -112,7 +112,7 @@ async fn hosts_write(connection: &mut Connection, resting: &[(&str, SiteAtRest)]
                 CAST(value -> 3 ->> 1 AS BIGINT), CAST(value ->> 4 AS INTEGER), CAST(value ->> 5 AS INTEGER)
          FROM json_each($1) WHERE true
          ON CONFLICT (host) DO UPDATE SET
-             seeded = CASE WHEN excluded.seeded = 1 THEN 1 ELSE host.seeded END,
+             seeded = CASE WHEN excluded.seeded > host.seeded THEN excluded.seeded ELSE host.seeded END,
              not_before_ms = COALESCE(host.not_before_ms, excluded.not_before_ms)",
     )
     .bind(json(&rows, "batch of hosts")?)
@@ -165,7 +165,7 @@ pub(crate) fn state_at_rest(name: &str, packed: &[u8]) -> Result<SiteState, Stor
         not_before = not_before.max(place.time_of("packed", clock.not_before_ms)?);
         hosts.push(HostState {
             host: place.parse("packed", &host.host)?,
-            seeded: host.seeded,
+            origin: host.origin,
             robots: host
                 .robots
                 .as_ref()
@@ -270,7 +270,7 @@ impl HostRow {
             }),
             _ => None,
         };
-        HostAtRest { host: self.host, seeded: self.seeded == 1, clock, robots }
+        HostAtRest { host: self.host, origin: HostOrigin::of_code(self.seeded), clock, robots }
     }
 }
 

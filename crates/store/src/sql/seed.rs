@@ -1,6 +1,6 @@
 //! Seeds: sites, hosts and hinted URLs, inserted in batches.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
@@ -10,13 +10,13 @@ use super::link::{self, Asked};
 use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
 use crate::model::seed::{AskedSite, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
-use crate::model::{Seed, SeedOrigin, SeedsAdded};
+use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
 use crate::pack::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
 const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
-/// What a batch asks of one site: its class, its hosts, each with whether a list names it.
+/// What a batch asks of one site: its class, and its hosts, each with whether a list names it.
 #[derive(Default)]
 struct AskedOf<'a> {
     priority: i32,
@@ -104,6 +104,10 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
+const fn origin(is_listed: bool) -> HostOrigin {
+    if is_listed { HostOrigin::Listed } else { HostOrigin::Named }
+}
+
 /// The class of a site that is asked for in two ways: what a list or a visitor says counts before what a link says.
 fn first_class(one: i32, other: i32) -> i32 {
     match (one, other) {
@@ -160,7 +164,8 @@ async fn sites_insert<'a>(
                 .map(|(host, is_listed)| (*host, *is_listed))
                 .collect();
         }
-        let site = SiteAtRest::pending(of_site.hosts.keys().map(|host| (*host).to_owned()), now_ms);
+        let hosts = of_site.hosts.iter().map(|(host, is_listed)| ((*host).to_owned(), origin(*is_listed)));
+        let site = SiteAtRest::pending(hosts, now_ms);
         // A host that is new with its site is no news once more when the site wakes.
         if let Some(packed) = site.pack(name) {
             let priority = of_site.priority;
@@ -185,9 +190,14 @@ async fn sites_insert<'a>(
         }
         let brings_more = match resting.get(*name).map(|packed| SiteAtRest::unpack(name, packed)) {
             Some(Ok(site)) => {
-                let seeded: HashSet<&str> =
-                    site.hosts.iter().filter(|host| host.seeded).map(|host| host.host.as_str()).collect();
-                of_site.names_urls || !of_site.hosts.keys().all(|host| seeded.contains(host))
+                let known: HashMap<&str, HostOrigin> =
+                    site.hosts.iter().map(|host| (host.host.as_str(), host.origin)).collect();
+                let is_known = |(host, is_listed): (&&str, &bool)| {
+                    let known = known.get(host).copied().unwrap_or_default();
+                    let is_listed = *is_listed && !is_main_host(name, host);
+                    known >= origin(is_listed)
+                };
+                of_site.names_urls || !of_site.hosts.iter().all(is_known)
             }
             Some(Err(error)) => {
                 tracing::error!(site.name = name, %error, "nothing is added to a site whose row is damaged");
@@ -242,15 +252,21 @@ pub(crate) async fn sites_put_json(
     Ok(new)
 }
 
+/// Inserts hosts, or notes that they are named, or listed; returns those that nobody had named before.
 async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
-    let rows: BTreeMap<&str, &str> = open.iter().map(|(seed, site)| (seed.host.as_str(), *site)).collect();
-    let batch = json(&rows.iter().collect::<Vec<_>>(), "batch of hosts")?;
+    let mut rows: BTreeMap<&str, (&str, HostOrigin)> = BTreeMap::new();
+    for (seed, site) in open {
+        let (_, known) = rows.entry(seed.host.as_str()).or_insert((site, HostOrigin::Met));
+        *known = (*known).max(origin(link::is_listed(seed)));
+    }
+    let rows: Vec<_> = rows.iter().map(|(host, (site, origin))| (host, site, origin.code())).collect();
+    let batch = json(&rows, "batch of hosts")?;
     let mut new_hosts = HashSet::new();
     for statement in [
         "UPDATE host SET seeded = 1 WHERE seeded = 0 AND host IN (SELECT value ->> 0 FROM json_each($1))
          RETURNING host",
         "INSERT INTO host (host, site, seeded)
-         SELECT value ->> 0, value ->> 1, 1 FROM json_each($1) WHERE true
+         SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
          ON CONFLICT (host) DO NOTHING
          RETURNING host",
     ] {
@@ -258,6 +274,14 @@ async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
             sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
         new_hosts.extend(rows);
     }
+    // no news: a listed site is visited as before
+    sqlx::query(
+        "UPDATE host SET seeded = 2 WHERE seeded < 2
+         AND host IN (SELECT value ->> 0 FROM json_each($1) WHERE CAST(value ->> 2 AS INTEGER) = 2)",
+    )
+    .bind(&batch)
+    .execute(&mut *connection)
+    .await?;
     Ok(new_hosts)
 }
 
@@ -268,7 +292,8 @@ async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
         let Some(url) = &seed.url else { continue };
         let (discovery, linked_from) = match &seed.origin {
             SeedOrigin::Linked { from } => (Discovery::CatalogEntry, Some(from.as_str())),
-            SeedOrigin::File | SeedOrigin::Submitted => (Discovery::Submitted, None),
+            SeedOrigin::File => (Discovery::Listed, None),
+            SeedOrigin::Submitted => (Discovery::Submitted, None),
         };
         let id = ManifestId::of(url);
         let row = (id.as_str().to_owned(), *site, url.as_str(), discovery.as_str(), linked_from);

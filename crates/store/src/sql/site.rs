@@ -10,7 +10,7 @@ use super::robots::RobotsRow;
 use super::{Connection, lease, rest};
 use crate::StoreError;
 use crate::fault::Outcome;
-use crate::model::{HostState, LeaseToken, ParkedVisit, PathSlots, SiteState};
+use crate::model::{HostOrigin, HostState, LeaseToken, ParkedVisit, PathSlots, SiteState};
 use crate::pack::{Place, counted, json, millis, names, text};
 
 #[derive(sqlx::FromRow)]
@@ -165,7 +165,8 @@ impl HostRow {
         let place = Place::new("host", &name);
         Ok(HostState {
             host: place.parse("host", &name)?,
-            seeded: self.seeded == 1 || at_rest.is_some_and(|known| known.seeded),
+            origin: HostOrigin::of_code(self.seeded)
+                .max(at_rest.map_or(HostOrigin::Met, |known| known.origin)),
             robots: self.robots.into_record()?,
             next_ok_at: place.time_of("next_ok_at_ms", self.next_ok_at_ms)?,
             requests_today: counted(self.requests_today),

@@ -93,7 +93,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, visits: &Visits<'_>)
             let clock = at_rest.and_then(|host| host.clock.clone()).unwrap_or_default();
             row.push_bind(*host)
                 .push_bind(*site)
-                .push_bind(at_rest.map_or(0, |host| i32::from(host.seeded)))
+                .push_bind(at_rest.map_or(0, |host| host.origin.code()))
                 .push_bind(clock.next_ok_at_ms)
                 .push_bind(clock.not_before_ms)
                 .push_bind(clock.requests_today)
@@ -101,7 +101,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, visits: &Visits<'_>)
         });
         query.push(
             " ON CONFLICT (host) DO UPDATE SET
-                 seeded = CASE WHEN excluded.seeded = 1 THEN 1 ELSE host.seeded END,
+                 seeded = CASE WHEN excluded.seeded > host.seeded THEN excluded.seeded ELSE host.seeded END,
                  not_before_ms = COALESCE(host.not_before_ms, excluded.not_before_ms)
              WHERE excluded.seeded > host.seeded
                 OR (host.not_before_ms IS NULL AND excluded.not_before_ms IS NOT NULL)",

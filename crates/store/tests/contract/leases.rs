@@ -195,7 +195,7 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
     let again = store.sites_lease(&whenever, later(1)).await?.pop().context("it is free again")?;
     let known = again.site.hosts.first().context("its host")?;
     assert_eq!(
-        (known.robots.as_ref(), known.next_ok_at, known.seeded),
+        (known.robots.as_ref(), known.next_ok_at, known.is_seeded()),
         (Some(&robots), Some(later(5)), false)
     );
     store.standalone_end(&again.token, &[]).await?;
@@ -271,7 +271,7 @@ pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()>
     store.clocks_save(&[]).await?;
     let state = lease(&store, "shop.example", later(10)).await?.site;
     let clocks: Vec<_> =
-        state.hosts.iter().map(|host| (host.host.as_str(), host.seeded, host.next_ok_at)).collect();
+        state.hosts.iter().map(|host| (host.host.as_str(), host.is_seeded(), host.next_ok_at)).collect();
     assert_eq!(clocks, [("api.shop.example", false, Some(later(6))), ("shop.example", true, Some(later(4)))]);
     assert_eq!(state.not_before, Some(later(90)), "Retry-After stays when a later write has none");
     let (known, unknown): (IpAddr, IpAddr) = ([192, 0, 2, 1].into(), "2001:db8::1".parse()?);

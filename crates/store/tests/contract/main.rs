@@ -52,6 +52,7 @@ macro_rules! contract_tests {
                 neighbours_in_a_list_are_spread, long_links_are_refused_and_long_sources_left_out,
                 linked_sites_come_last_and_have_a_share, a_link_leaves_a_listed_site_where_its_list_puts_it,
                 one_site_makes_a_bounded_number_of_sites_known, hosts_and_urls_of_a_site_are_bounded,
+                hosts_keep_who_named_them,
                 a_site_with_very_many_hosts_is_leased_and_told_at_once,
             },
             leases::{
