@@ -102,6 +102,7 @@ macro_rules! contract_tests {
             feed::{
                 no_change_is_missed_under_concurrent_writers, visits_of_many_workers_reach_the_feed_in_order,
                 an_empty_feed_has_a_head_and_an_id, a_site_has_its_own_changes_and_a_time_has_its_place,
+                a_damaged_entry_is_left_out_and_readers_pass_it,
             },
             feedback::{
                 feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
@@ -115,7 +116,8 @@ macro_rules! contract_tests {
                 a_batch_keeps_the_order_that_was_asked_for, sites_are_paged_and_filtered, stats_count_what_is_there,
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 paths_are_told_of_sites_that_have_manifests,
-                what_is_not_there_is_none, a_damaged_row_is_named,
+                what_is_not_there_is_none, a_damaged_row_is_named, lists_leave_damaged_rows_out,
+                a_damaged_planned_time_stops_neither_the_queue_nor_its_numbers,
                 a_document_that_is_not_what_its_hash_says_is_never_handed_out,
                 a_damaged_document_is_replaced_when_it_is_fetched_again,
             },
