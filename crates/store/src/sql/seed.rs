@@ -16,11 +16,11 @@ use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
 const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
-/// What a batch asks of one site: its class, its hosts, each with whether a list names it.
+/// What a batch asks of one site: its class, its hosts, each with how many of them the site may have.
 #[derive(Default)]
 struct AskedOf<'a> {
     priority: i32,
-    hosts: BTreeMap<&'a str, bool>,
+    hosts: BTreeMap<&'a str, u64>,
     names_urls: bool,
 }
 
@@ -144,7 +144,8 @@ async fn sites_insert<'a>(
         let class = priority(seed);
         let of_site = asked.entry(site).or_insert_with(|| AskedOf { priority: class, ..AskedOf::default() });
         of_site.priority = first_class(of_site.priority, class);
-        *of_site.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
+        let hosts_max = of_site.hosts.entry(seed.host.as_str()).or_default();
+        *hosts_max = link::hosts_max(seed).max(*hosts_max);
         of_site.names_urls |= seed.url.is_some();
     }
     let listed =
@@ -157,7 +158,7 @@ async fn sites_insert<'a>(
             of_site.hosts = within
                 .into_iter()
                 .filter_map(|host| of_site.hosts.get_key_value(host))
-                .map(|(host, is_listed)| (*host, *is_listed))
+                .map(|(host, hosts_max)| (*host, *hosts_max))
                 .collect();
         }
         let site = SiteAtRest::pending(of_site.hosts.keys().map(|host| (*host).to_owned()), now_ms);
