@@ -85,6 +85,7 @@ macro_rules! contract_tests {
                 each_change_is_a_version, two_misses_remove_and_a_return_adds, gone_and_denied_remove_at_once,
                 errors_never_remove, a_dead_site_takes_its_manifests_along,
                 a_document_that_may_not_be_kept_is_not, documents_are_shared_by_content, parts_of_manifests_are_kept_while_they_may,
+                old_versions_of_a_site_are_bounded_in_bytes,
             },
             moving::{
                 a_dump_moves_everything_there_and_back, a_damaged_dump_leaves_nothing_behind,
