@@ -59,6 +59,7 @@ macro_rules! contract_tests {
                 an_expired_lease_moves_on_and_the_old_holder_is_refused, leases_are_renewed_while_they_are_held,
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
                 a_killed_visit_leaves_its_progress_to_the_next, a_damaged_site_is_set_aside_and_the_others_are_leased,
+                a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
                 leases_end_together, a_site_that_is_only_asked_is_leased_and_never_due, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
