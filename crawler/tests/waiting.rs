@@ -82,3 +82,19 @@ async fn a_visit_that_began_to_wait_after_the_pass_began_is_not_forgotten() {
     let (summary, ()) = tokio::join!(crawl.pass(), parks_later);
     assert_eq!((summary.sites_visited, summary.parked.len()), (2, 0), "{summary:?}");
 }
+
+/// The visit waits, and its site was set aside for a day since a row of it is damaged.
+#[tokio::test]
+async fn a_site_that_was_set_aside_is_not_waited_for() {
+    let crawl = known(&[shop()]).await;
+    let other = Other(&crawl);
+    let token = other.lease(Duration::from_mins(1)).await;
+    other.park(&token).await;
+    let token = other.lease(Duration::from_mins(1)).await;
+    let aside = Some(now() + TimeDelta::days(1));
+    assert_eq!(crawl.store.leases_end(&[(token, aside)]).await.unwrap().len(), 1);
+    let began = tokio::time::Instant::now();
+    let summary = crawl.pass().await;
+    assert!(began.elapsed() < PARK_WAIT, "the pass waited");
+    assert_eq!((summary.sites_visited, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
+}

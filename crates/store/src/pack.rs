@@ -97,6 +97,54 @@ pub(crate) fn names<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Str
     json(&rows, "list of names")
 }
 
+/// What was read, unless the row is damaged: then the log names it.
+pub(crate) fn logged<T>(read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(|error| {
+        if let StoreError::BadRow { table, id, .. } = error {
+            tracing::error!(table, key = id, %error, "a damaged row is left out");
+        } else {
+            tracing::error!(%error, "a row that cannot be read is left out");
+        }
+    })
+    .ok()
+}
+
+/// The values of a list. A damaged row is left out and named in the log, so that it hides no other.
+pub(crate) fn whole<R, T>(
+    rows: impl IntoIterator<Item = R>,
+    mut read: impl FnMut(R) -> Result<T, StoreError>,
+) -> Vec<T> {
+    rows.into_iter().filter_map(|row| logged(read(row))).collect()
+}
+
+/// A page of a list. Where damaged rows are left out it is filled with the rows behind, so that a short page is the last.
+pub(crate) struct Page<T> {
+    pub(crate) values: Vec<T>,
+    max: i64,
+    is_last: bool,
+}
+
+impl<T> Page<T> {
+    pub(crate) const fn new(max: i64) -> Self {
+        Self { values: Vec::new(), max, is_last: false }
+    }
+
+    /// How many rows are to be read next, behind those that were added.
+    pub(crate) fn wanted(&self) -> Option<i64> {
+        let wanted = self.max - size(self.values.len() as u64);
+        (wanted > 0 && !self.is_last).then_some(wanted)
+    }
+
+    /// Adds the rows that were wanted; fewer than that are the last.
+    pub(crate) fn add<R>(&mut self, rows: Vec<R>, read: impl FnMut(R) -> Result<T, StoreError>) {
+        self.is_last = self.wanted().is_none_or(|wanted| size(rows.len() as u64) < wanted);
+        self.values.extend(whole(rows, read));
+    }
+}
+
+/// Times that a damaged one counts as: 1970, and the end of the year 9999.
+const TIMES_MS: std::ops::RangeInclusive<i64> = 0..=253_402_300_799_000;
+
 /// Where a value was read from, for the error that names a damaged row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
@@ -138,6 +186,17 @@ impl<'a> Place<'a> {
             .ok_or_else(|| self.damaged(column, &format!("{millis} is no time in milliseconds")))
     }
 
+    /// A time on which more than its row depends. One that is out of range counts as the first or the last there is, and is
+    /// named in the log.
+    pub(crate) fn nearest_time(&self, column: &'static str, millis: i64) -> DateTime<Utc> {
+        self.time(column, millis).unwrap_or_else(|error| {
+            let (first, last) = TIMES_MS.into_inner();
+            let counts_as = DateTime::from_timestamp_millis(millis.clamp(first, last)).unwrap_or_default();
+            tracing::error!(table = self.table, key = self.id, %counts_as, %error, "a time is damaged");
+            counts_as
+        })
+    }
+
     pub(crate) fn time_of(
         &self,
         column: &'static str,
@@ -173,7 +232,61 @@ impl<'a> Place<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
     use super::*;
+
+    /// What was logged: level and fields.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Log {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            let mut line = event.metadata().level().to_string();
+            event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+                line.extend([" ", field.name(), "=", &format!("{value:?}")]);
+            });
+            self.0.lock().unwrap().push(line);
+        }
+    }
+
+    #[test]
+    fn a_page_is_filled_past_damaged_rows_which_are_named_in_the_log() {
+        let rows = ["1", "x", "2", "y", "z", "3"];
+        let log = Log::default();
+        let listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(log.clone()));
+        let mut page = Page::<u32>::new(3);
+        let (mut at, mut reads) = (0, 0);
+        while let Some(wanted) = page.wanted() {
+            let behind = rows.iter().skip(at).take(usize::try_from(wanted).unwrap()).copied();
+            let read: Vec<&str> = behind.collect();
+            (at, reads) = (at + read.len(), reads + 1);
+            page.add(read, |row| Place::new("table", row).parse("column", row));
+        }
+        drop(listening);
+        assert_eq!((page.values, reads), (vec![1, 2, 3], 4));
+        let log = log.0.lock().unwrap();
+        assert_eq!(log.len(), 3);
+        for (line, key) in log.iter().zip(["x", "y", "z"]) {
+            assert!(line.starts_with("ERROR ") && line.contains("table=\"table\""), "{line}");
+            assert!(line.contains(&format!("key=\"{key}\"")) && line.contains("column column"), "{line}");
+        }
+        let mut short = Page::<u32>::new(9);
+        assert_eq!(short.wanted(), Some(9));
+        short.add(vec!["1"], |row| Place::new("table", row).parse("column", row));
+        assert_eq!(short.wanted(), None, "there are no rows behind");
+    }
+
+    #[test]
+    fn a_damaged_time_counts_as_the_nearest_there_is() {
+        let place = Place::new("site", "shop.example");
+        let near = |millis| place.nearest_time("next_visit_at_ms", millis).to_rfc3339();
+        assert_eq!(near(i64::MIN), "1970-01-01T00:00:00+00:00");
+        assert_eq!(near(i64::MAX), "9999-12-31T23:59:59+00:00");
+        assert_eq!(near(1_000), "1970-01-01T00:00:01+00:00");
+    }
 
     #[test]
     fn a_compressed_value_announces_its_size() {

@@ -98,6 +98,11 @@ impl PackedVisit {
     pub(crate) fn body(&self, id: &ManifestId) -> Option<&PackedBody> {
         self.bodies.get(id)
     }
+
+    /// What a manifest and its document take together.
+    pub(crate) fn stored_bytes(&self, id: &ManifestId) -> usize {
+        self.manifest(id).map_or(0, |rows| rows.model.len()) + self.body(id).map_or(0, |body| body.body.len())
+    }
 }
 
 /// Bodies of robots.txt, in the order of the records.

@@ -329,9 +329,14 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         let resumed = self.tools.store.sites_lease(&only, now).await?;
         if resumed.len() < ready.len() {
             // of the others that wait the list may be too short
-            let waiting = self.parked().await?;
-            for site in ready.iter().filter(|site| !waiting.contains_key(*site)) {
-                work.parked.remove(site);
+            let mut waiting = self.parked().await?;
+            for site in ready {
+                match waiting.remove(&site) {
+                    // it was set aside
+                    Some(parked) if parked.resume_at > again_at => drop(work.parked.insert(site, parked)),
+                    Some(_) => {}
+                    None => drop(work.parked.remove(&site)),
+                }
             }
         }
         Ok(resumed)

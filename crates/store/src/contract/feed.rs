@@ -5,7 +5,7 @@ use manifest::SiteName;
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{FeedEntry, FeedPosition};
+use crate::model::{FeedEntry, FeedPage, FeedPosition};
 use crate::pack::millis;
 use crate::{StoreError, postgres, sqlite};
 
@@ -13,7 +13,7 @@ use crate::{StoreError, postgres, sqlite};
 const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
-    /// Entries after a position, in order and without holes. Committed changes get their positions first.
+    /// Entries after a position, in order and without holes but for damaged ones. Committed changes get their positions first.
     /// [`StoreError::FeedOutrun`] where the next entry was removed by age before the reader came for it; a position of 0
     /// asks for whatever is kept.
     pub async fn feed_read(
@@ -21,8 +21,13 @@ impl Store {
         after: FeedPosition,
         entries_max: u32,
     ) -> Result<Vec<FeedEntry>, StoreError> {
+        Ok(self.feed_page(after, entries_max).await?.entries)
+    }
+
+    /// The same, and how far the feed was read: for readers that come again, so that they read no damaged entry twice.
+    pub async fn feed_page(&self, after: FeedPosition, entries_max: u32) -> Result<FeedPage, StoreError> {
         self.feed_sequence().await?;
-        reading!(self, "feed_read", feed::feed_read(after, i64::from(entries_max)))
+        reading!(self, "feed_read", feed::feed_page(after, i64::from(entries_max)))
     }
 
     /// Entries of one site before a position, latest first; [`FeedPosition::END`] is behind the last.

@@ -29,6 +29,15 @@ closed! {
     }
 }
 
+/// Changes that were read together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedPage {
+    /// The changes, in order. A damaged one is left out and named in the log.
+    pub entries: Vec<FeedEntry>,
+    /// How far the feed was read: behind the last entry where damaged ones follow it.
+    pub read_to: FeedPosition,
+}
+
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedEntry {

@@ -16,7 +16,7 @@ pub(crate) mod suffix;
 pub(crate) mod visit;
 
 pub use care::{SchemaState, Space};
-pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use feed::{FeedChange, FeedEntry, FeedPage, FeedPosition};
 pub use feedback::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };

@@ -3,7 +3,7 @@
 use super::Connection;
 use crate::fault::Outcome;
 use crate::model::{Adoption, NewSite};
-use crate::pack::{Place, sized};
+use crate::pack::{Place, sized, whole};
 
 /// Newest manifests that are looked through for one new site: of a site that begins with several, one counts.
 const MANIFESTS_PER_SITE: i64 = 8;
@@ -30,18 +30,16 @@ pub(crate) async fn adoption(connection: &mut Connection) -> Outcome<Vec<Adoptio
     )
     .fetch_all(&mut *connection)
     .await?;
-    let mut adopted = Vec::with_capacity(rows.len());
-    for row in rows {
-        adopted.push(Adoption {
+    Ok(whole(rows, |row| {
+        Ok(Adoption {
             format: Place::new("manifest", &row.format).parse("format", &row.format)?,
             sites: sized(row.sites),
             manifests: sized(row.manifests),
             conforms: sized(row.conforms),
             minor: sized(row.minor),
             major: sized(row.major),
-        });
-    }
-    Ok(adopted)
+        })
+    }))
 }
 
 /// Sites whose first manifest in the index is the latest.
@@ -62,14 +60,12 @@ pub(crate) async fn sites_newest(connection: &mut Connection, max: i64) -> Outco
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut newest = Vec::with_capacity(rows.len());
-    for (name, since_ms, capabilities) in rows {
+    Ok(whole(rows, |(name, since_ms, capabilities)| {
         let place = Place::new("manifest", &name);
-        newest.push(NewSite {
+        Ok(NewSite {
             site: place.parse("site", &name)?,
             since: place.time("first_seen_at_ms", since_ms)?,
             capabilities: sized(i64::from(capabilities)),
-        });
-    }
-    Ok(newest)
+        })
+    }))
 }

@@ -9,7 +9,7 @@ use crate::fault::Outcome;
 use crate::model::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
-use crate::pack::{Place, count, counted, millis, sized, text};
+use crate::pack::{Page, Place, count, counted, millis, sized, text};
 
 /// The salt of a day: the one that is there, else the candidate. Salts of earlier days are forgotten.
 pub(crate) async fn feedback_salt(connection: &mut Connection, day: i64, candidate: &str) -> Outcome<String> {
@@ -96,6 +96,9 @@ macro_rules! meant {
     };
 }
 
+/// A line as it is read back: id, time, query, capability, site, place, client.
+type LineRow = (i64, i64, String, String, String, i32, String);
+
 /// Lines before an id, the newest first.
 pub(crate) async fn feedback_page(
     connection: &mut Connection,
@@ -103,25 +106,28 @@ pub(crate) async fn feedback_page(
     before: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackLine>> {
-    let rows: Vec<(i64, i64, String, String, String, i32, String)> = sqlx::query_as(concat!(
-        "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
-        meant!(),
-        "AND id < $5 ORDER BY id DESC LIMIT $6"
-    ))
-    .bind(filter.id)
-    .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
-    .bind(filter.client.as_deref())
-    .bind(filter.capability.as_ref().map(manifest::CapabilityId::as_str))
-    .bind(before)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(rows.into_iter().map(line).collect::<Result<_, _>>()?)
+    let (mut page, mut before) = (Page::new(max), before);
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<LineRow> = sqlx::query_as(concat!(
+            "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
+            meant!(),
+            "AND id < $5 ORDER BY id DESC LIMIT $6"
+        ))
+        .bind(filter.id)
+        .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
+        .bind(filter.client.as_deref())
+        .bind(filter.capability.as_ref().map(manifest::CapabilityId::as_str))
+        .bind(before)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        before = rows.last().map_or(before, |(id, ..)| *id);
+        page.add(rows, line);
+    }
+    Ok(page.values)
 }
 
-fn line(
-    (id, at_ms, query, capability, site, place, client): (i64, i64, String, String, String, i32, String),
-) -> Result<FeedbackLine, StoreError> {
+fn line((id, at_ms, query, capability, site, place, client): LineRow) -> Result<FeedbackLine, StoreError> {
     let name = id.to_string();
     let row = Place::new("feedback", &name);
     let at: DateTime<Utc> = row.time("at_ms", at_ms)?;
@@ -155,26 +161,31 @@ pub(crate) async fn feedback_pairs(
     clients_min: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackPair>> {
-    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
-        "SELECT query, capability_id, MIN(site), COUNT(DISTINCT client) FROM feedback
-         WHERE (query, capability_id) > ($1, $2) GROUP BY query, capability_id HAVING COUNT(DISTINCT client) >= $3
-         ORDER BY query, capability_id LIMIT $4",
-    )
-    .bind(after.0)
-    .bind(after.1)
-    .bind(clients_min)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut pairs = Vec::with_capacity(rows.len());
-    for (query, capability, site, clients) in rows {
-        let row = Place::new("feedback", &capability);
-        pairs.push(FeedbackPair {
-            capability: row.parse("capability_id", &capability)?,
-            site: row.parse("site", &site)?,
-            query,
-            clients: sized(clients),
+    let (mut page, mut after) = (Page::new(max), (after.0.to_owned(), after.1.to_owned()));
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
+            "SELECT query, capability_id, MIN(site), COUNT(DISTINCT client) FROM feedback
+             WHERE (query, capability_id) > ($1, $2) GROUP BY query, capability_id HAVING COUNT(DISTINCT client) >= $3
+             ORDER BY query, capability_id LIMIT $4",
+        )
+        .bind(&after.0)
+        .bind(&after.1)
+        .bind(clients_min)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some((query, capability, ..)) = rows.last() {
+            after = (query.clone(), capability.clone());
+        }
+        page.add(rows, |(query, capability, site, clients)| {
+            let row = Place::new("feedback", &capability);
+            Ok(FeedbackPair {
+                capability: row.parse("capability_id", &capability)?,
+                site: row.parse("site", &site)?,
+                query,
+                clients: sized(clients),
+            })
         });
     }
-    Ok(pairs)
+    Ok(page.values)
 }

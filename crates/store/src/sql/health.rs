@@ -3,7 +3,7 @@
 use super::Connection;
 use crate::fault::Outcome;
 use crate::model::{VisitsOfHour, WorkerId, WorkerLoad};
-use crate::pack::{Place, sized};
+use crate::pack::{Place, sized, whole};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
@@ -17,16 +17,14 @@ pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -
     .bind(HOUR_MS)
     .fetch_all(&mut *connection)
     .await?;
-    let mut hours = Vec::with_capacity(rows.len());
-    for (hour_ms, end, count) in rows {
+    Ok(whole(rows, |(hour_ms, end, count)| {
         let place = Place::new("visit", &end);
-        hours.push(VisitsOfHour {
+        Ok(VisitsOfHour {
             hour: place.time("ended_at_ms", hour_ms)?,
             end: place.parse("visit_end", &end)?,
             count: sized(count),
-        });
-    }
-    Ok(hours)
+        })
+    }))
 }
 
 /// Workers that hold sites or own address groups at a time, the busiest first.

@@ -9,16 +9,18 @@ use manifest::ManifestId;
 
 use super::Connection;
 use crate::fault::Outcome;
-use crate::model::{Seed, SeedOrigin};
+use crate::model::{HostOrigin, Seed, SeedOrigin};
 use crate::pack::{json, names, sized};
 
 /// Sites that one site may have made known by links and nobody has visited yet: one visit's worth.
 const OPEN_SITES_MAX: u64 = 10_000;
-/// Hosts of a site up to which links and submissions add more.
+/// Hosts of a site up to which links, submissions and the operator's lists add more. Links leave room for submissions: a
+/// document of another site cannot keep the owner out.
 const HOSTS_LINKED_MAX: u64 = 1_000;
-/// Hosts of a site up to which the operator's lists add more.
+const HOSTS_SUBMITTED_MAX: u64 = 1_100;
 const HOSTS_MAX: u64 = 10_000;
 /// URLs of a site up to which links and submissions add more that nobody has fetched yet; a visit asks for a hundred.
+const HINTS_LINKED_MAX: u64 = 900;
 const HINTS_MAX: u64 = 1_000;
 
 /// Seeds with their sites.
@@ -135,13 +137,13 @@ pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Out
 pub(super) fn hosts_within<'a>(
     site: &str,
     count: u64,
-    hosts: &BTreeMap<&'a str, bool>,
+    hosts: &BTreeMap<&'a str, NamedBy>,
     refused: &mut HashSet<&'a str>,
 ) -> Vec<&'a str> {
     let mut admitted = Vec::with_capacity(hosts.len());
     let mut total = count;
-    for (host, is_listed) in hosts {
-        if total < if *is_listed { HOSTS_MAX } else { HOSTS_LINKED_MAX } {
+    for (host, named_by) in hosts {
+        if total < named_by.hosts_max() {
             total += 1;
             admitted.push(*host);
         } else {
@@ -154,6 +156,7 @@ pub(super) fn hosts_within<'a>(
             site.name = site,
             hosts = dropped,
             linked_max = HOSTS_LINKED_MAX,
+            submitted_max = HOSTS_SUBMITTED_MAX,
             listed_max = HOSTS_MAX,
             "further hosts of a site are not added"
         );
@@ -174,9 +177,10 @@ pub(super) async fn hosts_admit<'a>(
             .fetch_all(&mut *connection)
             .await?;
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
-    let mut new: BTreeMap<&str, BTreeMap<&str, bool>> = BTreeMap::new();
+    let mut new: BTreeMap<&str, BTreeMap<&str, NamedBy>> = BTreeMap::new();
     for (seed, site) in asked.iter().filter(|(seed, _)| !known.contains(seed.host.as_str())) {
-        *new.entry(site).or_default().entry(seed.host.as_str()).or_default() |= is_listed(seed);
+        let named_by = new.entry(site).or_default().entry(seed.host.as_str()).or_default();
+        *named_by = NamedBy::of(seed).max(*named_by);
     }
     if new.is_empty() {
         return Ok(());
@@ -228,7 +232,8 @@ pub(super) async fn hints_admit<'a>(
             let count = counts.entry(site.to_owned()).or_default();
             let id = ManifestId::of(url);
             if !known.contains(id.as_str()) {
-                if *count >= HINTS_MAX {
+                let max = if seed.origin.source().is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
+                if *count >= max {
                     refused.push((seed, site));
                     continue;
                 }
@@ -250,7 +255,42 @@ async fn counted(
     Ok(rows.into_iter().map(|(site, count)| (site, sized(count))).collect())
 }
 
+/// Who names a host, the least trusted first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NamedBy {
+    #[default]
+    Link,
+    Submission,
+    List,
+}
+
+impl NamedBy {
+    pub(super) const fn of(seed: &Seed) -> Self {
+        match seed.origin {
+            SeedOrigin::Linked { .. } => Self::Link,
+            SeedOrigin::Submitted => Self::Submission,
+            SeedOrigin::File => Self::List,
+        }
+    }
+
+    /// How many hosts its site may have before the host is refused.
+    const fn hosts_max(self) -> u64 {
+        match self {
+            Self::Link => HOSTS_LINKED_MAX,
+            Self::Submission => HOSTS_SUBMITTED_MAX,
+            Self::List => HOSTS_MAX,
+        }
+    }
+
+    pub(super) const fn origin(self) -> HostOrigin {
+        match self {
+            Self::Link | Self::Submission => HostOrigin::Named,
+            Self::List => HostOrigin::Listed,
+        }
+    }
+}
+
 /// Whether a seed is the operator's own.
-pub(super) fn is_listed(seed: &Seed) -> bool {
+fn is_listed(seed: &Seed) -> bool {
     matches!(seed.origin, SeedOrigin::File)
 }

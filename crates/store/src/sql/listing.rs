@@ -6,7 +6,7 @@ use manifest::SiteName;
 use super::{Connection, block, document, rest, version};
 use crate::fault::Outcome;
 use crate::model::seed::PRIORITY_LISTED;
-use crate::pack::{NEVER_MS, Place, names};
+use crate::pack::{NEVER_MS, Page, Place, names};
 
 /// Why the feed says that a manifest of a site that is listed no longer left the index.
 const REASON: &str = "unlisted";
@@ -17,19 +17,25 @@ pub(crate) async fn sites_listed(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<SiteName>> {
-    let rows: Vec<String> = sqlx::query_scalar(
-        "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
-           AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
-         ORDER BY name LIMIT $4",
-    )
-    .bind(after)
-    .bind(PRIORITY_LISTED)
-    .bind(NEVER_MS)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    let parsed = rows.iter().map(|name| Place::new("site", name).parse("name", name));
-    Ok(parsed.collect::<Result<_, _>>()?)
+    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<String> = sqlx::query_scalar(
+            "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
+               AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
+             ORDER BY name LIMIT $4",
+        )
+        .bind(&after)
+        .bind(PRIORITY_LISTED)
+        .bind(NEVER_MS)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some(name) = rows.last() {
+            after.clone_from(name);
+        }
+        page.add(rows, |name| Place::new("site", &name).parse("name", &name));
+    }
+    Ok(page.values)
 }
 
 /// Forgets sites whole, manifests and history included; whoever holds one has lost it. Returns how many there were.

@@ -1,12 +1,12 @@
 //! Manifests as they are read: the current version of each, with how it stands.
 
-use manifest::{CapabilityId, ManifestId, SiteName};
+use manifest::{CapabilityId, Manifest, ManifestId, SiteName};
 
 use super::Connection;
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::StoredManifest;
-use crate::pack::{Place, counted, names};
+use crate::pack::{Place, counted, names, whole};
 
 #[derive(sqlx::FromRow)]
 struct ManifestRow {
@@ -26,8 +26,12 @@ impl TryFrom<ManifestRow> for StoredManifest {
     fn try_from(row: ManifestRow) -> Result<Self, StoreError> {
         let place = Place::new("manifest", &row.id);
         let model = Place::new("manifest_version", &row.id);
+        let manifest: Manifest = model.json("model", &model.bytes("model", &row.model)?)?;
+        if manifest.id.as_str() != row.id {
+            return Err(model.damaged("model", &format!("it is the model of {}", manifest.id)));
+        }
         Ok(Self {
-            manifest: model.json("model", &model.bytes("model", &row.model)?)?,
+            manifest,
             status: place.parse("status", &row.status)?,
             first_seen_at: place.time("first_seen_at_ms", row.first_seen_at_ms)?,
             last_seen_at: place.time("last_seen_at_ms", row.last_seen_at_ms)?,
@@ -36,10 +40,6 @@ impl TryFrom<ManifestRow> for StoredManifest {
             body_kept: row.document_hash.is_some(),
         })
     }
-}
-
-fn stored(rows: Vec<ManifestRow>) -> Outcome<Vec<StoredManifest>> {
-    Ok(rows.into_iter().map(StoredManifest::try_from).collect::<Result<_, _>>()?)
 }
 
 /// A select of current versions; what follows narrows and orders it.
@@ -71,13 +71,13 @@ pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows = sqlx::query_as(select_manifests!(
+    let rows: Vec<ManifestRow> = sqlx::query_as(select_manifests!(
         "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
     ))
     .bind(names(ids.iter().map(ManifestId::as_str))?)
     .fetch_all(&mut *connection)
     .await?;
-    stored(rows)
+    Ok(whole(rows, StoredManifest::try_from))
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
@@ -85,12 +85,12 @@ pub(crate) async fn manifests_of_site(
     connection: &mut Connection,
     site: &SiteName,
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows =
+    let rows: Vec<ManifestRow> =
         sqlx::query_as(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
             .bind(site.as_str())
             .fetch_all(&mut *connection)
             .await?;
-    stored(rows)
+    Ok(whole(rows, StoredManifest::try_from))
 }
 
 /// The manifest in the index that declares a capability.

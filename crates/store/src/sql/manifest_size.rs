@@ -3,9 +3,10 @@
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
 use super::Connection;
+use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::ManifestSize;
-use crate::pack::{Place, decompressed_bytes, names};
+use crate::pack::{Page, Place, decompressed_bytes, names, whole};
 
 /// What a manifest counts as that was written by a version which did not record its size: the most that the capabilities of
 /// one document may take.
@@ -28,22 +29,17 @@ fn bytes(frame_start: &[u8]) -> u64 {
     decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
 }
 
-fn sizes(rows: Vec<SizeRow>) -> Outcome<Vec<ManifestSize>> {
-    let mut sizes = Vec::with_capacity(rows.len());
-    for (id, frame_start) in rows {
-        let place = Place::new("manifest", &id);
-        sizes.push(ManifestSize { id: place.parse("id", &id)?, bytes: bytes(&frame_start) });
-    }
-    Ok(sizes)
+fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
+    Ok(ManifestSize { id: Place::new("manifest", &id).parse("id", &id)?, bytes: bytes(&frame_start) })
 }
 
 /// Of the current version, also of a manifest that left the index.
 pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
+    let row: Option<SizeRow> = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
         .bind(id.as_str())
-        .fetch_all(&mut *connection)
+        .fetch_optional(&mut *connection)
         .await?;
-    Ok(sizes(rows)?.pop())
+    Ok(row.map(size).transpose()?)
 }
 
 /// Of one version, the latest where the content came back.
@@ -68,13 +64,13 @@ pub(crate) async fn size_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!(
+    let row: Option<SizeRow> = sqlx::query_as(select_sizes!(
         "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
     ))
     .bind(id.as_str())
-    .fetch_all(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await?;
-    Ok(sizes(rows)?.pop())
+    Ok(row.map(size).transpose()?)
 }
 
 /// Of those of the listed manifests that are in the index, in no order.
@@ -85,7 +81,7 @@ pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) ->
     .bind(names(ids.iter().map(ManifestId::as_str))?)
     .fetch_all(&mut *connection)
     .await?;
-    sizes(rows)
+    Ok(whole(rows, size))
 }
 
 /// Of a site's manifests that are in the index, in the order of their URLs.
@@ -97,7 +93,7 @@ pub(crate) async fn sizes_of_site(
         .bind(site.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    sizes(rows)
+    Ok(whole(rows, size))
 }
 
 /// Of manifests in the index, in the order of their ids.
@@ -106,11 +102,19 @@ pub(crate) async fn sizes_after(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<ManifestSize>> {
-    let rows =
-        sqlx::query_as(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"))
-            .bind(after)
-            .bind(max)
-            .fetch_all(&mut *connection)
-            .await?;
-    sizes(rows)
+    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<SizeRow> = sqlx::query_as(select_sizes!(
+            "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"
+        ))
+        .bind(&after)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some((id, _)) = rows.last() {
+            after.clone_from(id);
+        }
+        page.add(rows, size);
+    }
+    Ok(page.values)
 }

@@ -8,7 +8,7 @@ use super::Connection;
 use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
-use crate::pack::{Place, json, millis, names, text};
+use crate::pack::{Place, json, logged, millis, names, text};
 
 /// Tries to begin an attempt that others of the same document begin and end meanwhile.
 const BEGINS_MAX: usize = 5;
@@ -161,9 +161,12 @@ async fn find_earlier(
     let mut earlier = HashMap::with_capacity(rows.len());
     for (hash, site, began_at_ms, quarantined_at_ms, reason) in rows {
         let place = Place::new("read_attempt", &hash);
+        // A damaged row still says that there was an attempt.
+        let asked = attempts.get(hash.as_str()).map(|attempt| attempt.site.clone());
+        let Some(site) = logged(place.parse("site", &site)).or(asked) else { continue };
         let attempt = EarlierAttempt {
-            site: place.parse("site", &site)?,
-            began_at: place.time("began_at_ms", began_at_ms)?,
+            site,
+            began_at: place.nearest_time("began_at_ms", began_at_ms),
             quarantined: quarantined_at_ms.map(|_| reason.unwrap_or_default()),
         };
         earlier.insert(hash, attempt);

@@ -5,6 +5,8 @@ use crate::fault::Outcome;
 use crate::model::{FeedPosition, FeedReader, FeedTrimmed};
 use crate::pack::{Place, names};
 
+/// Bytes, as they are stored, that versions of one site may take which are not current.
+const OLD_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// Entries and versions removed by one transaction.
 const BATCH: i64 = 5_000;
 
@@ -40,12 +42,12 @@ pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<Fee
         sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")
             .fetch_all(&mut *connection)
             .await?;
-    let mut readers = Vec::with_capacity(rows.len());
-    for (name, position, seen_at_ms) in rows {
-        let seen_at = Place::new("feed_reader", &name).time("seen_at_ms", seen_at_ms)?;
-        readers.push(FeedReader { name, position: FeedPosition(position), seen_at });
-    }
-    Ok(readers)
+    // None is left out: nothing is cut before the slowest.
+    let reader = |(name, position, seen_at_ms): (String, i64, i64)| {
+        let seen_at = Place::new("feed_reader", &name).nearest_time("seen_at_ms", seen_at_ms);
+        FeedReader { name, position: FeedPosition(position), seen_at }
+    };
+    Ok(rows.into_iter().map(reader).collect())
 }
 
 /// Position of the first entry that is kept.
@@ -114,4 +116,46 @@ pub(crate) async fn versions_trim(connection: &mut Connection, before_ms: i64) -
     let documents = gone.iter().filter_map(|(_, document)| document.as_deref());
     document::documents_drop_unused(connection, &names(documents)?).await?;
     Ok(gone.len() as u64)
+}
+
+/// Removes the oldest versions of a site that are not in the index, as long as these and their documents take more than they
+/// may, with the documents that nothing refers to any more. A manifest that left the index goes with its last version.
+pub(crate) async fn versions_bound(connection: &mut Connection, site: &str) -> Outcome<()> {
+    let gone: Vec<(String, Option<String>)> = sqlx::query_as(
+        "DELETE FROM manifest_version WHERE (manifest_id, version) IN (
+             SELECT manifest_id, version FROM (
+                 SELECT kept.manifest_id, kept.version,
+                        SUM(length(kept.model) + COALESCE(length(document.body), 0))
+                            OVER (ORDER BY kept.last_seen_at_ms DESC, kept.version DESC, kept.manifest_id) AS bytes
+                 FROM manifest
+                 JOIN manifest_version kept ON kept.manifest_id = manifest.id
+                 LEFT JOIN document ON document.hash = kept.document_hash
+                 WHERE manifest.site = $1
+                   AND (kept.version < manifest.version OR manifest.removed_at_ms IS NOT NULL)) AS old
+             WHERE old.bytes > $2)
+         RETURNING manifest_id, document_hash",
+    )
+    .bind(site)
+    .bind(OLD_BYTES_MAX)
+    .fetch_all(&mut *connection)
+    .await?;
+    if gone.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "DELETE FROM manifest WHERE site = $1 AND removed_at_ms IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.manifest_id = manifest.id)",
+    )
+    .bind(site)
+    .execute(&mut *connection)
+    .await?;
+    let documents = gone.iter().filter_map(|(_, document)| document.as_deref());
+    document::documents_drop_unused(connection, &names(documents)?).await?;
+    tracing::warn!(
+        site.name = site,
+        versions = gone.len(),
+        bytes_max = OLD_BYTES_MAX,
+        "old versions of a site are removed"
+    );
+    Ok(())
 }

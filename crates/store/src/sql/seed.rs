@@ -6,7 +6,7 @@ use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
 use policy::schedule::first_visit_at;
 
-use super::link::{self, Asked};
+use super::link::{self, Asked, NamedBy};
 use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
 use crate::model::seed::{AskedSite, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
@@ -16,11 +16,11 @@ use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
 const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
-/// What a batch asks of one site: its class, and its hosts, each with whether a list names it.
+/// What a batch asks of one site: its class, and its hosts, each with who names it.
 #[derive(Default)]
 struct AskedOf<'a> {
     priority: i32,
-    hosts: BTreeMap<&'a str, bool>,
+    hosts: BTreeMap<&'a str, NamedBy>,
     names_urls: bool,
 }
 
@@ -104,10 +104,6 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
-const fn origin(is_listed: bool) -> HostOrigin {
-    if is_listed { HostOrigin::Listed } else { HostOrigin::Named }
-}
-
 /// The class of a site that is asked for in two ways: what a list or a visitor says counts before what a link says.
 fn first_class(one: i32, other: i32) -> i32 {
     match (one, other) {
@@ -148,7 +144,8 @@ async fn sites_insert<'a>(
         let class = priority(seed);
         let of_site = asked.entry(site).or_insert_with(|| AskedOf { priority: class, ..AskedOf::default() });
         of_site.priority = first_class(of_site.priority, class);
-        *of_site.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
+        let named_by = of_site.hosts.entry(seed.host.as_str()).or_default();
+        *named_by = NamedBy::of(seed).max(*named_by);
         of_site.names_urls |= seed.url.is_some();
     }
     let listed =
@@ -161,10 +158,10 @@ async fn sites_insert<'a>(
             of_site.hosts = within
                 .into_iter()
                 .filter_map(|host| of_site.hosts.get_key_value(host))
-                .map(|(host, is_listed)| (*host, *is_listed))
+                .map(|(host, named_by)| (*host, *named_by))
                 .collect();
         }
-        let hosts = of_site.hosts.iter().map(|(host, is_listed)| ((*host).to_owned(), origin(*is_listed)));
+        let hosts = of_site.hosts.iter().map(|(host, named_by)| ((*host).to_owned(), named_by.origin()));
         let site = SiteAtRest::pending(hosts, now_ms);
         // A host that is new with its site is no news once more when the site wakes.
         if let Some(packed) = site.pack(name) {
@@ -192,10 +189,9 @@ async fn sites_insert<'a>(
             Some(Ok(site)) => {
                 let known: HashMap<&str, HostOrigin> =
                     site.hosts.iter().map(|host| (host.host.as_str(), host.origin)).collect();
-                let is_known = |(host, is_listed): (&&str, &bool)| {
-                    let known = known.get(host).copied().unwrap_or_default();
-                    let is_listed = *is_listed && !is_main_host(name, host);
-                    known >= origin(is_listed)
+                let is_known = |(host, named_by): (&&str, &NamedBy)| {
+                    let least = if is_main_host(name, host) { HostOrigin::Named } else { named_by.origin() };
+                    known.get(host).is_some_and(|known| *known >= least)
                 };
                 of_site.names_urls || !of_site.hosts.iter().all(is_known)
             }
@@ -257,7 +253,7 @@ async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
     let mut rows: BTreeMap<&str, (&str, HostOrigin)> = BTreeMap::new();
     for (seed, site) in open {
         let (_, known) = rows.entry(seed.host.as_str()).or_insert((site, HostOrigin::Met));
-        *known = (*known).max(origin(link::is_listed(seed)));
+        *known = NamedBy::of(seed).origin().max(*known);
     }
     let rows: Vec<_> = rows.iter().map(|(host, (site, origin))| (host, site, origin.code())).collect();
     let batch = json(&rows, "batch of hosts")?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::{Connection, lease, rest};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{HostOrigin, HostState, LeaseToken, ParkedVisit, PathSlots, SiteState};
-use crate::pack::{Place, counted, json, millis, names, text};
+use crate::pack::{Place, counted, json, millis, names, text, whole};
 
 #[derive(sqlx::FromRow)]
 struct StateRow {
@@ -252,23 +253,24 @@ pub(crate) async fn visit_park(
     Ok(())
 }
 
-/// Parked visits by when they go on.
+/// Parked visits by when their sites are due: one that is set aside is due later than its visit would go on.
 pub(crate) async fn parked_list(
     connection: &mut Connection,
     max: i64,
-) -> Outcome<Vec<(SiteName, chrono::DateTime<chrono::Utc>, String)>> {
+) -> Outcome<Vec<(SiteName, DateTime<Utc>, String)>> {
     let rows: Vec<(String, i64, Option<String>)> = sqlx::query_as(
-        "SELECT name, parked_until_ms, parked_reason FROM site_state
-         WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1",
+        "SELECT parked.name, site.next_visit_at_ms, parked.parked_reason
+         FROM (SELECT name, parked_until_ms, parked_reason FROM site_state
+               WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1) AS parked
+         JOIN site ON site.name = parked.name
+         ORDER BY site.next_visit_at_ms, parked.name",
     )
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut parked = Vec::with_capacity(rows.len());
-    for (name, until_ms, reason) in rows {
-        let place = Place::new("site_state", &name);
-        let resume_at = place.time("parked_until_ms", until_ms)?;
-        parked.push((place.parse("name", &name)?, resume_at, reason.unwrap_or_default()));
-    }
-    Ok(parked)
+    Ok(whole(rows, |(name, due_at_ms, reason)| {
+        let place = Place::new("site", &name);
+        let due_at = place.time("next_visit_at_ms", due_at_ms)?;
+        Ok((place.parse("name", &name)?, due_at, reason.unwrap_or_default()))
+    }))
 }

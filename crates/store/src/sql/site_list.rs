@@ -7,7 +7,7 @@ use super::{Connection, Database, block, site, visit_story};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{SiteStory, SiteSummary, SitesRequest};
-use crate::pack::{Place, UNPLANNED_MS, counted, names, sized, text};
+use crate::pack::{Page, Place, UNPLANNED_MS, counted, names, sized, text};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 #[derive(sqlx::FromRow)]
@@ -38,7 +38,8 @@ impl TryFrom<SummaryRow> for SiteSummary {
             capabilities: counted(row.capabilities),
             formats: formats.map(|slug| place.parse::<Format>("formats", slug)).collect::<Result<_, _>>()?,
             last_visit_at: place.time_of("last_visit_at_ms", row.last_visit_at_ms)?,
-            next_visit_at: place.time_of("next_visit_at_ms", next_visit_at_ms)?,
+            next_visit_at: next_visit_at_ms
+                .map(|at_ms| Place::new("site", &row.name).nearest_time("next_visit_at_ms", at_ms)),
             next_visit_reason: row.next_visit_reason,
             last_end: place.parse_of("last_end", row.last_end.as_ref())?,
             first_seen_at: place.time("first_seen_at_ms", row.first_seen_at_ms)?,
@@ -46,10 +47,11 @@ impl TryFrom<SummaryRow> for SiteSummary {
     }
 }
 
-/// Columns of a summary.
+/// Columns of a summary. A site that has no row in the queue is not planned, and stays on its page.
 macro_rules! summaries {
     () => {
-        "SELECT site.name, status, manifests, capabilities, formats, last_visit_at_ms, next_visit_at_ms,
+        "SELECT state.name, status, manifests, capabilities, formats, last_visit_at_ms,
+                COALESCE(next_visit_at_ms, 8000000000000000) AS next_visit_at_ms,
                 next_visit_reason, last_end, first_seen_at_ms FROM "
     };
 }
@@ -64,12 +66,17 @@ fn names_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
     }
 }
 
-/// What a page asks beyond its list.
-fn page_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
-    if let Some(after) = &request.after {
-        query.push(" AND name > ").push_bind(after.as_str().to_owned());
+/// What a page asks beyond its list: sites behind a name, where there is one.
+fn page_push(query: &mut QueryBuilder<Database>, after: Option<&String>, max: i64) {
+    if let Some(after) = after {
+        query.push(" AND name > ").push_bind(after.clone());
     }
-    query.push(" ORDER BY name LIMIT ").push_bind(i64::from(request.max));
+    query.push(" ORDER BY name LIMIT ").push_bind(max);
+}
+
+/// The name after which a list begins.
+fn begin(request: &SitesRequest) -> Option<String> {
+    request.after.as_ref().map(|after| after.as_str().to_owned())
 }
 
 /// What a list asks of sites with rows of their own.
@@ -90,13 +97,17 @@ pub(crate) async fn sites_page(
     connection: &mut Connection,
     request: &SitesRequest,
 ) -> Outcome<Vec<SiteSummary>> {
-    let mut query = QueryBuilder::new(concat!(summaries!(), "(SELECT * FROM site_state WHERE true"));
-    awake_push(&mut query, request);
-    page_push(&mut query, request);
-    query.push(") AS state JOIN site ON site.name = state.name ORDER BY site.name");
-    let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-    let mut sites: Vec<SiteSummary> =
-        rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
+    let (mut page, mut after) = (Page::new(i64::from(request.max)), begin(request));
+    while let Some(wanted) = page.wanted() {
+        let mut query = QueryBuilder::new(concat!(summaries!(), "(SELECT * FROM site_state WHERE true"));
+        awake_push(&mut query, request);
+        page_push(&mut query, after.as_ref(), wanted);
+        query.push(") AS state LEFT JOIN site ON site.name = state.name ORDER BY state.name");
+        let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+        after = rows.last().map(|row| row.name.clone()).or(after);
+        page.add(rows, SiteSummary::try_from);
+    }
+    let mut sites = page.values;
     at_rest_add(connection, request, &mut sites).await?;
     Ok(sites)
 }
@@ -134,16 +145,19 @@ async fn at_rest_add(
     request: &SitesRequest,
     sites: &mut Vec<SiteSummary>,
 ) -> Outcome<()> {
-    let mut query =
-        QueryBuilder::new("SELECT name, next_visit_at_ms, packed FROM site WHERE packed IS NOT NULL");
-    if !at_rest_push(&mut query, request) {
-        return Ok(());
+    let (mut page, mut after) = (Page::new(i64::from(request.max)), begin(request));
+    while let Some(wanted) = page.wanted() {
+        let mut query =
+            QueryBuilder::new("SELECT name, next_visit_at_ms, packed FROM site WHERE packed IS NOT NULL");
+        if !at_rest_push(&mut query, request) {
+            return Ok(());
+        }
+        page_push(&mut query, after.as_ref(), wanted);
+        let rows: Vec<(String, i64, Vec<u8>)> = query.build_query_as().fetch_all(&mut *connection).await?;
+        after = rows.last().map(|(name, ..)| name.clone()).or(after);
+        page.add(rows, |(name, next_visit_at_ms, packed)| summary_at_rest(name, next_visit_at_ms, &packed));
     }
-    page_push(&mut query, request);
-    let rows: Vec<(String, i64, Vec<u8>)> = query.build_query_as().fetch_all(&mut *connection).await?;
-    for (name, next_visit_at_ms, packed) in rows {
-        sites.push(summary_at_rest(name, next_visit_at_ms, &packed)?);
-    }
+    sites.append(&mut page.values);
     sites.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     sites.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
     Ok(())
@@ -173,7 +187,7 @@ pub(crate) async fn site_summary(
 ) -> Outcome<Option<SiteSummary>> {
     let row: Option<SummaryRow> = sqlx::query_as(concat!(
         summaries!(),
-        "site_state JOIN site ON site.name = site_state.name WHERE site.name = $1"
+        "site_state AS state LEFT JOIN site ON site.name = state.name WHERE state.name = $1"
     ))
     .bind(name.as_str())
     .fetch_optional(&mut *connection)

@@ -6,9 +6,10 @@ use chrono::{DateTime, Utc};
 use policy::{FetchOutcome, Status};
 
 use super::{Connection, feed};
+use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
-use crate::pack::{Place, UNPLANNED_MS, counted, sized};
+use crate::pack::{Place, UNPLANNED_MS, counted, logged, sized, whole};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -53,7 +54,8 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
                 (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
                 (SELECT COUNT(*) FROM capability) AS capabilities,
                 (SELECT COUNT(*) FROM document) AS documents,
-                (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document) AS document_bytes",
+                (SELECT CAST(COALESCE(SUM(CASE WHEN bytes BETWEEN 0 AND 1000000000000 THEN bytes END), 0) AS BIGINT)
+                 FROM document) AS document_bytes",
     )
     .fetch_one(&mut *connection)
     .await?;
@@ -82,14 +84,22 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
         documents: sized(content.documents),
         document_bytes: sized(content.document_bytes),
         feed_head: feed::feed_head(connection).await?,
-        manifests_by_format: words(formats.bind(1_i64).fetch_all(&mut *connection).await?, "format")?,
+        manifests_by_format: words(
+            formats.bind(1_i64).fetch_all(&mut *connection).await?,
+            ("manifest", "format"),
+        ),
         sites_by_status: at_rest
-            .add_to(words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, "status")?)?,
-        ends_last_day: words(ends.bind(day_ago_ms).fetch_all(&mut *connection).await?, "visit_end")?,
+            .add_to(words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, ("site_state", "status"))),
+        ends_last_day: words(
+            ends.bind(day_ago_ms).fetch_all(&mut *connection).await?,
+            ("visit", "visit_end"),
+        ),
         outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
-        oldest_due_at: place.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
-        last_visit_at: place
-            .time_of("last_visit_at_ms", state.last_visit_at_ms.max(at_rest.last_visit_at_ms))?,
+        oldest_due_at: queue.oldest_due_at_ms.map(|at_ms| place.nearest_time("next_visit_at_ms", at_ms)),
+        last_visit_at: logged(
+            place.time_of("last_visit_at_ms", state.last_visit_at_ms.max(at_rest.last_visit_at_ms)),
+        )
+        .flatten(),
     })
 }
 
@@ -102,17 +112,20 @@ struct AtRest {
 
 impl AtRest {
     /// Adds them to the sites with rows of their own, the most frequent status first.
-    fn add_to(&self, awake: Vec<(Status, u64)>) -> Outcome<Vec<(Status, u64)>> {
+    fn add_to(&self, awake: Vec<(Status, u64)>) -> Vec<(Status, u64)> {
         let mut counts: BTreeMap<Status, u64> = awake.into_iter().collect();
-        for (code, count) in &self.by_status {
+        let at_rest = whole(&self.by_status, |(code, count)| {
             let place = Place::new("site", "at rest");
             let word = at_rest::status_of_code(code)
                 .ok_or_else(|| place.damaged("packed", "a status that this program does not know"))?;
-            *counts.entry(place.parse("packed", word)?).or_default() += sized(*count);
+            Ok((place.parse("packed", word)?, sized(*count)))
+        });
+        for (status, count) in at_rest {
+            *counts.entry(status).or_default() += count;
         }
         let mut counts: Vec<(Status, u64)> = counts.into_iter().collect();
         counts.sort_by_key(|(status, count)| (std::cmp::Reverse(*count), status.as_str()));
-        Ok(counts)
+        counts
     }
 }
 
@@ -130,10 +143,8 @@ async fn at_rest_count(connection: &mut Connection) -> Outcome<AtRest> {
     )
     .fetch_optional(&mut *connection)
     .await?;
-    let last_visit_at_ms = match last {
-        Some((name, packed)) => SiteAtRest::unpack(&name, &packed)?.last_visit_at_ms,
-        None => None,
-    };
+    let last = last.and_then(|(name, packed)| logged(SiteAtRest::unpack(&name, &packed)));
+    let last_visit_at_ms = last.and_then(|site| site.last_visit_at_ms);
     Ok(AtRest { visits, last_visit_at_ms, by_status })
 }
 
@@ -152,16 +163,12 @@ async fn queue_count(connection: &mut Connection, now_ms: i64) -> Outcome<QueueR
     Ok(row)
 }
 
-fn words<T>(rows: Vec<(String, i64)>, column: &'static str) -> Outcome<Vec<(T, u64)>>
+fn words<T>(rows: Vec<(String, i64)>, (table, column): (&'static str, &'static str)) -> Vec<(T, u64)>
 where
     T: std::str::FromStr,
     T::Err: ToString,
 {
-    let mut counts = Vec::with_capacity(rows.len());
-    for (word, count) in rows {
-        counts.push((Place::new("stats", &word).parse(column, &word)?, sized(count)));
-    }
-    Ok(counts)
+    whole(rows, |(word, count)| Ok((Place::new(table, &word).parse(column, &word)?, sized(count))))
 }
 
 /// Most visits come to the same counts, so the database groups them before they are taken apart here.
@@ -172,14 +179,19 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
             .fetch_all(&mut *connection)
             .await?;
     let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
-    for (outcomes, visits) in rows {
+    let read = |(outcomes, visits): (String, i64)| {
         let place = Place::new("visit", &outcomes);
-        for part in outcomes.split(',').filter(|part| !part.is_empty()) {
+        let parts = outcomes.split(',').filter(|part| !part.is_empty());
+        let count = |part: &str| -> Result<(FetchOutcome, u64), StoreError> {
             let (word, count) =
                 part.split_once('=').ok_or_else(|| place.damaged("outcomes", "a part without ="))?;
-            let count: u64 = place.parse("outcomes", count)?;
-            *totals.entry(place.parse("outcomes", word)?).or_default() += count * sized(visits);
-        }
+            let count: u32 = place.parse("outcomes", count)?;
+            Ok((place.parse("outcomes", word)?, u64::from(count).saturating_mul(sized(visits))))
+        };
+        parts.map(count).collect::<Result<Vec<_>, _>>()
+    };
+    for (outcome, count) in whole(rows, read).into_iter().flatten() {
+        *totals.entry(outcome).or_default() += count;
     }
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
     totals.sort_by_key(|(outcome, count)| (std::cmp::Reverse(*count), *outcome));
@@ -195,15 +207,14 @@ pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outc
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut failing = Vec::with_capacity(rows.len());
-    for (name, failures, last_end) in rows {
+    let mut failing = whole(rows, |(name, failures, last_end)| {
         let place = Place::new("site_state", &name);
-        failing.push(FailingSite {
+        Ok(FailingSite {
             site: place.parse("name", &name)?,
             failures_in_row: counted(failures),
             last_end: place.parse_of("last_end", last_end.as_ref())?,
-        });
-    }
+        })
+    });
     failing_at_rest_add(connection, max, &mut failing).await?;
     Ok(failing)
 }
@@ -221,15 +232,15 @@ async fn failing_at_rest_add(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    for (name, packed) in rows {
+    failing.extend(whole(rows, |(name, packed)| {
         let site = SiteAtRest::unpack(&name, &packed)?;
         let place = Place::new("site", &name);
-        failing.push(FailingSite {
+        Ok(FailingSite {
             site: place.parse("name", &name)?,
             failures_in_row: counted(site.failures_in_row),
             last_end: place.parse_of("packed", site.last_end.as_ref())?,
-        });
-    }
+        })
+    }));
     failing.sort_by(|one, other| (other.failures_in_row, &one.site).cmp(&(one.failures_in_row, &other.site)));
     failing.truncate(usize::try_from(max).unwrap_or(usize::MAX));
     Ok(())
@@ -249,12 +260,10 @@ pub(crate) async fn sites_slowest(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut slowest = Vec::with_capacity(rows.len());
-    for (name, ms) in rows {
+    Ok(whole(rows, |(name, ms)| {
         let site = Place::new("visit", &name).parse("site", &name)?;
-        slowest.push(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) });
-    }
-    Ok(slowest)
+        Ok(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) })
+    }))
 }
 
 /// What each path came to at sites that have manifests, of so many sites.
@@ -266,14 +275,12 @@ pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) ->
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut slots = Vec::with_capacity(rows.len());
-    for (name, bytes) in rows {
+    Ok(whole(rows, |(name, bytes)| {
         let damaged = || {
             Place::new("site_state", &name).damaged("paths_checked", "its length is not a multiple of three")
         };
-        slots.push(PathSlots::from_bytes(bytes).ok_or_else(damaged)?);
-    }
-    Ok(slots)
+        PathSlots::from_bytes(bytes).ok_or_else(damaged)
+    }))
 }
 
 /// The earliest planned visit of a site that nobody holds, looked up class by class in the index of due sites.
@@ -289,5 +296,6 @@ pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<D
     .bind(UNPLANNED_MS)
     .fetch_one(&mut *connection)
     .await?;
-    Ok(Place::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)
+    // A site with a damaged time is due at once: its lease sets it aside.
+    Ok(at_ms.map(|at_ms| Place::new("site", "earliest").nearest_time("next_visit_at_ms", at_ms)))
 }

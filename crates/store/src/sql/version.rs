@@ -10,7 +10,7 @@ use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
-use crate::pack::{Place, counted, len, millis, millis_of, names};
+use crate::pack::{Place, counted, len, logged, millis, millis_of, names, whole};
 use crate::packed::{PackedBody, PackedFetch, PackedVisit};
 use crate::plan::{KnownManifest, NewVersion, Touch};
 
@@ -28,13 +28,15 @@ pub(crate) async fn manifests_known(
     let mut known = BTreeMap::new();
     for (id, hash, status, version, removed_at_ms) in rows {
         let place = Place::new("manifest", &id);
+        let Some(manifest_id) = logged(place.parse("id", &id)) else { continue };
         let manifest = KnownManifest {
-            hash: place.parse("content_hash", &hash)?,
-            status: place.parse("status", &status)?,
+            // What is damaged differs from whatever the visit found, which replaces it.
+            hash: logged(place.parse("content_hash", &hash)).unwrap_or_else(|| ContentHash::of(b"")),
+            status: logged(place.parse("status", &status)).unwrap_or(Status::Stale),
             version,
             in_index: removed_at_ms.is_none(),
         };
-        known.insert(place.parse("id", &id)?, manifest);
+        known.insert(manifest_id, manifest);
     }
     Ok(known)
 }
@@ -222,17 +224,15 @@ pub(crate) async fn manifest_versions(
     .fetch_all(&mut *connection)
     .await?;
     let place = Place::new("manifest_version", id.as_str());
-    let mut versions = Vec::with_capacity(rows.len());
-    for (hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings) in rows {
-        versions.push(VersionRecord {
+    Ok(whole(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings)| {
+        Ok(VersionRecord {
             hash: place.parse("content_hash", &hash)?,
             first_seen_at: place.time("first_seen_at_ms", first_seen_at_ms)?,
             last_seen_at: place.time("last_seen_at_ms", last_seen_at_ms)?,
             capabilities: counted(capabilities),
             findings: counted(findings),
-        });
-    }
-    Ok(versions)
+        })
+    }))
 }
 
 /// The normalised manifest of one version, the latest where the content came back.

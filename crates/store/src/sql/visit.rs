@@ -12,7 +12,7 @@ use super::version::{InIndex, index_count, manifest_remove, manifests_known, ver
 use super::visit_rows::{
     Verdict, hosts_save, robots_put, robots_save, sites_unpack, states_save, visits_insert, visits_trim,
 };
-use super::{Connection, block, feed, lease, link, rest, seed};
+use super::{Connection, block, feed, lease, link, rest, retention, seed};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::seed::Ranking;
@@ -25,6 +25,11 @@ use crate::rest::SiteAtRest;
 /// Visits of a site that are kept; older ones are dropped when a new one is saved.
 pub(crate) const VISITS_KEPT: i64 = 50;
 
+/// Stored bytes of the new versions of a visit above which the old versions of its site are looked at, and the number of
+/// visits after which they are looked at in any case.
+const NEW_BYTES_MAX: usize = 256 * 1024;
+const VISITS_PER_LOOK: i32 = 64;
+
 /// A visit whose lease was held until now, and what it changes.
 pub(crate) struct Held<'a> {
     pub(crate) saving: &'a Saving<'a>,
@@ -32,6 +37,13 @@ pub(crate) struct Held<'a> {
     pub(crate) at_rest: Option<SiteAtRest>,
     pub(crate) in_index: Option<InIndex>,
     plan: Plan<'a>,
+}
+
+impl Held<'_> {
+    /// What the new versions of the visit take as they are stored.
+    fn new_bytes(&self) -> usize {
+        self.plan.versions.iter().map(|new| self.saving.packed.stored_bytes(&new.manifest.id)).sum()
+    }
 }
 
 /// Saves visits whole, those whose leases are still held; the others get their reason.
@@ -59,13 +71,18 @@ pub(crate) async fn visits_save(
     }
     for held in held.values() {
         let visit = held.saving.visit;
-        if states.get(visit.site.as_str()).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
+        let site = visit.site.as_str();
+        if states.get(site).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
+        }
+        let is_large = held.new_bytes() > NEW_BYTES_MAX;
+        if is_large || states.get(site).is_some_and(|(visits, _)| visits % VISITS_PER_LOOK == 0) {
+            retention::versions_bound(connection, site).await?;
         }
         if !visit.new_seeds.is_empty() {
             let added =
                 seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
-            links_refused.insert(visit.site.as_str(), added.refused);
+            links_refused.insert(site, added.refused);
         }
     }
     let mut saved = Vec::with_capacity(visits.len());

@@ -4,7 +4,7 @@ use super::Connection;
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{NextVisit, Phases, VisitStory};
-use crate::pack::{Place, counted, sized};
+use crate::pack::{Place, counted, sized, whole};
 
 #[derive(sqlx::FromRow)]
 struct VisitRow {
@@ -68,5 +68,5 @@ pub(crate) async fn visits_of_site(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(rows.into_iter().map(VisitStory::try_from).collect::<Result<_, _>>()?)
+    Ok(whole(rows, VisitStory::try_from))
 }

@@ -384,3 +384,36 @@ pub(crate) async fn a_damaged_site_is_set_aside_and_the_others_are_leased(db: Db
     assert!(again.contains(&"d0.example".to_owned()), "it is looked at again after a day: {again:?}");
     Ok(())
 }
+
+pub(crate) async fn a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due(db: Db) -> Result<()> {
+    let store = &db.store;
+    let names = ["whole.example", "aside.example", "time.example", "name.example"];
+    for name in names {
+        let token = leased(store, name, start()).await?.token;
+        store.visit_park(&token, &parked(), start()).await?;
+    }
+    for damage in [
+        "UPDATE site_state SET status = 'nonsense' WHERE name = 'aside.example'",
+        "UPDATE site SET next_visit_at_ms = -9223372036854775808 WHERE name = 'time.example'",
+        "UPDATE site SET name = '!!' WHERE name = 'name.example'",
+        "UPDATE site_state SET name = '!!' WHERE name = 'name.example'",
+    ] {
+        db.execute(damage).await?;
+    }
+    let listed = async || -> Result<Vec<(String, DateTime<Utc>)>> {
+        let parked = store.parked_list(10).await?;
+        Ok(parked.into_iter().map(|(site, at, _)| (site.to_string(), at)).collect())
+    };
+    let before = [("aside.example".to_owned(), later(30)), ("whole.example".to_owned(), later(30))];
+    assert_eq!(listed().await?, before, "what is damaged is left out");
+    let now = later(31);
+    let taken = store.sites_lease(&request("w", 9, now), now).await?;
+    assert_eq!(taken.len(), 1, "the others are set aside");
+    let aside = now + TimeDelta::days(1);
+    let after = ["whole.example", "aside.example", "time.example"];
+    let after = after.into_iter().zip([later(30), aside, aside]).map(|(name, at)| (name.to_owned(), at));
+    let mut after: Vec<_> = after.collect();
+    after.sort_by_key(|(name, at)| (*at, name.clone()));
+    assert_eq!(listed().await?, after);
+    Ok(())
+}

@@ -253,19 +253,33 @@ pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
     let hosts = |numbers: std::ops::Range<u32>| numbers.map(|number| format!("h{number}.shop.example"));
     let links: Vec<Seed> = hosts(0..1_500).map(|host| linked(&host, "from.example")).collect();
     assert_eq!(store.seeds_add(&links, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
-    let submitted = Seed { origin: SeedOrigin::Submitted, ..seed("asked.shop.example") };
-    assert_eq!(store.seeds_add(&[submitted], start()).await?, SeedsAdded { refused: 1, ..added(0, 0, 0) });
+    let submitted: Vec<Seed> = (0..150)
+        .map(|number| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("asked{number}.shop.example")) })
+        .collect();
+    let room = SeedsAdded { refused: 50, ..added(100, 0, 0) };
+    assert_eq!(store.seeds_add(&submitted, start()).await?, room, "links leave room for submissions");
+    let link = linked("more.shop.example", "from.example");
+    assert_eq!(store.seeds_add(&[link], start()).await?, SeedsAdded { refused: 1, ..added(0, 0, 0) });
     let listed: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host)).collect();
     let taken = store.seeds_add(&listed, start()).await?;
-    assert_eq!(taken, SeedsAdded { refused: 500, ..added(9_000, 1_000, 0) });
+    assert_eq!(taken, SeedsAdded { refused: 600, ..added(8_900, 1_000, 0) });
     assert_eq!(db.number("SELECT COUNT(*) FROM host").await?, 10_000);
     let new: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host.replace("shop", "new"))).collect();
     assert_eq!(store.seeds_add(&new, start()).await?, SeedsAdded { refused: 500, ..added(10_000, 0, 0) });
     let url_of = |number: u32| url(&format!("https://inn.example/{number}.json"));
     let urls: Vec<Seed> =
         (0..1_500).map(|number| Seed::linked(url_of(number), url("https://from.example/"))).collect();
-    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
-    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(0, 1_000, 0) });
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(900, 0, 0) });
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(0, 900, 0) });
+    let submitted: Vec<Seed> = (2_000..2_150)
+        .map(|number| Seed {
+            url: Some(url_of(number)),
+            origin: SeedOrigin::Submitted,
+            ..seed("inn.example")
+        })
+        .collect();
+    let room = SeedsAdded { refused: 50, ..added(100, 0, 0) };
+    assert_eq!(store.seeds_add(&submitted, start()).await?, room, "links leave room for submissions");
     assert_eq!(lease(store, "inn.example", later(1)).await?.site.hints.len(), 1_000);
     Ok(())
 }
