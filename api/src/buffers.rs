@@ -50,48 +50,70 @@ pub(crate) async fn read(
 ) -> Result<(Bytes, Option<Share>), Unread> {
     let announced = body.size_hint().upper().and_then(|upper| usize::try_from(upper).ok());
     let whole = announced.unwrap_or(bytes_max).min(bytes_max);
-    let mut counted = Counted { shares, client, share: None, bytes: 0 };
+    let mut kept = CountedBytes::new(shares, client);
     let mut allowance = Allowance::new(pace);
-    let mut bytes: Vec<u8> = Vec::new();
     loop {
         let begun = Instant::now();
         let next = timeout(allowance.left(), body.frame()).await.map_err(|_| Unread::TooSlow)?;
-        let Some(frame) = next else { return Ok((bytes.into(), counted.share)) };
+        let Some(frame) = next else {
+            let (bytes, share) = kept.into_parts();
+            return Ok((bytes.into(), share));
+        };
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
         allowance.moved(data.len(), begun.elapsed());
-        let length = bytes.len() + data.len();
-        if length > bytes_max {
+        if kept.len() + data.len() > bytes_max {
             return Err(Unread::TooLarge);
         }
-        if length > bytes.capacity() {
-            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
-            let capacity = length.max((bytes.capacity() * 2).min(whole));
-            counted.reach(capacity.saturating_sub(SMALL_BYTES)).map_err(Unread::NoRoom)?;
-            bytes.reserve_exact(capacity - bytes.len());
-        }
-        bytes.extend_from_slice(&data);
+        kept.push(&data, whole).map_err(Unread::NoRoom)?;
     }
 }
 
-/// What a body occupies that counts.
-struct Counted<'a> {
-    shares: &'a Arc<Shares>,
+/// Bytes that grow. Beyond the first of them, the memory that is reserved for them counts for a client before it is taken.
+pub(crate) struct CountedBytes {
+    bytes: Vec<u8>,
+    shares: Arc<Shares>,
     client: IpAddr,
     share: Option<Share>,
-    bytes: usize,
+    counted: usize,
 }
 
-impl Counted<'_> {
+impl CountedBytes {
+    pub(crate) fn new(shares: &Arc<Shares>, client: IpAddr) -> Self {
+        Self { bytes: Vec::new(), shares: Arc::clone(shares), client, share: None, counted: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds some of `whole` bytes.
+    pub(crate) fn push(&mut self, data: &[u8], whole: usize) -> Result<(), Full> {
+        let length = self.bytes.len() + data.len();
+        if length > self.bytes.capacity() {
+            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
+            let capacity = length.max((self.bytes.capacity() * 2).min(whole));
+            self.count(capacity.saturating_sub(SMALL_BYTES))?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+
     /// Takes what is missing to so many bytes.
-    fn reach(&mut self, bytes: usize) -> Result<(), Full> {
-        let more = bytes.saturating_sub(self.bytes);
+    fn count(&mut self, bytes: usize) -> Result<(), Full> {
+        let more = bytes.saturating_sub(self.counted);
         match &mut self.share {
             _ if more == 0 => return Ok(()),
             Some(share) => share.grow(more)?,
             share @ None => *share = Some(self.shares.take(self.client, more)?),
         }
-        self.bytes = bytes;
+        self.counted = bytes;
         Ok(())
+    }
+
+    /// The bytes, with the share that is to be held as long as they are.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Share>) {
+        (self.bytes, self.share)
     }
 }
 

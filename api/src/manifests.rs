@@ -4,12 +4,16 @@
 //! other one (see `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
 //! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
 //! Clients get permits in turn (see `fair`). An answer that waits for too long is turned away.
+//!
+//! What a publisher declared takes as long to work on as it is large, so that the work runs on the blocking pool and holds up no
+//! worker of the async runtime. The permit is held until the work has ended, also where its client has gone: permits bound how
+//! much work there is at once.
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::time::Duration;
 
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, SiteStory, StoredManifest};
+use store::{ManifestBatch, ManifestSize, SiteStory, StoredManifest};
 
 use crate::app::App;
 use crate::client::Client;
@@ -80,6 +84,31 @@ impl<T> Permitted<T> {
     pub(crate) fn into_parts(self) -> (T, Permit) {
         (self.value, self.permit)
     }
+
+    /// Works on the value on the blocking pool, and gives the permit back.
+    pub(crate) async fn work<R, F>(self, work: F) -> Result<R, Problem>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: FnOnce(T) -> R + Send + 'static,
+    {
+        let Self { value, permit } = self;
+        off_runtime(move || {
+            let result = work(value);
+            drop(permit);
+            result
+        })
+        .await
+    }
+}
+
+/// Runs work that takes as long as a publisher likes. Who calls this bounds how much of it runs at once.
+pub(crate) async fn off_runtime<R, F>(work: F) -> Result<R, Problem>
+where
+    R: Send + 'static,
+    F: FnOnce() -> R + Send + 'static,
+{
+    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
 }
 
 /// Reads manifests for one client.
@@ -149,68 +178,83 @@ impl<'a> Manifests<'a> {
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
-    /// What happened at a site, and each of its manifests in the order of their URLs. One permit serves for all: who holds one
-    /// never waits for another.
-    pub(crate) async fn site(
+    /// What happened at a site, and what `visit` makes of each of its manifests in the order of their URLs. One permit serves for
+    /// all: who holds one never waits for another.
+    pub(crate) async fn site<S: Send + 'static>(
         self,
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
-        mut visit: impl FnMut(StoredManifest),
-    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+        visit: fn(&mut Vec<S>, StoredManifest),
+    ) -> Result<Option<Permitted<(SiteStory, Vec<S>)>>, Problem> {
         let batches = self.app.store().manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.app.store().site_story_brief(site, visits_max, hosts_max).await? else {
+        let mut permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
+        let Some(story) = self.app.store().site_story_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
+        let mut visited = Vec::new();
         for batch in batches {
-            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+            let manifests = self.app.store().manifests_load(&batch.ids).await?;
+            (visited, permit) = off_runtime(move || {
+                manifests.into_iter().for_each(|stored| visit(&mut visited, stored));
+                (visited, permit)
+            })
+            .await?;
         }
-        Ok(Some(Permitted { value, permit }))
+        Ok(Some(Permitted { value: (story, visited), permit }))
     }
 
-    /// Each of a site's manifests in the order of their URLs.
-    pub(crate) async fn each_of_site(
-        self,
-        site: &SiteName,
-        visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    /// Visits each of a site's manifests in the order of their URLs.
+    pub(crate) async fn each_of_site<S, V>(self, site: &SiteName, state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         let batches = self.app.store().manifest_batches_of_site(site).await?;
-        self.each_in(batches, visit).await
+        self.each_in(batches, state, visit).await
     }
 
     /// Visits each of those manifests that are in the index, in the order in which they are given.
-    pub(crate) async fn each_of(
-        self,
-        ids: &[ManifestId],
-        visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    pub(crate) async fn each_of<S, V>(self, ids: &[ManifestId], state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         let batches = self.app.store().manifest_batches(ids).await?;
-        self.each_in(batches, visit).await
+        self.each_in(batches, state, visit).await
     }
 
-    /// The ids of manifests in the index, in their order.
-    pub(crate) async fn ids_after(
+    /// The sizes of manifests in the index, in the order of their ids.
+    pub(crate) async fn sizes_after(
         self,
         after: Option<&ManifestId>,
         max: u32,
-    ) -> Result<Vec<ManifestId>, Problem> {
-        let sizes = self.app.store().manifest_sizes_after(after, max).await?;
-        Ok(sizes.into_iter().map(|size| size.id).collect())
+    ) -> Result<Vec<ManifestSize>, Problem> {
+        Ok(self.app.store().manifest_sizes_after(after, max).await?)
     }
 
-    async fn each_in(
-        self,
-        batches: Vec<ManifestBatch>,
-        mut visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    async fn each_in<S, V>(self, batches: Vec<ManifestBatch>, mut state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         for batch in batches {
             let permit = self.permit(batch.bytes).await?;
-            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
-            drop(permit);
+            let manifests = self.app.store().manifests_load(&batch.ids).await?;
+            let visit = visit.clone();
+            let visited = off_runtime(move || {
+                let next = manifests.into_iter().try_fold((), |(), stored| visit(&mut state, stored));
+                drop(permit);
+                (state, next)
+            });
+            let next;
+            (state, next) = visited.await?;
+            if next.is_break() {
+                break;
+            }
         }
-        Ok(())
+        Ok(state)
     }
 
     /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use crate::app::App;
 use crate::config::ApiConfig;
-use crate::names::{LOOPBACK, authority};
+use crate::names::{LOOPBACK, authority, plain};
 use crate::offer::Offer;
 use crate::problem::Problem;
 
@@ -81,7 +81,7 @@ fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
         origins(config).iter().any(|own| Url::parse(own).is_ok_and(|own| own.origin() == origin.origin()));
     let is_fixed = match origin.host() {
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
-        Some(Host::Domain(name)) => LOOPBACK.contains(&name),
+        Some(Host::Domain(name)) => LOOPBACK.contains(&plain(name).as_str()),
         None => false,
     };
     let is_asked = authority(&origin)

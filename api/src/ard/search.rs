@@ -7,9 +7,11 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use indexer::{Filters, Hit, SearchRequest, Sort};
+use manifest::Capability;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::body::{bounded, fresh, parse};
@@ -167,11 +169,10 @@ pub(super) async fn entries(
     hits: &[Hit],
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
-    let mut entries = HashMap::with_capacity(hits.len());
-    each_behind(app, client, hits, |stored, capability, hit| {
-        entries.insert(&hit.id, CatalogEntry::of_capability(stored, capability, &base));
-    })
-    .await?;
+    let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, capability: &Capability| {
+        entries.insert(capability.id.clone(), CatalogEntry::of_capability(stored, capability, &base));
+    };
+    let mut entries = each_behind(app, client, hits, HashMap::with_capacity(hits.len()), add).await?;
     let entry = |hit: &Hit| Some((entries.remove(&hit.id)?, hit.score));
     Ok(hits.iter().filter_map(entry).collect())
 }

@@ -103,7 +103,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {
-        is_cut = add_schemas(app, client, &found.answer.hits, &mut rows).await?;
+        (rows, is_cut) = with_schemas(app, client, &found.answer.hits, rows).await?;
     }
     is_cut |= fit(&mut rows, ANSWER_BYTES_MAX);
     Ok(answer(found, &rows, is_cut))
@@ -150,30 +150,33 @@ fn row(hit: &Hit) -> Value {
 }
 
 /// True when the schemas of some row were too large for it.
-async fn add_schemas(app: &App, client: Client, hits: &[Hit], rows: &mut [Value]) -> Result<bool, Problem> {
-    let mut by_id: HashMap<&CapabilityId, &mut Value> = hits.iter().map(|hit| &hit.id).zip(rows).collect();
-    for row in by_id.values_mut().filter_map(|row| row.as_object_mut()) {
+async fn with_schemas(
+    app: &App,
+    client: Client,
+    hits: &[Hit],
+    mut rows: Vec<Value>,
+) -> Result<(Vec<Value>, bool), Problem> {
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
         for name in ["parameters", "response"] {
             row.insert(name.to_owned(), Value::Null);
         }
     }
-    let mut is_cut = false;
-    each_behind(app, client, hits, |_, capability, hit| {
-        let Some(row) = by_id.get_mut(&hit.id) else { return };
+    let places: HashMap<CapabilityId, usize> = hits.iter().map(|hit| hit.id.clone()).zip(0..).collect();
+    each_behind(app, client, hits, (rows, false), move |(rows, is_cut), _, capability| {
+        let Some(row) = places.get(&capability.id).and_then(|place| rows.get_mut(*place)) else { return };
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
             let schema = schema.as_ref().unwrap_or(&Value::Null);
             // One that cannot fit is not copied.
             if size(schema) > ROW_BYTES_MAX {
-                is_cut = true;
+                *is_cut = true;
             } else if let Some(row) = row.as_object_mut() {
                 row.insert(name.to_owned(), schema.clone());
             }
         }
-        is_cut |=
+        *is_cut |=
             size(row) > ROW_BYTES_MAX && !shed(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
     })
-    .await?;
-    Ok(is_cut)
+    .await
 }
 
 fn answer(found: Found, rows: &[Value], is_cut: bool) -> Value {

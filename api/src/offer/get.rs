@@ -1,9 +1,10 @@
 //! `get_capability`: everything that is declared about one capability.
 
 use indexer::Hit;
-use manifest::{CapabilityId, CapabilityKind};
+use manifest::{Capability, CapabilityId, CapabilityKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use store::StoredManifest;
 
 use super::budget::{ANSWER_BYTES_MAX, shed};
 use super::{Definition, UNTRUSTED, address, object};
@@ -58,16 +59,31 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let id = CapabilityId::parse(arguments.id.trim())
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
-    let gone = || Problem::not_found(format!("there is no capability {id}; it may have left the index"));
-    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(gone)?;
-    let capability = record::capability_in(&stored, &id).ok_or_else(gone)?;
-    let mut answer = object_of(&Hit::of(&stored, capability))?;
-    answer.extend(object_of(&record::detail(&stored, capability))?);
+    let gone = |id: &CapabilityId| {
+        Problem::not_found(format!("there is no capability {id}; it may have left the index"))
+    };
+    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(|| gone(&id))?;
+    let url = address(app, &format!("/capabilities/{id}"));
+    let answered = stored.work(move |stored| {
+        let capability = record::capability_in(&stored, &id).ok_or_else(|| gone(&id))?;
+        answer(&stored, capability, url, arguments.include_schemas)
+    });
+    answered.await?
+}
+
+fn answer(
+    stored: &StoredManifest,
+    capability: &Capability,
+    url: String,
+    include_schemas: bool,
+) -> Result<Value, Problem> {
+    let mut answer = object_of(&Hit::of(stored, capability))?;
+    answer.extend(object_of(&record::detail(stored, capability))?);
     answer.retain(|name, _| name != "score" && name != "snippet");
-    if !arguments.include_schemas {
+    if !include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }
-    answer.insert("url".to_owned(), address(app, &format!("/capabilities/{id}")).into());
+    answer.insert("url".to_owned(), url.into());
     answer.insert("text_is".to_owned(), UNTRUSTED.into());
     let mut answer = Value::Object(answer);
     let gone = shed(

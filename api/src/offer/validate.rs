@@ -67,7 +67,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
             Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
         })?;
-        return Ok(answer(&stored.manifest, None));
+        return stored.work(|stored| answer(&stored.manifest, None)).await;
     };
     let url = match url {
         Some(url) => url,

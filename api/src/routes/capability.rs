@@ -39,24 +39,34 @@ pub(crate) async fn show(
     query.only(&[])?;
     // The search comes first: a permit for the manifest is not held while it waits for a slot.
     let similar = if asked.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
-    let found = find(&app, client, &id).await?;
-    let (stored, capability) = (&*found.stored, found.capability()?);
-    if asked.wants_page() {
-        let page = dashboard::capability::page(stored, capability, &similar, clock::now());
-        return asked.page(&page, Caching::Record);
-    }
-    asked.json(&answer(stored, capability)?, Caching::Record)
+    let answered = find(&app, client, &id).await?.work(move |stored, capability| {
+        if asked.wants_page() {
+            let page = dashboard::capability::page(stored, capability, &similar, clock::now());
+            return asked.page(&page, Caching::Record);
+        }
+        asked.json(&answer(stored, capability)?, Caching::Record)
+    });
+    answered.await
 }
 
 /// A capability with the manifest that declares it.
 pub(super) struct FoundCapability {
     id: CapabilityId,
-    pub(super) stored: Permitted<StoredManifest>,
+    stored: Permitted<StoredManifest>,
 }
 
 impl FoundCapability {
-    pub(super) fn capability(&self) -> Result<&manifest::Capability, Problem> {
-        record::capability_in(&self.stored, &self.id).ok_or_else(|| gone(&self.id))
+    /// Works on it on the blocking pool.
+    pub(super) async fn work<R: Send + 'static>(
+        self,
+        work: impl FnOnce(&StoredManifest, &manifest::Capability) -> Result<R, Problem> + Send + 'static,
+    ) -> Result<R, Problem> {
+        let Self { id, stored } = self;
+        let worked = stored.work(move |stored| {
+            let capability = record::capability_in(&stored, &id).ok_or_else(|| gone(&id))?;
+            work(&stored, capability)
+        });
+        worked.await?
     }
 }
 

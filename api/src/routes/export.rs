@@ -30,6 +30,7 @@ use super::{TEXT_IS, record};
 use crate::answer::{Asked, Caching, EntityTag, decorated};
 use crate::app::App;
 use crate::client::Client;
+use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
@@ -161,21 +162,50 @@ impl Export {
     /// Sends the lines of some manifests, each of which is dropped when it was sent.
     async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), Broken> {
         for stored in page {
-            let mut text = line(&json!({
-                "record": "manifest", "id": stored.manifest.id, "url": stored.manifest.url,
-                "site": stored.manifest.url.site(), "format": stored.manifest.format(), "status": stored.status,
-                "changed_at": stored.changed_at, "capabilities": stored.manifest.capabilities.len(),
-            }));
-            for capability in &stored.manifest.capabilities {
-                self.capabilities += 1;
-                text.extend(line(&Value::Object(capability_line(&stored, capability))));
-                if text.len() >= PIECE_BYTES {
-                    self.lines.send(std::mem::take(&mut text)).await?;
-                }
+            self.capabilities += stored.manifest.capabilities.len() as u64;
+            let mut left = Some(Rows { stored, next: None });
+            while let Some(rows) = left {
+                let made = off_runtime(move || rows.piece()).await;
+                let text;
+                // What went wrong was logged.
+                (text, left) = made.map_err(|_| Broken::Client)?;
+                self.lines.send(text).await?;
             }
-            self.lines.send(text).await?;
         }
         Ok(())
+    }
+}
+
+/// The lines of one manifest that are left.
+struct Rows {
+    stored: StoredManifest,
+    /// The next capability; `None` before the line of the manifest.
+    next: Option<usize>,
+}
+
+impl Rows {
+    /// Lines up to the size of a piece, one at least, and what is left.
+    fn piece(mut self) -> (Vec<u8>, Option<Self>) {
+        let manifest = &self.stored.manifest;
+        let mut text = Vec::new();
+        let mut next = self.next.unwrap_or_else(|| {
+            text = line(&json!({
+                "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
+                "format": manifest.format(), "status": self.stored.status,
+                "changed_at": self.stored.changed_at, "capabilities": manifest.capabilities.len(),
+            }));
+            0
+        });
+        for capability in manifest.capabilities.iter().skip(next) {
+            next += 1;
+            text.extend(line(&Value::Object(capability_line(&self.stored, capability))));
+            if text.len() >= PIECE_BYTES {
+                break;
+            }
+        }
+        let is_left = next < manifest.capabilities.len();
+        self.next = Some(next);
+        (text, is_left.then_some(self))
     }
 }
 

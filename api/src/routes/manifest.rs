@@ -77,20 +77,22 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let (stored, _permit) = find(&app, client, &id).await?.into_parts();
-    let answer = ManifestAnswer {
-        id: stored.manifest.id.clone(),
-        site: stored.manifest.url.site(),
-        status: stored.status,
-        first_seen_at: stored.first_seen_at,
-        last_seen_at: stored.last_seen_at,
-        changed_at: stored.changed_at,
-        versions: stored.versions,
-        body_kept: stored.body_kept,
-        text_is: TEXT_IS,
-        manifest: stored.manifest,
-    };
-    asked.json(&answer, Caching::Record)
+    let answered = find(&app, client, &id).await?.work(move |stored| {
+        let answer = ManifestAnswer {
+            id: stored.manifest.id.clone(),
+            site: stored.manifest.url.site(),
+            status: stored.status,
+            first_seen_at: stored.first_seen_at,
+            last_seen_at: stored.last_seen_at,
+            changed_at: stored.changed_at,
+            versions: stored.versions,
+            body_kept: stored.body_kept,
+            text_is: TEXT_IS,
+            manifest: stored.manifest,
+        };
+        asked.json(&answer, Caching::Record)
+    });
+    answered.await?
 }
 
 /// The versions of a manifest, the latest first.

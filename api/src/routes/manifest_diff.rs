@@ -73,25 +73,27 @@ pub(crate) async fn show(
         None if to + 1 < versions.len() => to + 1,
         None => to,
     };
-    let (from, to) = (versions.get(from), versions.get(to));
+    let (from, to) = (versions.get(from).cloned(), versions.get(to).cloned());
     let (Some(from), Some(to)) = (from, to) else {
         return Err(Problem::not_found(format!("no version of manifest {id} is kept")));
     };
     let compared = app.manifests(client).versions(&id, [&from.hash, &to.hash]).await?;
     let compared = compared.ok_or_else(|| Problem::not_found("one of the versions is not kept any more"))?;
-    let [before, after] = &*compared;
-    let answer = DiffAnswer {
-        id,
-        from: line(from, before),
-        to: line(to, after),
-        difference: difference(before, after),
-        text_is: super::TEXT_IS,
-    };
-    if asked.wants_page() {
-        let page = dashboard::diff::page(&answer, &site, &versions, clock::now());
-        return asked.page(&page, Caching::Record);
-    }
-    asked.json(&answer, Caching::Record)
+    let answered = compared.work(move |[before, after]| {
+        let answer = DiffAnswer {
+            id,
+            from: line(&from, &before),
+            to: line(&to, &after),
+            difference: difference(&before, &after),
+            text_is: super::TEXT_IS,
+        };
+        if asked.wants_page() {
+            let page = dashboard::diff::page(&answer, &site, &versions, clock::now());
+            return asked.page(&page, Caching::Record);
+        }
+        asked.json(&answer, Caching::Record)
+    });
+    answered.await?
 }
 
 fn hash(query: &QueryPairs, name: &str) -> Result<Option<ContentHash>, Problem> {

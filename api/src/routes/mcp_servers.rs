@@ -2,26 +2,35 @@
 //!
 //! A name that the publisher gave in the registry's form is kept; otherwise one is minted from the host and the
 //! manifest's id, and marked as minted, and so is a version that the registry would refuse. What publishers declare and
-//! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
-//! its limit; `metadata.nextCursor` leads on until it is absent.
+//! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests and of their
+//! bytes, and a page is bounded in bytes, so that it may be short of its limit; `metadata.nextCursor` leads on until it is absent.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use store::StoredManifest;
+use store::{ManifestSize, StoredManifest};
 
+use super::search::PAGE_BYTES_MAX;
 use super::search_parameters::instant;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::buffers::{CountedBytes, Reserved};
 use crate::client::Client;
 use crate::cursor;
+use crate::guard::no_room;
+use crate::manifests::off_runtime;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::text::one_line;
+use runtime::Share;
 
 const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
 /// As in the registry.
@@ -30,6 +39,10 @@ const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
+/// Bytes of manifests read in one request, as JSON; the last of them may go beyond.
+const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Addresses of one server; publishers have a few.
+const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
@@ -63,46 +76,127 @@ pub(crate) async fn list(
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let since = query.one("updated_since")?.map(instant).transpose()?;
     let search = query.one("search")?.map(str::to_lowercase);
-    let version = query.one("version")?.filter(|version| *version != "latest");
+    let version = query.one("version")?.filter(|version| *version != "latest").map(ToOwned::to_owned);
     let listing = format!("servers {search:?} {since:?} {version:?}");
-    let mut after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
-    let mut servers = Vec::new();
-    let mut next = None;
-    for page in 0..PAGES_MAX {
-        let ids = app.manifests(client).ids_after(after.as_ref(), PAGE).await?;
-        let add = |one: StoredManifest| {
-            if servers.len() == limit {
-                return;
+    let after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
+    let body = CountedBytes::new(app.buffered(), client.address);
+    let wanted = Wanted { limit, since, search, version };
+    let mut page = Page { wanted, body, servers: 0, after, ended: None };
+    let mut bytes_left = READ_BYTES_MAX;
+    let mut has_more = true;
+    for _ in 0..PAGES_MAX {
+        let sizes = app.manifests(client).sizes_after(page.after.as_ref(), PAGE).await?;
+        let (ids, is_last) = read_now(sizes, &mut bytes_left);
+        page = app.manifests(client).each_of(&ids, page, Page::add).await?;
+        if let Some(ended) = page.ended.take() {
+            ended?;
+            break;
+        }
+        // Those that left the index in between count as seen.
+        page.after = ids.last().cloned().or(page.after);
+        has_more = !is_last;
+        if is_last || bytes_left == 0 {
+            break;
+        }
+    }
+    let next = page.after.take().filter(|_| has_more);
+    let (bytes, share) = page.finish(next.map(|next| cursor::encode(&listing, next.as_str())))?;
+    let answered = off_runtime(move || asked.bytes(bytes, "application/json", Caching::Search));
+    let mut response = answered.await?;
+    if let Some(share) = share {
+        response.extensions_mut().insert(Reserved::new(share));
+    }
+    Ok(response)
+}
+
+/// The manifests that are read at once, and whether there are no more.
+fn read_now(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
+    let found = sizes.len();
+    let mut ids = Vec::with_capacity(found);
+    for size in sizes {
+        if *bytes_left == 0 {
+            break;
+        }
+        *bytes_left = bytes_left.saturating_sub(size.bytes);
+        ids.push(size.id);
+    }
+    let is_last = ids.len() == found && u32::try_from(found).is_ok_and(|found| found < PAGE);
+    (ids, is_last)
+}
+
+/// What a client asked for.
+struct Wanted {
+    limit: usize,
+    since: Option<DateTime<Utc>>,
+    search: Option<String>,
+    version: Option<String>,
+}
+
+impl Wanted {
+    /// Whether a manifest is asked for, if it declares a server.
+    fn includes(&self, stored: &StoredManifest) -> bool {
+        let manifest = &stored.manifest;
+        self.since.is_none_or(|since| stored.changed_at >= since)
+            && self.search.as_deref().is_none_or(|search| name(manifest).0.to_lowercase().contains(search))
+            && self.version.as_deref().is_none_or(|wanted| version(manifest).0 == wanted)
+    }
+}
+
+/// A page while it is made, as it is sent.
+struct Page {
+    wanted: Wanted,
+    body: CountedBytes,
+    servers: usize,
+    /// The last manifest that was looked at and needs no second look.
+    after: Option<ManifestId>,
+    /// Full, or failed.
+    ended: Option<Result<(), Problem>>,
+}
+
+impl Page {
+    fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
+        let server = self.wanted.includes(&stored).then(|| server(&stored.manifest)).flatten();
+        if let Some(server) = server {
+            let row = listed(&server, &stored).to_string();
+            if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
+                self.ended = Some(Ok(()));
+            } else if let Err(problem) = self.push(&row) {
+                self.ended = Some(Err(problem));
             }
-            after = Some(one.manifest.id.clone());
-            let server = server(&one.manifest).filter(|server| {
-                since.is_none_or(|since| one.changed_at >= since)
-                    && search
-                        .as_deref()
-                        .is_none_or(|search| text(server, "name").to_lowercase().contains(search))
-                    && version.is_none_or(|version| text(server, "version") == version)
-            });
-            servers.extend(server.map(|server| listed(&server, &one)));
-        };
-        app.manifests(client).each_of(&ids, add).await?;
-        if servers.len() == limit {
-            next.clone_from(&after);
-            break;
+            if self.ended.is_some() {
+                return ControlFlow::Break(());
+            }
         }
-        let is_full = u32::try_from(ids.len()).is_ok_and(|found| found == PAGE);
-        if !is_full {
-            break;
+        self.after = Some(stored.manifest.id);
+        if self.servers < self.wanted.limit {
+            return ControlFlow::Continue(());
         }
-        after = ids.last().cloned();
-        if page + 1 == PAGES_MAX {
-            next.clone_from(&after);
-        }
+        self.ended = Some(Ok(()));
+        ControlFlow::Break(())
     }
-    let mut metadata = json!({"count": servers.len()});
-    if let Some(next) = next {
-        metadata["nextCursor"] = Value::from(cursor::encode(&listing, next.as_str()));
+
+    fn push(&mut self, row: &str) -> Result<(), Problem> {
+        self.write(if self.servers == 0 { "{\"servers\":[" } else { "," })?;
+        self.write(row)?;
+        self.servers += 1;
+        Ok(())
     }
-    asked.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
+
+    fn write(&mut self, text: &str) -> Result<(), Problem> {
+        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|full| no_room("bytes", full))
+    }
+
+    fn finish(mut self, next: Option<String>) -> Result<(Vec<u8>, Option<Share>), Problem> {
+        let mut metadata = json!({"count": self.servers});
+        if let Some(next) = next {
+            metadata["nextCursor"] = Value::from(next);
+        }
+        if self.servers == 0 {
+            self.write("{\"servers\":[")?;
+        }
+        self.write(&format!("],\"metadata\":{metadata}}}"))?;
+        Ok(self.body.into_parts())
+    }
 }
 
 fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
@@ -110,26 +204,9 @@ fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
         .map_err(|_| Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor"))
 }
 
-fn text<'a>(server: &'a Map<String, Value>, name: &str) -> &'a str {
-    server.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The `server.json` of a manifest that declares an MCP endpoint.
 fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
-    let mut remotes: Vec<Value> = Vec::new();
-    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
-    let of_tools = manifest.capabilities.iter().filter_map(|capability| {
-        let invocation = &capability.invocation;
-        (invocation.protocol == Some(Protocol::Mcp)).then_some(invocation.url.as_deref()?)
-    });
-    let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
-    for (url, kind) in all.chain(of_tools.map(|url| (url, "streamable-http"))) {
-        let is_web =
-            (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace);
-        if is_web && !remotes.iter().any(|known| known["url"] == url) {
-            remotes.push(json!({"type": kind, "url": url}));
-        }
-    }
+    let remotes = remotes(manifest);
     if remotes.is_empty() {
         return None;
     }
@@ -150,6 +227,25 @@ fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     let Value::Object(mut server) = server else { return None };
     server.retain(|_, value| !value.is_null());
     Some(server)
+}
+
+/// The addresses of a server, each once.
+fn remotes(manifest: &Manifest) -> Vec<Value> {
+    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let of_tools = manifest.capabilities.iter().filter_map(|capability| {
+        let invocation = &capability.invocation;
+        (invocation.protocol == Some(Protocol::Mcp)).then_some(invocation.url.as_deref()?)
+    });
+    let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
+    let is_web = |url: &str| {
+        (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
+    };
+    let mut seen = HashSet::new();
+    all.chain(of_tools.map(|url| (url, "streamable-http")))
+        .filter(|(url, _)| seen.insert(*url) && is_web(url))
+        .take(REMOTES_MAX)
+        .map(|(url, kind)| json!({"type": kind, "url": url}))
+        .collect()
 }
 
 fn transport(interface: &Interface) -> &'static str {
@@ -235,6 +331,51 @@ mod tests {
         }
         for version in ["", "latest", "^1.2.3", "~1", ">=1.0", "1.x", "1.*", "1.2 - 1.4", "1 || 2"] {
             assert!(!is_exact(version), "{version}");
+        }
+    }
+
+    fn with_addresses(urls: impl Iterator<Item = String>) -> Manifest {
+        let url =
+            manifest::ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
+        let interfaces: Vec<Value> = urls.map(|url| json!({"protocol": "mcp", "url": url})).collect();
+        serde_json::from_value(json!({
+            "id": ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "well_known",
+            "content_hash": manifest::ContentHash::of(b"x"), "interfaces": interfaces,
+            "detection": {"format": "mcp_card", "strength": "strong", "evidence": []},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn addresses_are_listed_once_each_up_to_a_number() {
+        let address = |number: usize| format!("https://tools.example/{number}");
+        let repeated = with_addresses((0..3).chain(0..5).map(address));
+        let listed: Vec<Value> = remotes(&repeated).into_iter().map(|remote| remote["url"].clone()).collect();
+        assert_eq!(listed, (0..5).map(address).collect::<Vec<_>>());
+        let many = with_addresses((0..1_000).map(address));
+        assert_eq!(remotes(&many).len(), REMOTES_MAX);
+    }
+
+    /// Comparing each address with each would take minutes.
+    #[test]
+    fn addresses_are_told_apart_in_linear_time() {
+        let no_web = with_addresses((0..100_000).map(|number| format!("ftp://tools.example/{number}")));
+        let repeated =
+            with_addresses((0..200_000).map(|number| format!("https://tools.example/{}", number % 99)));
+        let started = std::time::Instant::now();
+        assert_eq!((remotes(&no_web).len(), remotes(&repeated).len()), (0, 99));
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_request_reads_a_bounded_number_of_bytes_and_one_manifest_at_least() {
+        let url = |number: u64| manifest::ManifestUrl::parse(&format!("https://a{number}.example/")).unwrap();
+        let sizes =
+            |bytes: u64| (0..3).map(|n| ManifestSize { id: ManifestId::of(&url(n)), bytes }).collect();
+        for (bytes, read, left) in [(10, 3, 70), (60, 2, 0), (1_000, 1, 0)] {
+            let mut bytes_left = 100;
+            let (ids, is_last) = read_now(sizes(bytes), &mut bytes_left);
+            assert_eq!((ids.len(), is_last, bytes_left), (read, read == 3, left), "{bytes}");
         }
     }
 

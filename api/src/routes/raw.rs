@@ -13,6 +13,7 @@ use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::manifests::off_runtime;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -42,7 +43,7 @@ pub(crate) async fn show(
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
-    let mut response = asked.bytes(body, content_type, Caching::Record);
+    let mut response = off_runtime(move || asked.bytes(body, content_type, Caching::Record)).await?;
     response.extensions_mut().insert(Reserved::new(share));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));

@@ -1,6 +1,8 @@
 //! `GET /search`: capabilities that match words and filters, as JSON or as the search page.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
@@ -22,11 +24,12 @@ use crate::answer::{self, Asked, Caching, EntityTag};
 use crate::app::App;
 use crate::client::Client;
 use crate::dashboard;
+use crate::manifests::off_runtime;
 use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
 
 /// Bytes of details of one page, as JSON; the first row has its details whatever their size.
-const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The answer, names and order as documented.
 #[derive(Serialize, ToSchema)]
@@ -82,15 +85,19 @@ pub(crate) async fn show(
     }
     let found = find(&app, client, parameters.request.clone()).await?;
     let page = page(&app, client, found, &parameters).await?;
-    let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
     if parameters.view == View::Compact {
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         return Ok(answer::tagged(body, "application/json", &tag, Caching::Search));
     }
-    // Details come from the store, which may be ahead of the index: their own bytes make the tag.
-    let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
-    let tag = tag.and(&results);
-    let unchanged = asked.unchanged(&tag, Caching::Search);
-    Ok(unchanged.unwrap_or_else(|| answer::tagged(body, "application/json", &tag, Caching::Search)))
+    let answered = off_runtime(move || {
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
+        // Details come from the store, which may be ahead of the index: their own bytes make the tag.
+        let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
+        let tag = tag.and(&results);
+        let unchanged = asked.unchanged(&tag, Caching::Search);
+        Ok(unchanged.unwrap_or_else(|| answer::tagged(body, "application/json", &tag, Caching::Search)))
+    });
+    answered.await?
 }
 
 /// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.
@@ -176,29 +183,36 @@ async fn page(
 
 /// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
 /// are held a few at a time.
-pub(crate) async fn each_behind<'h>(
+pub(crate) async fn each_behind<S, V>(
     app: &App,
     client: Client,
-    hits: &'h [Hit],
-    mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
-) -> Result<(), Problem> {
-    let mut by_manifest: HashMap<&ManifestId, Vec<&'h Hit>> = HashMap::new();
+    hits: &[Hit],
+    state: S,
+    visit: V,
+) -> Result<S, Problem>
+where
+    S: Send + 'static,
+    V: Fn(&mut S, &StoredManifest, &Capability) + Clone + Send + 'static,
+{
+    let mut by_manifest: HashMap<ManifestId, Vec<CapabilityId>> = HashMap::new();
     let mut ids: Vec<ManifestId> = Vec::new();
     for hit in hits {
-        let of_manifest = by_manifest.entry(&hit.manifest_id).or_default();
+        let of_manifest = by_manifest.entry(hit.manifest_id.clone()).or_default();
         if of_manifest.is_empty() {
             ids.push(hit.manifest_id.clone());
         }
-        of_manifest.push(hit);
+        of_manifest.push(hit.id.clone());
     }
-    let each = |stored: StoredManifest| {
-        for hit in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
-            if let Some(capability) = record::capability_in(&stored, &hit.id) {
-                visit(&stored, capability, hit);
+    let by_manifest = Arc::new(by_manifest);
+    let each = move |state: &mut S, stored: StoredManifest| {
+        for id in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
+            if let Some(capability) = record::capability_in(&stored, id) {
+                visit(state, &stored, capability);
             }
         }
+        ControlFlow::Continue(())
     };
-    app.manifests(client).each_of(&ids, each).await
+    app.manifests(client).each_of(&ids, state, each).await
 }
 
 /// What `view=full` adds to a row.
@@ -214,28 +228,27 @@ async fn details_of(
     client: Client,
     hits: &[Hit],
 ) -> Result<HashMap<CapabilityId, Details>, Problem> {
-    let mut details = HashMap::new();
-    let mut bytes = 0;
-    let mut failed = None;
-    each_behind(app, client, hits, |stored, capability, hit| {
-        let of_hit = if bytes < DETAILS_BYTES_MAX {
-            match serde_json::to_vec(&record::detail(stored, capability)) {
-                Ok(json) if bytes == 0 || bytes + json.len() <= DETAILS_BYTES_MAX => {
-                    bytes += json.len();
-                    object_of(&record::detail(stored, capability)).map(Details::Whole)
+    let state = (HashMap::new(), 0, None);
+    let (details, _, failed) =
+        each_behind(app, client, hits, state, |(details, bytes, failed), stored, capability| {
+            let of_hit = if *bytes < PAGE_BYTES_MAX {
+                match serde_json::to_vec(&record::detail(stored, capability)) {
+                    Ok(json) if *bytes == 0 || *bytes + json.len() <= PAGE_BYTES_MAX => {
+                        *bytes += json.len();
+                        object_of(&record::detail(stored, capability)).map(Details::Whole)
+                    }
+                    Ok(_) => Ok(Details::LeftOut),
+                    Err(error) => Err(Problem::internal(&error)),
                 }
-                Ok(_) => Ok(Details::LeftOut),
-                Err(error) => Err(Problem::internal(&error)),
+            } else {
+                Ok(Details::LeftOut)
+            };
+            match of_hit {
+                Ok(of_hit) => drop(details.insert(capability.id.clone(), of_hit)),
+                Err(problem) => *failed = Some(problem),
             }
-        } else {
-            Ok(Details::LeftOut)
-        };
-        match of_hit {
-            Ok(of_hit) => drop(details.insert(hit.id.clone(), of_hit)),
-            Err(problem) => failed = Some(problem),
-        }
-    })
-    .await?;
+        })
+        .await?;
     failed.map_or(Ok(details), Err)
 }
 

@@ -174,20 +174,23 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let mut manifests = HashMap::new();
-    let add = |stored: StoredManifest| {
-        manifests.insert(stored.manifest.id.clone(), manifest_line(stored));
-    };
-    let story = app.manifests(client).site(&site, VISITS_MAX, HOSTS_MAX, add).await?;
-    let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
-    let answer = answer(story, manifests);
-    if asked.wants_page() {
-        return asked.page(&dashboard::site::page(&answer, app.base_url(), clock::now()), Caching::Record);
-    }
-    asked.json(&answer, Caching::Record)
+    let add = |lines: &mut Vec<ManifestLine>, stored| lines.push(manifest_line(stored));
+    let found = app.manifests(client).site(&site, VISITS_MAX, HOSTS_MAX, add).await?;
+    let found = found.ok_or_else(|| unknown(&site))?;
+    let answered = found.work(move |(story, manifests)| {
+        let answer = answer(story, manifests);
+        if asked.wants_page() {
+            return asked
+                .page(&dashboard::site::page(&answer, app.base_url(), clock::now()), Caching::Record);
+        }
+        asked.json(&answer, Caching::Record)
+    });
+    answered.await?
 }
 
-fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
+fn answer(story: SiteStory, manifests: Vec<ManifestLine>) -> SiteAnswer {
+    let mut manifests: HashMap<ManifestId, ManifestLine> =
+        manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
     let SiteStory { summary, state, hosts_total, blocked, visits } = story;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {

@@ -44,14 +44,16 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
-    let found = find(&app, client, &id).await?;
-    let compiled = tool::compile(&found.stored.manifest, found.capability()?, shape);
-    let tool = compiled.map_err(|refused| {
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
-    })?;
-    let mut response = asked.json(&tool.definition, Caching::Record)?;
-    if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
-        response.headers_mut().insert(HASH, hash);
-    }
-    Ok(response)
+    let answered = find(&app, client, &id).await?.work(move |stored, capability| {
+        let compiled = tool::compile(&stored.manifest, capability, shape);
+        let tool = compiled.map_err(|refused| {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
+        })?;
+        let mut response = asked.json(&tool.definition, Caching::Record)?;
+        if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
+            response.headers_mut().insert(HASH, hash);
+        }
+        Ok(response)
+    });
+    answered.await
 }

@@ -139,6 +139,30 @@ async fn the_name_of_a_public_address_with_a_port_is_known_to_mcp() {
     }
 }
 
+/// As for `/metrics` (`only_own_names_are_asked_for_by_programs_of_this_machine`).
+#[tokio::test]
+async fn mcp_knows_loopback_names_in_every_spelling() {
+    let world = world().await;
+    for (host, is_known) in [
+        ("LOCALHOST", true),
+        ("localhost.", true),
+        ("LocalHost.:8080", true),
+        ("127.0.0.1:8080", true),
+        ("localhost..", false),
+        ("localhost.rebound.example", false),
+    ] {
+        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
+        let request = Request::post("/mcp")
+            .header("host", host)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Body::from(message))
+            .unwrap();
+        let answer = world.send(request).await;
+        assert_eq!(answer.status != StatusCode::FORBIDDEN, is_known, "{host}: {}", answer.text());
+    }
+}
+
 #[tokio::test]
 async fn pages_tell_their_origin_to_us_alone() {
     let answer = world().await.page("/sites").await;

@@ -146,13 +146,10 @@ fn catalogued<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<
     let invoked = capability.invocation.url.as_deref()?;
     // A registry is called at a path below the address that its entry names.
     let is_registry = capability.kind == CapabilityKind::Registry;
-    let names_it = |url: &str| url == invoked || (is_registry && searched_at(url) == invoked);
+    let searched = invoked.strip_suffix("/search").filter(|_| is_registry);
+    let names_it = |url: &str| url == invoked || searched.is_some_and(|at| at == url.trim_end_matches('/'));
     let link = manifest.links.iter().find(|link| link.rel == "catalog-entry" && names_it(&link.url))?;
     Some((Cow::Borrowed(link.media_type.as_deref()?), link.url.as_str()))
-}
-
-fn searched_at(registry: &str) -> String {
-    format!("{}/search", registry.trim_end_matches('/'))
 }
 
 /// A skill is an artefact of its own.

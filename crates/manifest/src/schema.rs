@@ -1,5 +1,7 @@
 //! JSON Schema 2020-12 for parameters and responses, built from what dialects offer.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::address;
@@ -40,6 +42,8 @@ impl Place {
 pub(crate) struct Parameters {
     properties: Map<String, Value>,
     required: Vec<Value>,
+    /// The names in `required`.
+    needed: HashSet<String>,
 }
 
 impl Parameters {
@@ -47,7 +51,7 @@ impl Parameters {
     pub(crate) fn add(&mut self, name: &str, mut schema: Map<String, Value>, place: Place, need: Demand) {
         schema.insert("x-in".to_owned(), Value::from(place.as_str()));
         self.properties.insert(name.to_owned(), Value::Object(schema));
-        if need == Demand::Required && !self.required.iter().any(|known| known == name) {
+        if need == Demand::Required && self.needed.insert(name.to_owned()) {
             self.required.push(Value::from(name));
         }
     }

@@ -8,13 +8,14 @@
 mod capability;
 mod rules;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{generic, loose};
 use crate::draft::{self, Draft};
 use crate::model::{AppliesTo, Audit, Auth, AuthScheme, RateLimit, Sessions, Workflow, WorkflowStep};
 use crate::object::Object;
 use crate::rule::Dialect;
+use crate::text::capped;
 
 /// The tables of agents.json, for the catalogue.
 pub(crate) const DIALECT: Dialect =
@@ -185,17 +186,19 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
 
 /// What the SDK adds: named orders of capabilities.
 fn flows(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let capabilities = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
+    let places: HashMap<String, usize> = capabilities.zip(0..).collect();
     for flow in root.objects("flows") {
         draft.check(&flow, &rules::FLOW);
         let steps = flow.texts("steps");
-        let known: HashSet<&str> = draft.manifest.capabilities.iter().map(|c| c.native_id.as_str()).collect();
-        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
-        for step in unknown {
+        for step in steps.iter().filter(|step| !places.contains_key(**step)) {
             draft.report(&rules::STEP_UNKNOWN, flow.at("steps"), format!("\"{step}\" is no capability"));
         }
-        let id = flow.text_of(&["id", "name"]).unwrap_or_default().to_owned();
-        for capability in &mut draft.manifest.capabilities {
-            if steps.contains(&capability.native_id.as_str()) {
+        let id = flow.text_of(&["id", "name"]).unwrap_or_default();
+        let id = capped(id, draft::NAME_CHARS_MAX).to_owned();
+        let distinct: HashSet<&str> = steps.iter().copied().collect();
+        for place in distinct.iter().filter_map(|step| places.get(*step)) {
+            if let Some(capability) = draft.manifest.capabilities.get_mut(*place) {
                 capability.used_in_workflows.push(id.clone());
             }
         }

@@ -7,13 +7,14 @@ mod auth;
 mod capability;
 mod rules;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::draft::{self, Draft};
 use crate::model::{PolicyChoice, RateLimit, Workflow, WorkflowStep};
 use crate::object::Object;
 use crate::quantity;
 use crate::rule::Dialect;
+use crate::text::capped;
 
 /// The tables of ATP, for the catalogue.
 pub(crate) const DIALECT: Dialect = Dialect { title: "ATP", shapes: rules::SHAPES, rules: rules::RULES };
@@ -109,16 +110,17 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Workflows (§3.6) are advisory: steps that exist are marked on their capabilities.
 fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let capabilities = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
+    let places: HashMap<String, usize> = capabilities.zip(0..).collect();
     for workflow in root.objects("workflows") {
         draft.check(&workflow, &rules::WORKFLOW);
         let steps = workflow.texts("steps");
-        let known: HashSet<&str> = draft.manifest.capabilities.iter().map(|c| c.native_id.as_str()).collect();
-        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
-        for step in unknown {
+        for step in steps.iter().filter(|step| !places.contains_key(**step)) {
             draft.report(&rules::STEP_UNKNOWN, workflow.at("steps"), format!("\"{step}\" is no capability"));
         }
+        let distinct: HashSet<&str> = steps.iter().copied().collect();
         if let Some(conditional) = workflow.object("conditional") {
-            for step in conditional.map.keys().filter(|step| !steps.contains(&step.as_str())) {
+            for step in conditional.map.keys().filter(|step| !distinct.contains(step.as_str())) {
                 draft.report(
                     &rules::CONDITION_UNKNOWN,
                     conditional.at(step),
@@ -126,9 +128,10 @@ fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
                 );
             }
         }
-        let id = workflow.text_of(&["id", "name"]).unwrap_or_default().to_owned();
-        for capability in &mut draft.manifest.capabilities {
-            if steps.contains(&capability.native_id.as_str()) {
+        let id = workflow.text_of(&["id", "name"]).unwrap_or_default();
+        let id = capped(id, draft::NAME_CHARS_MAX).to_owned();
+        for place in distinct.iter().filter_map(|step| places.get(*step)) {
+            if let Some(capability) = draft.manifest.capabilities.get_mut(*place) {
                 capability.used_in_workflows.push(id.clone());
             }
         }
