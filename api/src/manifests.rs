@@ -197,7 +197,9 @@ impl<'a> Manifests<'a> {
         for batch in batches {
             let manifests = self.app.store().manifests_load(&batch.ids).await?;
             (visited, permit) = off_runtime(move || {
-                manifests.into_iter().for_each(|stored| visit(&mut visited, stored));
+                for stored in manifests {
+                    visit(&mut visited, stored);
+                }
                 (visited, permit)
             })
             .await?;

@@ -298,14 +298,14 @@ async fn work_on_manifests_keeps_its_permit_and_leaves_the_runtime_free() {
     let permit = permits.acquire(client(1), u64::MAX).await.unwrap();
     let (begun, mut has_begun) = tokio::sync::mpsc::channel::<()>(1);
     let (end, ended) = std::sync::mpsc::channel::<()>();
-    let working = tokio::spawn(Permitted { value: (), permit }.work(move |()| {
+    let mut working = JoinSet::new();
+    working.spawn(Permitted { value: (), permit }.work(move |()| {
         begun.blocking_send(()).unwrap();
         assert!(ended.recv().is_err());
     }));
     // There is one thread for all tasks here: this one goes on while the work does.
     has_begun.recv().await.unwrap();
-    working.abort();
-    assert!(working.await.is_err());
+    working.shutdown().await;
     assert_eq!(permits.large.free(), 0, "the work goes on without its client");
     drop(end);
     drop(permits.acquire(client(2), u64::MAX).await.unwrap());
