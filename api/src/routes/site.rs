@@ -31,6 +31,10 @@ use crate::{clock, dashboard};
 const VISITS_MAX: u32 = 20;
 /// Hosts that are listed: that called as the site first, then those that were asked.
 const HOSTS_MAX: u32 = 200;
+/// Bytes of the texts of all capabilities and findings that are listed; what does not fit is counted.
+const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What a line takes beside its texts: identifiers, field names.
+const LINE_BYTES: usize = 150;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
@@ -133,9 +137,19 @@ pub(crate) struct ManifestLine {
     pub(crate) last_seen_at: DateTime<Utc>,
     pub(crate) changed_at: DateTime<Utc>,
     pub(crate) body_kept: bool,
+    /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.
     pub(crate) capabilities: Vec<CapabilityLine>,
+    /// How many capabilities there are.
+    pub(crate) capabilities_total: usize,
+    /// The first ones, as for `capabilities`.
     #[schema(value_type = Vec<crate::openapi::schemas::Finding>)]
     pub(crate) findings: Vec<Finding>,
+    /// How many findings there are.
+    pub(crate) findings_total: usize,
+    /// Bytes of the listed texts.
+    #[serde(skip)]
+    #[schema(ignore)]
+    bytes: usize,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -174,8 +188,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let add = |lines: &mut Vec<ManifestLine>, stored| lines.push(manifest_line(stored));
-    let found = app.manifests(client).site(&site, VISITS_MAX, HOSTS_MAX, add).await?;
+    let found = app.manifests(client).site(&site, VISITS_MAX, HOSTS_MAX, add_line).await?;
     let found = found.ok_or_else(|| unknown(&site))?;
     let answered = found.work(move |(story, manifests)| {
         let answer = answer(story, manifests);
@@ -247,14 +260,33 @@ fn resource_line(
     }
 }
 
-fn manifest_line(stored: StoredManifest) -> ManifestLine {
+fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
+    let listed: usize = lines.iter().map(|line| line.bytes).sum();
+    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed)));
+}
+
+/// A manifest in short, with so many of its lines as take at most `bytes_left`.
+fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let manifest = stored.manifest;
+    let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
+    let mut bytes = 0;
+    let mut fits = |texts: [&str; 3]| {
+        let line = LINE_BYTES + texts.map(str::len).iter().sum::<usize>();
+        let fits = bytes + line <= bytes_left;
+        bytes += if fits { line } else { 0 };
+        fits
+    };
+    let findings = manifest.findings.into_iter();
+    let findings: Vec<Finding> =
+        findings.take_while(|finding| fits([&finding.pointer, &finding.text, &finding.fix])).collect();
     let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
         id: capability.id,
         native_id: capability.native_id,
         name: capability.title.unwrap_or(capability.name),
         safety: capability.safety.class,
     });
+    let capabilities: Vec<CapabilityLine> =
+        capabilities.take_while(|line| fits([&line.native_id, &line.name, ""])).collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),
@@ -267,8 +299,11 @@ fn manifest_line(stored: StoredManifest) -> ManifestLine {
         last_seen_at: stored.last_seen_at,
         changed_at: stored.changed_at,
         body_kept: stored.body_kept,
-        capabilities: capabilities.collect(),
-        findings: manifest.findings,
+        capabilities,
+        capabilities_total,
+        findings,
+        findings_total,
+        bytes,
     }
 }
 
