@@ -424,6 +424,9 @@ async fn a_client_cannot_multiply_a_manifest_by_submitting_it_with_queries() {
         crawl.pass_again().await;
         assert_eq!(crawl.story(VICTIM).await.summary.manifests, manifests);
     }
+    crawl.pass_again().await;
+    let again = crawl.paths(VICTIM).into_iter().filter(|path| path.contains("?s=")).count();
+    assert_eq!(again, 0, "a submitted copy is asked for once");
 }
 
 /// One document, named at many URLs, is one manifest.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, PlannedPath, Priors};
-use policy::{BodyKind, PathClass, Seed, Standing, Status};
+use policy::{BodyKind, FetchOutcome, PathClass, Seed, Standing, Status};
 use store::{Hint, HostOrigin, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::progress::Progress;
@@ -87,8 +87,13 @@ fn has_manifests(site: &SiteState, host: &Host) -> bool {
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
-    let again =
-        site.resources.iter().filter(|known| is_named_by_others(known) && is_asked_again(site, known));
+    // a document that is no manifest, or a copy of one, is asked for again only where the operator lists it
+    let is_settled = |known: &ResourceState| {
+        known.discovery == Discovery::Submitted && known.outcome == FetchOutcome::NotAManifest
+    };
+    let again = site.resources.iter().filter(|known| {
+        is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known)
+    });
     let again = again.map(known_task);
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
     hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
