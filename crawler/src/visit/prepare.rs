@@ -87,16 +87,18 @@ fn has_manifests(site: &SiteState, host: &Host) -> bool {
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
-    // a document that is no manifest, or a copy of one, is asked for again only where the operator lists it
-    let is_settled = |known: &ResourceState| {
-        known.discovery == Discovery::Submitted && known.outcome == FetchOutcome::NotAManifest
-    };
-    let again = site.resources.iter().filter(|known| {
-        is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known)
-    });
+    let again = site
+        .resources
+        .iter()
+        .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(known_task);
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
     hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
+}
+
+/// A submitted document that is no manifest, or a copy of one, is asked for once.
+fn is_settled(known: &ResourceState) -> bool {
+    known.discovery == Discovery::Submitted && known.outcome == FetchOutcome::NotAManifest
 }
 
 fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bool {
