@@ -90,7 +90,7 @@ impl HostOrigin {
     }
 }
 
-/// Whether a host is the site itself or its `www.`: a host that nobody else can make up.
+/// Whether a host is the site itself or its `www.` host. Links and submissions can name any other host below the site.
 pub fn is_main_host(site: &str, host: &str) -> bool {
     host.strip_prefix("www.").unwrap_or(host) == site
 }

@@ -248,7 +248,7 @@ pub(crate) async fn sites_put_json(
     Ok(new)
 }
 
-/// Inserts hosts, or notes that they are named, or listed; returns those that nobody had named before.
+/// Inserts hosts and raises the origin of known ones. Returns the hosts that no seed named before.
 async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
     let mut rows: BTreeMap<&str, (&str, HostOrigin)> = BTreeMap::new();
     for (seed, site) in open {
