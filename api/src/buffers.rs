@@ -18,7 +18,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, timeout};
 
 use crate::timeouts::{Allowance, MinRate};
-use runtime::{Full, Share, Shares};
+use runtime::{LimitReached, Share, Shares};
 
 /// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -52,48 +52,70 @@ pub(crate) async fn read(
 ) -> Result<(Bytes, Option<Share>), BodyError> {
     let announced = body.size_hint().upper().and_then(|upper| usize::try_from(upper).ok());
     let whole = announced.unwrap_or(bytes_max).min(bytes_max);
-    let mut counted = Counted { shares, client, share: None, bytes: 0 };
+    let mut kept = CountedBytes::new(shares, client);
     let mut allowance = Allowance::new(pace);
-    let mut bytes: Vec<u8> = Vec::new();
     loop {
         let begun = Instant::now();
         let next = timeout(allowance.left(), body.frame()).await.map_err(|_| BodyError::TooSlow)?;
-        let Some(frame) = next else { return Ok((bytes.into(), counted.share)) };
+        let Some(frame) = next else {
+            let (bytes, share) = kept.into_parts();
+            return Ok((bytes.into(), share));
+        };
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         allowance.moved(data.len(), begun.elapsed());
-        let length = bytes.len() + data.len();
-        if length > bytes_max {
+        if kept.len() + data.len() > bytes_max {
             return Err(BodyError::TooLarge);
         }
-        if length > bytes.capacity() {
-            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
-            let capacity = length.max((bytes.capacity() * 2).min(whole));
-            counted.reach(capacity.saturating_sub(SMALL_BYTES)).map_err(BodyError::NoRoom)?;
-            bytes.reserve_exact(capacity - bytes.len());
-        }
-        bytes.extend_from_slice(&data);
+        kept.push(&data, whole).map_err(BodyError::NoRoom)?;
     }
 }
 
-/// What a body occupies that counts.
-struct Counted<'a> {
-    shares: &'a Arc<Shares>,
+/// A growing buffer. Its capacity beyond the first bytes is counted for a client before it is allocated.
+pub(crate) struct CountedBytes {
+    bytes: Vec<u8>,
+    shares: Arc<Shares>,
     client: IpAddr,
     share: Option<Share>,
-    bytes: usize,
+    counted: usize,
 }
 
-impl Counted<'_> {
-    /// Takes what is missing to so many bytes.
-    fn reach(&mut self, bytes: usize) -> Result<(), LimitReached> {
-        let more = bytes.saturating_sub(self.bytes);
+impl CountedBytes {
+    pub(crate) fn new(shares: &Arc<Shares>, client: IpAddr) -> Self {
+        Self { bytes: Vec::new(), shares: Arc::clone(shares), client, share: None, counted: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends `data`. The capacity grows to at most `whole` bytes, unless `data` needs more.
+    pub(crate) fn push(&mut self, data: &[u8], whole: usize) -> Result<(), LimitReached> {
+        let length = self.bytes.len() + data.len();
+        if length > self.bytes.capacity() {
+            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
+            let capacity = length.max((self.bytes.capacity() * 2).min(whole));
+            self.count(capacity.saturating_sub(SMALL_BYTES))?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Takes a share up to this number of bytes.
+    fn count(&mut self, bytes: usize) -> Result<(), LimitReached> {
+        let more = bytes.saturating_sub(self.counted);
         match &mut self.share {
             _ if more == 0 => return Ok(()),
             Some(share) => share.grow(more)?,
             share @ None => *share = Some(self.shares.take(self.client, more)?),
         }
-        self.bytes = bytes;
+        self.counted = bytes;
         Ok(())
+    }
+
+    /// The bytes, and their share, which must live as long as they do.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Share>) {
+        (self.bytes, self.share)
     }
 }
 
@@ -230,7 +252,7 @@ mod tests {
         assert_eq!((bytes.len(), shares.taken()), (50_000, 50_000 - SMALL_BYTES));
         assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), BodyError::TooLarge);
         let held = shares.take(CLIENT, 80_000).unwrap();
-        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), BodyError::NoRoom(Full::Client));
+        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), BodyError::NoRoom(LimitReached::Client));
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         assert_eq!(read_of(silent).await.unwrap_err(), BodyError::TooSlow);

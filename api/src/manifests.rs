@@ -4,20 +4,24 @@
 //! `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
 //! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
+//!
+//! Work on a manifest takes as long as the manifest is large. It runs on the blocking pool, so that it does not block a
+//! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected: so permits limit
+//! how much work runs at once.
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, SiteReport, Store, StoredManifest};
+use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
 
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::no_room;
 use crate::problem::Problem;
-use runtime::{Full, Share, Shares};
+use runtime::{LimitReached, Share, Shares};
 
 /// What counts as small: most manifests have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;
@@ -81,6 +85,32 @@ impl<T> Permitted<T> {
     pub(crate) fn into_parts(self) -> (T, Permit) {
         (self.value, self.permit)
     }
+
+    /// Runs `work` on the value on the blocking pool, and then releases the permit.
+    pub(crate) async fn work<R, F>(self, work: F) -> Result<R, Problem>
+    where
+        T: Send + 'static,
+        R: Send + 'static,
+        F: FnOnce(T) -> R + Send + 'static,
+    {
+        let Self { value, permit } = self;
+        off_runtime(move || {
+            let result = work(value);
+            drop(permit);
+            result
+        })
+        .await
+    }
+}
+
+/// Runs work on the blocking pool whose time is proportional to the size of a publisher's data. The caller limits how much of
+/// it runs at once.
+pub(crate) async fn off_runtime<R, F>(work: F) -> Result<R, Problem>
+where
+    R: Send + 'static,
+    F: FnOnce() -> R + Send + 'static,
+{
+    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
 }
 
 /// Reads manifests for one client.
@@ -149,68 +179,85 @@ impl ManifestReader<'_> {
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
-    /// What happened at a site, and each of its manifests in the order of their URLs. One permit serves for all: who holds one
-    /// never waits for another.
-    pub(crate) async fn site(
+    /// What happened at a site, and what `visit` adds to a list for each of its manifests, in the order of their URLs. One permit
+    /// covers all of them: a client that holds a permit never waits for another.
+    pub(crate) async fn site<S: Send + 'static>(
         self,
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
-        mut visit: impl FnMut(StoredManifest),
-    ) -> Result<Option<Permitted<SiteReport>>, Problem> {
+        visit: fn(&mut Vec<S>, StoredManifest),
+    ) -> Result<Option<Permitted<(SiteReport, Vec<S>)>>, Problem> {
         let batches = self.store.manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
+        let mut permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
+        let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
+        let mut visited = Vec::new();
         for batch in batches {
-            self.store.manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+            let manifests = self.store.manifests_load(&batch.ids).await?;
+            (visited, permit) = off_runtime(move || {
+                for stored in manifests {
+                    visit(&mut visited, stored);
+                }
+                (visited, permit)
+            })
+            .await?;
         }
-        Ok(Some(Permitted { value, permit }))
+        Ok(Some(Permitted { value: (report, visited), permit }))
     }
 
-    /// Each of a site's manifests in the order of their URLs.
-    pub(crate) async fn each_of_site(
-        self,
-        site: &SiteName,
-        visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    /// Calls `visit` with each manifest of a site, in the order of their URLs, until it breaks.
+    pub(crate) async fn each_of_site<S, V>(self, site: &SiteName, state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         let batches = self.store.manifest_batches_of_site(site).await?;
-        self.each_in(batches, visit).await
+        self.each_in(batches, state, visit).await
     }
 
-    /// Calls `visit` with each of these manifests that is in the index, in the given order.
-    pub(crate) async fn each_of(
-        self,
-        ids: &[ManifestId],
-        visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    /// Calls `visit` with each of these manifests that is in the index, in the given order, until it breaks.
+    pub(crate) async fn each_of<S, V>(self, ids: &[ManifestId], state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         let batches = self.store.manifest_batches(ids).await?;
-        self.each_in(batches, visit).await
+        self.each_in(batches, state, visit).await
     }
 
-    /// The ids of manifests in the index, in their order.
-    pub(crate) async fn ids_after(
+    /// The sizes of manifests in the index, in the order of their ids.
+    pub(crate) async fn sizes_after(
         self,
         after: Option<&ManifestId>,
         max: u32,
-    ) -> Result<Vec<ManifestId>, Problem> {
-        let sizes = self.store.manifest_sizes_after(after, max).await?;
-        Ok(sizes.into_iter().map(|size| size.id).collect())
+    ) -> Result<Vec<ManifestSize>, Problem> {
+        Ok(self.store.manifest_sizes_after(after, max).await?)
     }
 
-    async fn each_in(
-        self,
-        batches: Vec<ManifestBatch>,
-        mut visit: impl FnMut(StoredManifest),
-    ) -> Result<(), Problem> {
+    async fn each_in<S, V>(self, batches: Vec<ManifestBatch>, mut state: S, visit: V) -> Result<S, Problem>
+    where
+        S: Send + 'static,
+        V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
+    {
         for batch in batches {
             let permit = self.permit(batch.bytes).await?;
-            self.store.manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
-            drop(permit);
+            let manifests = self.store.manifests_load(&batch.ids).await?;
+            let visit = visit.clone();
+            let visited = off_runtime(move || {
+                let next = manifests.into_iter().try_fold((), |(), stored| visit(&mut state, stored));
+                drop(permit);
+                (state, next)
+            });
+            let next;
+            (state, next) = visited.await?;
+            if next.is_break() {
+                break;
+            }
         }
-        Ok(())
+        Ok(state)
     }
 
     /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
@@ -235,7 +282,7 @@ impl ManifestReader<'_> {
 
     fn has_room(self) -> Result<(), Problem> {
         let is_at_limit = self.buffered.is_at_limit(self.client.address);
-        if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
+        if is_at_limit { Err(no_room("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
 

@@ -251,3 +251,65 @@ async fn details_of_a_result_page_are_bounded_by_bytes() {
         assert_eq!(row["parameters"].is_object(), !left_out);
     }
 }
+
+/// A manifest with 100 MCP remotes, whose URLs have about `bytes` bytes in all.
+fn with_servers(name: &str, bytes: usize) -> Manifest {
+    let mut manifest = declared(name, 0);
+    let address = |number: usize| format!("https://{name}.example/{number}/{}", "a".repeat(bytes / 100));
+    let interfaces = (0..100).map(|number| json!({"protocol": "mcp", "url": address(number)}));
+    manifest.interfaces = serde_json::from_value(interfaces.collect()).unwrap();
+    manifest
+}
+
+#[tokio::test]
+async fn page_of_servers_is_bounded_by_bytes_and_counted_while_it_is_built() {
+    let world = World::new(&[]).await;
+    for (name, bytes) in [("a", 1_700_000), ("b", 1_700_000), ("c", 1_700_000), ("d", 5_000_000), ("e", 100)]
+    {
+        visit(&world.app, name, with_servers(name, bytes)).await;
+    }
+    let (mut ids, mut pages, mut path) = (Vec::new(), 0, "/v0.1/servers".to_owned());
+    loop {
+        let (status, page) = world.send(client(1), Request::get(&path), "").await;
+        assert_eq!(status, StatusCode::OK);
+        let servers = page["servers"].as_array().unwrap();
+        assert_eq!(page["metadata"]["count"], servers.len());
+        assert!(servers.len() == 1 || page.to_string().len() < 4 * 1024 * 1024 + 1_000);
+        let id =
+            |server: &Value| server["_meta"]["agentdex/record"]["manifest_id"].as_str().unwrap().to_owned();
+        ids.extend(servers.iter().map(id));
+        pages += 1;
+        let Some(next) = page["metadata"]["nextCursor"].as_str() else { break };
+        path = format!("/v0.1/servers?cursor={next}");
+    }
+    assert!(pages >= 3, "{pages} pages");
+    assert_eq!(ids.len(), 5);
+    assert!(ids.is_sorted(), "every server is listed once, in the order of ids");
+    let buffered = &world.app.capacity.buffered_bytes;
+    assert_eq!(buffered.taken(), 0);
+    let _others = buffered.take(client(2).address, 31 * 1024 * 1024).unwrap();
+    let (status, _) = world.send(client(1), Request::get("/v0.1/servers"), "").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "there is no room for the page");
+    assert_eq!(buffered.taken(), 31 * 1024 * 1024);
+}
+
+#[tokio::test]
+async fn work_on_a_manifest_keeps_its_permit_and_does_not_block_the_runtime() {
+    let permits = ManifestPermits::for_this_machine();
+    let all = permits.large.free();
+    let permit = permits.acquire(client(1), u64::MAX).await.unwrap();
+    let (begun, mut has_begun) = tokio::sync::mpsc::channel::<()>(1);
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let mut working = JoinSet::new();
+    working.spawn(Permitted { value: (), permit }.work(move |()| {
+        begun.blocking_send(()).unwrap();
+        assert!(ended.recv().is_err());
+    }));
+    // This runtime has one thread: the test continues while the work runs.
+    has_begun.recv().await.unwrap();
+    working.shutdown().await;
+    assert_eq!(permits.large.free(), 0, "the work continues after its client is dropped");
+    drop(end);
+    drop(permits.acquire(client(2), u64::MAX).await.unwrap());
+    assert_eq!(permits.large.free(), all);
+}

@@ -31,9 +31,14 @@ impl ServerNames {
         Self(LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// As text, for the MCP server, which compares in the same way.
+    /// As text, for the MCP server. It ignores case, too, but not a final dot, so each name is listed with and without one.
     pub(crate) fn list(&self) -> Vec<String> {
-        self.0.iter().map(|name| name.as_str().to_owned()).collect()
+        let with_dot = |name: &Authority| {
+            let port = name.port().map_or_else(String::new, |port| format!(":{port}"));
+            format!("{}.{port}", name.host())
+        };
+        let names = self.0.iter().flat_map(|name| [name.as_str().to_owned(), with_dot(name)]);
+        names.collect()
     }
 
     /// Whether the `Host` of a request, and the host of its URI if there is one, are names of this server.
@@ -44,11 +49,16 @@ impl ServerNames {
 
     /// A name without a port matches any port.
     fn include(&self, asked: &Authority) -> bool {
-        let plain = |name: &Authority| name.host().trim_end_matches('.').to_ascii_lowercase();
         self.0.iter().any(|own| {
-            plain(own) == plain(asked) && own.port_u16().is_none_or(|port| asked.port_u16() == Some(port))
+            plain(own.host()) == plain(asked.host())
+                && own.port_u16().is_none_or(|port| asked.port_u16() == Some(port))
         })
     }
+}
+
+/// Normalizes a host name for comparisons: lower case, without a final dot.
+pub(crate) fn plain(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
 /// The one `Host` of a request, where it has exactly one and that is well-formed (RFC 9112 §3.2).
@@ -102,6 +112,7 @@ mod tests {
             "192.0.2.7:8080",
             "agentdex.example",
             "agentdex.example.:443",
+            "LOCALHOST.",
         ] {
             assert!(asks(&names, "/metrics", &[host]), "{host}");
         }
@@ -111,6 +122,7 @@ mod tests {
             "127.0.0.1.rebound.example:8080",
             "user@localhost",
             "localhost:http",
+            "localhost..",
         ] {
             assert!(!asks(&names, "/metrics", &[host]), "{host}");
         }

@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, ManifestUrl, SiteName, SiteScope};
+use manifest::{Discovery, Host, ManifestUrl, SiteName, SiteScope};
 use policy::Status;
 use policy::plan::{Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use serde::Serialize;
-use store::{Hint, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
+use store::{Hint, HostOrigin, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
@@ -129,7 +129,11 @@ async fn plan_site(
             state.hosts.push(seeded(seed.host.clone()));
         }
         let is_new = |url: &ManifestUrl| !state.resources.iter().any(|known| known.url == *url);
-        let hint = seed.url.clone().filter(is_new).map(|url| Hint { url, linked_from: None });
+        let hint = seed.url.clone().filter(is_new).map(|url| Hint {
+            url,
+            linked_from: None,
+            discovery: Discovery::Listed,
+        });
         state.hints.extend(hint);
     }
     Ok(DrySite { site: name, when: "now".to_owned(), requests: requests(&state, priors, now) })
@@ -191,5 +195,12 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
 }
 
 fn seeded(host: Host) -> HostState {
-    HostState { host, seeded: true, robots: None, next_ok_at: None, requests_today: 0, requests_day: 0 }
+    HostState {
+        host,
+        origin: HostOrigin::Listed,
+        robots: None,
+        next_ok_at: None,
+        requests_today: 0,
+        requests_day: 0,
+    }
 }

@@ -54,7 +54,7 @@ async fn prints_one_json_object_per_pass() {
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
     assert!(blocked.contains("removed 1 manifests"), "{blocked}");
-    fixture.web.log().forget();
+    fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
@@ -456,7 +456,7 @@ async fn signed_requests_are_verified_by_openssl() {
     std::fs::write(dir.join("public.der"), info).unwrap();
     let mut nonces = std::collections::BTreeSet::new();
     for hit in fixture.web.log().hits() {
-        let (input, signature) = (hit.asked.signature_input.unwrap(), hit.asked.signature.unwrap());
+        let (input, signature) = (hit.request.signature_input.unwrap(), hit.request.signature.unwrap());
         let parameters = input.strip_prefix("sig1=").unwrap();
         assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");
         let base = format!(

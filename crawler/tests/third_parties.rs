@@ -13,7 +13,7 @@ use http::HeaderMap;
 use manifest::{ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
-use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, WorkerId};
+use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host, Web};
 
@@ -298,9 +298,9 @@ async fn redirected_robots_adds_only_valid_sites_as_seeds() {
     }
 }
 
-/// A site whose catalog names paths of the victim.
-fn naming(paths: impl Iterator<Item = String>) -> Host {
-    let named: Vec<_> = paths.map(|path| format!(r#"{{"href":"https://{VICTIM}{path}"}}"#)).collect();
+/// A site whose catalog links to these URLs.
+fn naming(urls: impl Iterator<Item = String>) -> Host {
+    let named: Vec<_> = urls.map(|url| format!(r#"{{"href":"{url}"}}"#)).collect();
     let named = named.join(",");
     let catalog =
         format!(r#"{{"linkset":[{{"anchor":"https://attacker.example/","service-desc":[{named}]}}]}}"#);
@@ -322,7 +322,7 @@ async fn requests_urls_that_another_site_names_once() {
         let victim = (0..NAMED).fold(Host::new(VICTIM).route(MANIFEST, AWP), |host, number| {
             host.route(&format!("/!{number:03}.json"), answer.clone())
         });
-        let attacker = naming((0..NAMED).map(|number| format!("/!{number:03}.json")));
+        let attacker = naming((0..NAMED).map(|number| format!("https://{VICTIM}/!{number:03}.json")));
         let web = Web::builder().host(victim).host(attacker).start().await.unwrap();
         let mut crawl = Crawl::on(web, &format!("{VICTIM}\nattacker.example")).await;
         let mut paths = Vec::new();
@@ -346,11 +346,95 @@ async fn requests_urls_that_another_site_names_once() {
     }
 }
 
+/// Another site names hosts of the victim that do not exist, deny, fail, limit requests, or have nothing.
+#[tokio::test]
+async fn searches_hosts_that_another_site_names_last() {
+    const NAMED: usize = 60;
+    for (case, answer) in [
+        ("dead", None),
+        ("refused", Some(Answer::status(403))),
+        ("fails", Some(Answer::status(503))),
+        ("limited", Some(Answer::status(429))),
+        ("missing", Some(Answer::status(404))),
+    ] {
+        let names: Vec<String> = (0..NAMED).map(|number| format!("a{number:02}.{VICTIM}")).collect();
+        let hosts = answer
+            .iter()
+            .flat_map(|answer| names.iter().map(|name| Host::new(name).route("/robots.txt", answer.clone())));
+        let urls = names.iter().map(|name| format!("https://{name}/agent.json"));
+        let web = Web::builder()
+            .hosts(hosts.collect::<Vec<_>>())
+            .host(Host::new(VICTIM).route(MANIFEST, AWP))
+            .host(naming(urls))
+            .start();
+        let mut crawl = Crawl::on(web.await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+        crawl.pass().await;
+        for pass in 0..3 {
+            crawl.pass_again().await;
+            assert!(crawl.paths(VICTIM).contains(&MANIFEST.to_owned()), "{case}: the manifest is read");
+            let searched = names.iter().filter(|name| !crawl.hits(name).is_empty()).count();
+            assert!(searched <= 20, "{case}: ten hosts and ten URLs per visit: {searched} in visit {pass}");
+            let first_of_others =
+                names.iter().flat_map(|name| crawl.hits(name)).map(|hit| hit.started_us).min();
+            let last_of_own = crawl.hits(VICTIM).iter().map(|hit| hit.started_us).max();
+            assert!(
+                first_of_others.is_none_or(|at| Some(at) > last_of_own),
+                "{case}: the site's own hosts are requested first"
+            );
+        }
+        let story = crawl.story(VICTIM).await;
+        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
+        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+    }
+}
+
+/// The responses of hosts that others name say nothing about the site: a dead site stays dead.
+#[tokio::test]
+async fn reports_a_dead_site_despite_hosts_that_another_site_names() {
+    let named = Host::new("a00.victim.example");
+    let web = Web::builder()
+        .host(named)
+        .host(naming(std::iter::once("https://a00.victim.example/x.json".to_owned())));
+    let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.story(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
+}
+
+/// One document at many submitted URLs is one manifest. At URLs that the operator lists it is one manifest for each URL.
+#[tokio::test]
+async fn submissions_with_queries_do_not_duplicate_a_manifest() {
+    let mut crawl = Crawl::of([Host::new(VICTIM).route(MANIFEST, AWP)]).await;
+    crawl.pass().await;
+    let copies = |origin: SeedOrigin, key: &str| {
+        let url =
+            |number: u32| ManifestUrl::parse(&format!("https://{VICTIM}{MANIFEST}?{key}={number}")).unwrap();
+        let seed = |url: ManifestUrl| Seed {
+            host: url.host(),
+            url: Some(url),
+            rank: None,
+            origin: origin.clone(),
+            revisit_now: true,
+        };
+        (0..4).map(|number| seed(url(number))).collect::<Vec<_>>()
+    };
+    for (origin, key, manifests) in [(SeedOrigin::Submitted, "s", 1), (SeedOrigin::File, "f", 5)] {
+        crawl.store.seeds_add(&copies(origin, key), now()).await.unwrap();
+        crawl.pass_again().await;
+        assert_eq!(crawl.story(VICTIM).await.summary.manifests, manifests);
+    }
+    crawl.pass_again().await;
+    let again = crawl.paths(VICTIM).into_iter().filter(|path| path.contains("?s=")).count();
+    assert_eq!(again, 0, "a submitted copy is requested once");
+}
+
 /// One document, named at many URLs, is one manifest.
 #[tokio::test]
 async fn links_with_queries_do_not_duplicate_a_manifest() {
     let victim = Host::new(VICTIM).route(MANIFEST, AWP);
-    let web = Web::builder().host(victim).host(naming((0..8).map(|number| format!("{MANIFEST}?n={number}"))));
+    let web = Web::builder()
+        .host(victim)
+        .host(naming((0..8).map(|number| format!("https://{VICTIM}{MANIFEST}?n={number}"))));
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
@@ -386,7 +470,7 @@ async fn does_not_send_validators_of_robots_to_redirect_targets() {
         let sent = |host: &str| {
             let hits = crawl.hits(host);
             let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("a request for robots.txt");
-            robots.asked.if_none_match.clone()
+            robots.request.if_none_match.clone()
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
         assert_eq!(sent(WWW), None, "requested on behalf of another host");

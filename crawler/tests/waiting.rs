@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use crawler::config::Mode;
-use store::{GroupSet, LeaseRequest, LeaseToken, ParkedVisit, Seed, WorkerId};
+use store::{GroupSet, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Seed, WorkerId};
 use support::{Crawl, now, shop};
 use testweb::Host;
 
@@ -81,4 +81,21 @@ async fn resumes_visits_that_were_parked_during_the_pass() {
     };
     let (summary, ()) = tokio::join!(crawl.pass(), parks_later);
     assert_eq!((summary.sites_visited, summary.parked.len()), (2, 0), "{summary:?}");
+}
+
+/// The visit is parked, and its site was set aside for a day because one of its rows is damaged.
+#[tokio::test]
+async fn does_not_wait_for_a_site_that_was_set_aside() {
+    let crawl = known(&[shop()]).await;
+    let other = Other(&crawl);
+    let token = other.lease(Duration::from_mins(1)).await;
+    other.park(&token).await;
+    let token = other.lease(Duration::from_mins(1)).await;
+    // moves the planned time like a site that is set aside, and keeps the parked visit
+    let aside = HandOver { due_at: now() + TimeDelta::days(1), progress: None };
+    assert_eq!(crawl.store.visits_hand_over(&[(token, aside)]).await.unwrap().len(), 1);
+    let began = tokio::time::Instant::now();
+    let summary = crawl.pass().await;
+    assert!(began.elapsed() < PARK_WAIT, "the pass waited");
+    assert_eq!((summary.sites_visited, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
 }

@@ -238,12 +238,14 @@ impl Follower {
     /// Reads the feed to its end or until it is cancelled, and commits.
     async fn catch_up(&mut self, cancel: &CancellationToken) -> Result<(), FollowError> {
         while !cancel.is_cancelled() {
-            let entries = self.store.feed_read(self.summary.position, ENTRIES_MAX).await?;
-            let Some(last) = entries.last().map(|entry| entry.position) else { break };
-            for batch in batches(&entries) {
+            let page = self.store.feed_page(self.summary.position, ENTRIES_MAX).await?;
+            if page.read_to == self.summary.position {
+                break;
+            }
+            for batch in batches(&page.entries) {
                 self.apply(batch).await?;
             }
-            self.summary.position = last;
+            self.summary.position = page.read_to;
             self.is_dirty = true;
             if self.uncommitted >= COMMIT_CAPABILITIES || self.committed_at.elapsed() >= COMMIT_INTERVAL {
                 self.commit().await?;

@@ -12,7 +12,9 @@ use indexer::follow::{self, Mode, Summary};
 use indexer::{IndexConfig, IndexError, SearchRequest, Searcher};
 use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
-use store::{FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId};
+use store::{
+    FeedPosition, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId,
+};
 use tokio_util::sync::CancellationToken;
 
 fn day(number: i64) -> DateTime<Utc> {
@@ -116,6 +118,57 @@ async fn resumes_the_feed_at_the_committed_position() {
     once(&store, dir.path()).await;
     assert!(!finds(dir.path(), "yodel"), "a manifest that is gone is still found");
     assert!(finds(dir.path(), "somersault"));
+}
+
+/// Copies a database and damages rows: where a line of the dump starts with `row`, `word` is replaced by `damage`.
+async fn damaged(store: &Store, dir: &Path, damages: &[(&str, &str, &str)]) -> Store {
+    let (sender, mut lines) = tokio::sync::mpsc::channel(1_000);
+    store.export(&sender).await.unwrap();
+    drop(sender);
+    let (sender, mut copy) = tokio::sync::mpsc::channel(1_000);
+    while let Some(mut line) = lines.recv().await {
+        for (row, word, damage) in damages {
+            if line.starts_with(row) && line.contains(word) {
+                line = line.replace(word, damage);
+            }
+        }
+        sender.send(line).await.unwrap();
+    }
+    drop(sender);
+    let copied = Store::open_in_data_dir(dir).await.unwrap();
+    copied.import(&mut copy).await.unwrap();
+    copied
+}
+
+#[tokio::test]
+async fn skips_damaged_rows_when_it_follows_and_when_it_rebuilds() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    for (name, capability) in
+        [("two.example", "somersault"), ("three.example", "yodel"), ("four.example", "hop")]
+    {
+        visit(&store, name, Some(capability), day(0)).await;
+    }
+    let other = tempfile::tempdir().unwrap();
+    let feed = [("[\"feed\",[2,", "\"added\"", "\"zzz\""), ("[\"feed\",[4,", "\"added\"", "\"zzz\"")];
+    let copy = damaged(&store, other.path(), &feed).await;
+    let followed = once(&copy, dir.path()).await;
+    assert!(!followed.was_rebuilt);
+    assert_eq!(followed.position, FeedPosition(4), "the feed is read to its end");
+    assert!(finds(dir.path(), "yodel") && !finds(dir.path(), "somersault") && !finds(dir.path(), "hop"));
+
+    let other = tempfile::tempdir().unwrap();
+    let status = [(
+        "[\"manifest\",[",
+        "\"https://three.example/agent.json\",\"awp\",\"fresh\"",
+        "\"x\",\"awp\",\"zzz\"",
+    )];
+    let copy = damaged(&store, other.path(), &status).await;
+    let rebuilt = follow::rebuild(copy, IndexConfig::in_data_dir(other.path())).await.unwrap();
+    assert_eq!(rebuilt.manifests, 3, "without the damaged one");
+    assert!(finds(other.path(), "hop") && !finds(other.path(), "yodel"));
 }
 
 #[test]

@@ -15,25 +15,37 @@ use crate::problem::Problem;
 /// A capability with the manifest that declares it.
 pub(crate) struct FoundCapability {
     id: CapabilityId,
-    pub(crate) stored: Permitted<StoredManifest>,
+    stored: Permitted<StoredManifest>,
 }
 
 impl FoundCapability {
-    pub(crate) fn capability(&self) -> Result<&Capability, Problem> {
-        record::capability_in(&self.stored, &self.id).ok_or_else(|| unknown(&self.id))
+    /// Runs `work` on the manifest and the capability on the blocking pool.
+    pub(crate) async fn work<R: Send + 'static>(
+        self,
+        work: impl FnOnce(&StoredManifest, &Capability) -> Result<R, Problem> + Send + 'static,
+    ) -> Result<R, Problem> {
+        let Self { id, stored } = self;
+        let worked = stored.work(move |stored| {
+            let capability = record::capability_in(&stored, &id).ok_or_else(|| unknown(&id))?;
+            work(&stored, capability)
+        });
+        worked.await?
     }
+}
 
-    /// The row of the index without the members of a search result.
-    pub(crate) fn row(&self) -> Result<Map<String, Value>, Problem> {
-        let mut row = object_of(&Hit::of(&self.stored, self.capability()?))?;
-        row.retain(|name, _| name != "score" && name != "snippet");
-        Ok(row)
-    }
+/// The row of the index without the members of a search result.
+pub(crate) fn row(stored: &StoredManifest, capability: &Capability) -> Result<Map<String, Value>, Problem> {
+    let mut row = object_of(&Hit::of(stored, capability))?;
+    row.retain(|name, _| name != "score" && name != "snippet");
+    Ok(row)
+}
 
-    /// The details that only the store has.
-    pub(crate) fn details(&self) -> Result<Map<String, Value>, Problem> {
-        object_of(&record::detail(&self.stored, self.capability()?))
-    }
+/// The details that only the store has.
+pub(crate) fn details(
+    stored: &StoredManifest,
+    capability: &Capability,
+) -> Result<Map<String, Value>, Problem> {
+    object_of(&record::detail(stored, capability))
 }
 
 pub(crate) async fn find(

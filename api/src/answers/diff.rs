@@ -3,8 +3,11 @@
 //! Pure. A change breaks a caller that was right before: something it may call is gone or elsewhere, something it must
 //! give is new, something it may give is no longer taken, or it needs more caution. By semantic
 //! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
+//!
+//! Publishers decide how long lists are. Lists are compared as sets, in linear time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
 
 use manifest::model::Tristate;
 use manifest::{Capability, CapabilityId, Confirmation, Manifest, SafetyClass};
@@ -137,22 +140,24 @@ fn fields(from: &Capability, to: &Capability) -> Vec<FieldChange> {
     let locked = (to.auth.required == Tristate::Yes && from.auth.required != Tristate::Yes)
         .then_some("it needs authentication now");
     compare("auth_required", json!(from.auth.required), json!(to.auth.required), locked);
+    let left: HashSet<_> = to.auth.schemes.iter().collect();
     let schemes = (!from.auth.schemes.is_empty()
-        && !to.auth.schemes.is_empty()
-        && !from.auth.schemes.iter().any(|scheme| to.auth.schemes.contains(scheme)))
+        && !left.is_empty()
+        && !from.auth.schemes.iter().any(|scheme| left.contains(scheme)))
     .then_some("none of the ways to authenticate is left");
     compare("auth", json!(from.auth.schemes), json!(to.auth.schemes), schemes);
-    let scopes = to
-        .auth
-        .scopes
-        .iter()
-        .any(|scope| !from.auth.scopes.contains(scope))
-        .then_some("it needs another scope");
+    let scopes = has_more(&from.auth.scopes, &to.auth.scopes).then_some("it needs another scope");
     compare("scopes", json!(from.auth.scopes), json!(to.auth.scopes), scopes);
     compare("deprecated", json!(from.deprecated), json!(to.deprecated), None);
     changes.extend(parameters(from.parameters.as_ref(), to.parameters.as_ref()));
     changes.extend(response(from.response.as_ref(), to.response.as_ref()));
     changes
+}
+
+/// Whether `list` has a value that `known` does not have.
+fn has_more<T: Eq + Hash>(known: &[T], list: &[T]) -> bool {
+    let known: HashSet<&T> = known.iter().collect();
+    list.iter().any(|value| !known.contains(value))
 }
 
 /// The vocabulary is ordered by danger, except for the unknown class.
@@ -222,10 +227,9 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
     if before.get("x-in") != after.get("x-in") {
         return Some(format!("\"{name}\" travels elsewhere"));
     }
-    let values = |schema: &Value| schema.get("enum").and_then(Value::as_array).cloned();
     let is_fewer = match (values(before), values(after)) {
         (None, Some(_)) => true,
-        (Some(before), Some(after)) => before.iter().any(|value| !after.contains(value)),
+        (Some(before), Some(after)) => has_more(after, before),
         _ => false,
     };
     if is_fewer {
@@ -244,6 +248,10 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
     let tighter = lower.iter().any(|key| is_tighter(key, |was, is| is > was))
         || upper.iter().any(|key| is_tighter(key, |was, is| is < was));
     tighter.then(|| format!("the bounds of \"{name}\" are tighter"))
+}
+
+fn values(schema: &Value) -> Option<&[Value]> {
+    schema.get("enum").and_then(Value::as_array).map(Vec::as_slice)
 }
 
 fn response(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {

@@ -188,3 +188,23 @@ fn narrowed_parameters_are_breaking() {
         assert_breaks(&after, broken);
     }
 }
+
+/// Comparing all pairs of values would take minutes.
+#[test]
+fn compares_long_lists_of_values_in_linear_time() {
+    let values: Vec<u32> = (0..140_000).collect();
+    let reversed: Vec<u32> = values.iter().rev().copied().collect();
+    let of = |values: &[u32], scopes: Vec<String>| {
+        let mut value = parameters(&["seat"], &json!({"seat": {"type": "integer", "enum": values}}));
+        value["auth"] = json!({"required": "yes", "schemes": [], "scopes": scopes});
+        version(None, &[value])
+    };
+    let scopes: Vec<String> = values.iter().map(ToString::to_string).collect();
+    let (before, after) = (of(&values, scopes.clone()), of(&reversed, scopes.into_iter().rev().collect()));
+    let started = tokio::time::Instant::now();
+    let found = difference(&before, &after);
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(!found.breaking && found.changed.len() == 1);
+    let fewer = difference(&before, &of(&reversed[1..], Vec::new()));
+    assert_eq!(fewer.breaking_changes, ["book: \"seat\" takes fewer values"]);
+}

@@ -1,10 +1,12 @@
 //! Searches: results of the index, with details from the store.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use indexer::{
-    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
+    CursorError, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
     SearchError, SearchRequest,
 };
 use manifest::{Capability, CapabilityId, ManifestId};
@@ -22,8 +24,8 @@ use crate::manifests::ManifestReader;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 
-/// Bytes of details of one page, as JSON; the first row has its details whatever their size.
-const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
+pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The answer, names and order as documented.
 #[derive(Serialize, ToSchema)]
@@ -80,7 +82,7 @@ pub(crate) async fn explore(
 pub(crate) fn search_problem(error: &SearchError) -> Problem {
     let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
     match error {
-        SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
+        SearchError::Cursor(CursorError::Expired) => Problem::new(StatusCode::GONE, error.to_string()),
         SearchError::Cursor(_) => refused("cursor"),
         SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
         SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),
@@ -123,30 +125,37 @@ pub(crate) async fn page(
     })
 }
 
-/// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
-/// are held a few at a time.
-pub(crate) async fn for_each_stored<'h>(
+/// Calls `visit` off the runtime with each result of a page that the store still has, and its manifest. The manifests come in
+/// the order of the results and are held a few at a time. Returns the state.
+pub(crate) async fn for_each_stored<S, V>(
     manifests: ManifestReader<'_>,
-    hits: &'h [Hit],
-    mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
-) -> Result<(), Problem> {
-    let mut by_manifest: HashMap<&ManifestId, Vec<&'h Hit>> = HashMap::new();
+    hits: &[Hit],
+    state: S,
+    visit: V,
+) -> Result<S, Problem>
+where
+    S: Send + 'static,
+    V: Fn(&mut S, &StoredManifest, &Capability) + Clone + Send + 'static,
+{
+    let mut by_manifest: HashMap<ManifestId, Vec<CapabilityId>> = HashMap::new();
     let mut ids: Vec<ManifestId> = Vec::new();
     for hit in hits {
-        let of_manifest = by_manifest.entry(&hit.manifest_id).or_default();
+        let of_manifest = by_manifest.entry(hit.manifest_id.clone()).or_default();
         if of_manifest.is_empty() {
             ids.push(hit.manifest_id.clone());
         }
-        of_manifest.push(hit);
+        of_manifest.push(hit.id.clone());
     }
-    let each = |stored: StoredManifest| {
-        for hit in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
-            if let Some(capability) = record::capability_in(&stored, &hit.id) {
-                visit(&stored, capability, hit);
+    let by_manifest = Arc::new(by_manifest);
+    let each = move |state: &mut S, stored: StoredManifest| {
+        for id in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
+            if let Some(capability) = record::capability_in(&stored, id) {
+                visit(state, &stored, capability);
             }
         }
+        ControlFlow::Continue(())
     };
-    manifests.each_of(&ids, each).await
+    manifests.each_of(&ids, state, each).await
 }
 
 /// What `view=full` adds to a row.
@@ -161,28 +170,27 @@ async fn details_of(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
 ) -> Result<HashMap<CapabilityId, Details>, Problem> {
-    let mut details = HashMap::new();
-    let mut bytes = 0;
-    let mut failed = None;
-    for_each_stored(manifests, hits, |stored, capability, hit| {
-        let of_hit = if bytes < DETAILS_BYTES_MAX {
-            match serde_json::to_vec(&record::detail(stored, capability)) {
-                Ok(json) if bytes == 0 || bytes + json.len() <= DETAILS_BYTES_MAX => {
-                    bytes += json.len();
-                    object_of(&record::detail(stored, capability)).map(Details::Whole)
+    let state = (HashMap::new(), 0, None);
+    let (details, _, failed) =
+        for_each_stored(manifests, hits, state, |(details, bytes, failed), stored, capability| {
+            let of_hit = if *bytes < PAGE_BYTES_MAX {
+                match serde_json::to_vec(&record::detail(stored, capability)) {
+                    Ok(json) if *bytes == 0 || *bytes + json.len() <= PAGE_BYTES_MAX => {
+                        *bytes += json.len();
+                        object_of(&record::detail(stored, capability)).map(Details::Whole)
+                    }
+                    Ok(_) => Ok(Details::LeftOut),
+                    Err(error) => Err(Problem::internal(&error)),
                 }
-                Ok(_) => Ok(Details::LeftOut),
-                Err(error) => Err(Problem::internal(&error)),
+            } else {
+                Ok(Details::LeftOut)
+            };
+            match of_hit {
+                Ok(of_hit) => drop(details.insert(capability.id.clone(), of_hit)),
+                Err(problem) => *failed = Some(problem),
             }
-        } else {
-            Ok(Details::LeftOut)
-        };
-        match of_hit {
-            Ok(of_hit) => drop(details.insert(hit.id.clone(), of_hit)),
-            Err(problem) => failed = Some(problem),
-        }
-    })
-    .await?;
+        })
+        .await?;
     failed.map_or(Ok(details), Err)
 }
 

@@ -16,7 +16,6 @@ use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::sites::SiteLine;
-use crate::fair_permits::Permit;
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::text::is_hidden;
@@ -25,6 +24,10 @@ use crate::text::is_hidden;
 const VISITS_MAX: u32 = 20;
 /// Listed hosts: the host named like the site first, then those with requests.
 const HOSTS_MAX: u32 = 200;
+/// Bytes of the texts of all listed capabilities and findings; the others are only counted.
+const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of a line beside its texts: identifiers and names of members.
+const LINE_BYTES: usize = 150;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
@@ -127,9 +130,19 @@ pub(crate) struct ManifestLine {
     pub(crate) last_seen_at: DateTime<Utc>,
     pub(crate) changed_at: DateTime<Utc>,
     pub(crate) body_kept: bool,
+    /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.
     pub(crate) capabilities: Vec<CapabilityLine>,
+    /// How many capabilities there are.
+    pub(crate) capabilities_total: usize,
+    /// The first ones, as for `capabilities`.
     #[schema(value_type = Vec<crate::openapi::schemas::Finding>)]
     pub(crate) findings: Vec<Finding>,
+    /// How many findings there are.
+    pub(crate) findings_total: usize,
+    /// Bytes of the listed capabilities and findings.
+    #[serde(skip)]
+    #[schema(ignore)]
+    bytes: usize,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -151,22 +164,22 @@ pub(crate) fn unknown(site: &SiteName) -> Problem {
     Problem::not_found(format!("{site} is not known here: no seed names it and no manifest links to it"))
 }
 
-/// What is known of a site, with the permit for the memory of its manifests.
-pub(crate) async fn site(
+/// Reads what is known of a site and passes it to `respond`, off the runtime. The permit for its memory is held until `respond`
+/// returns.
+pub(crate) async fn site<R: Send + 'static>(
     manifests: ManifestReader<'_>,
     site: &SiteName,
-) -> Result<(SiteAnswer, Permit), Problem> {
-    let mut lines = HashMap::new();
-    let add = |stored: StoredManifest| {
-        lines.insert(stored.manifest.id.clone(), manifest_line(stored));
-    };
-    let story = manifests.site(site, VISITS_MAX, HOSTS_MAX, add).await?;
-    let (story, permit) = story.ok_or_else(|| unknown(site))?.into_parts();
-    Ok((answer(story, lines), permit))
+    respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
+) -> Result<R, Problem> {
+    let found = manifests.site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
+    let found = found.ok_or_else(|| unknown(site))?;
+    found.work(move |(report, lines)| respond(&answer(report, lines))).await
 }
 
-fn answer(story: SiteReport, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
-    let SiteReport { summary, state, hosts_total, blocked, visits } = story;
+fn answer(report: SiteReport, manifests: Vec<ManifestLine>) -> SiteAnswer {
+    let mut manifests: HashMap<ManifestId, ManifestLine> =
+        manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
+    let SiteReport { summary, state, hosts_total, blocked, visits } = report;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -222,14 +235,33 @@ fn resource_line(
     }
 }
 
-fn manifest_line(stored: StoredManifest) -> ManifestLine {
+fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
+    let listed: usize = lines.iter().map(|line| line.bytes).sum();
+    lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed)));
+}
+
+/// A manifest in short. Its findings and capabilities are listed as far as they fit into `bytes_left`.
+fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let manifest = stored.manifest;
+    let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
+    let mut bytes = 0;
+    let mut fits = |texts: [&str; 3]| {
+        let line = LINE_BYTES + texts.map(str::len).iter().sum::<usize>();
+        let fits = bytes + line <= bytes_left;
+        bytes += if fits { line } else { 0 };
+        fits
+    };
+    let findings = manifest.findings.into_iter();
+    let findings: Vec<Finding> =
+        findings.take_while(|finding| fits([&finding.pointer, &finding.text, &finding.fix])).collect();
     let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
         id: capability.id,
         native_id: capability.native_id,
         name: capability.title.unwrap_or(capability.name),
         safety: capability.safety.class,
     });
+    let capabilities: Vec<CapabilityLine> =
+        capabilities.take_while(|line| fits([&line.native_id, &line.name, ""])).collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),
@@ -242,15 +274,18 @@ fn manifest_line(stored: StoredManifest) -> ManifestLine {
         last_seen_at: stored.last_seen_at,
         changed_at: stored.changed_at,
         body_kept: stored.body_kept,
-        capabilities: capabilities.collect(),
-        findings: manifest.findings,
+        capabilities,
+        capabilities_total,
+        findings,
+        findings_total,
+        bytes,
     }
 }
 
 fn host_line(host: HostState) -> HostLine {
     HostLine {
+        seeded: host.is_seeded(),
         host: host.host,
-        seeded: host.seeded,
         requests_today: host.requests_today,
         next_request_not_before: host.next_ok_at,
         robots: host.robots.map(robots_line),

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl, SiteName, SiteScope};
 use serde::Serialize;
-use store::{Seed, SeedOrigin, Store};
+use store::{HostState, Seed, SeedOrigin, Store};
 use utoipa::ToSchema;
 
 use super::site::unknown;
@@ -92,7 +92,7 @@ impl Submissions<'_> {
             exhausted.problem("this address has asked for as many visits as it may for now")
         })?;
         self.limits.visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
-        let hosts = story.state.hosts.into_iter().filter(|host| host.seeded).map(|host| host.host);
+        let hosts = story.state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
         let mut hosts: Vec<Host> = hosts.collect();
         if hosts.is_empty() {
             hosts.push(site.apex());

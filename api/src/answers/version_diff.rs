@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::diff::{Difference, difference};
-use crate::fair_permits::Permit;
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
@@ -33,28 +32,31 @@ pub(crate) struct VersionLine {
     pub(crate) document_version: Option<String>,
 }
 
-/// Compares two versions: the latest with the one before, unless named. Returns all versions, too, and the permit for the
-/// memory of the two.
-pub(crate) async fn compare(
+/// Compares two versions: the latest with the one before, unless named. Passes the difference and all versions to `respond`, off
+/// the runtime. The permit for the memory of the two is held until `respond` returns.
+pub(crate) async fn compare<R: Send + 'static>(
     store: &Store,
     manifests: ManifestReader<'_>,
     id: ManifestId,
     from: Option<ContentHash>,
     to: Option<ContentHash>,
-) -> Result<(DiffAnswer, Vec<VersionRecord>, Permit), Problem> {
+    respond: impl FnOnce(&DiffAnswer, &[VersionRecord]) -> R + Send + 'static,
+) -> Result<R, Problem> {
     let versions = store.manifest_versions(&id).await?;
     let to = to.map_or(Ok(0), |hash| position(&versions, &hash, "to"))?;
     let before = if to + 1 < versions.len() { to + 1 } else { to };
     let from = from.map_or(Ok(before), |hash| position(&versions, &hash, "from"))?;
-    let (Some(from), Some(to)) = (versions.get(from), versions.get(to)) else {
+    let (Some(from), Some(to)) = (versions.get(from).cloned(), versions.get(to).cloned()) else {
         return Err(Problem::not_found(format!("no version of manifest {id} is kept")));
     };
     let compared = manifests.versions(&id, [&from.hash, &to.hash]).await?;
     let compared = compared.ok_or_else(|| Problem::not_found("one of the versions is not kept any more"))?;
-    let ([before, after], permit) = compared.into_parts();
-    let (from, to) = (line(from, &before), line(to, &after));
-    let answer = DiffAnswer { id, from, to, difference: difference(&before, &after), text_is: TEXT_IS };
-    Ok((answer, versions, permit))
+    let response = compared.work(move |[before, after]| {
+        let (from, to) = (line(&from, &before), line(&to, &after));
+        let answer = DiffAnswer { id, from, to, difference: difference(&before, &after), text_is: TEXT_IS };
+        respond(&answer, &versions)
+    });
+    response.await
 }
 
 /// Where a version is in the list, which begins with the latest.

@@ -3,6 +3,8 @@
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
 //! are listed by `filter=metadata.entry = 'manifest'`.
 
+use std::ops::ControlFlow;
+
 use indexer::{SearchRequest, Sort};
 use manifest::ManifestId;
 use serde::Serialize;
@@ -135,15 +137,16 @@ async fn manifests(
     };
     // One more than the page shows whether there is another page.
     let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
-    let mut ids = app.manifests(client).ids_after(after.as_ref(), wanted).await?;
-    let has_more = ids.len() > page_size;
-    ids.truncate(page_size);
+    let sizes = app.manifests(client).sizes_after(after.as_ref(), wanted).await?;
+    let has_more = sizes.len() > page_size;
+    let ids: Vec<ManifestId> = sizes.into_iter().take(page_size).map(|size| size.id).collect();
     let last = ids.last().filter(|_| has_more);
     let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();
-    let mut items = Vec::with_capacity(ids.len());
-    app.manifests(client)
-        .each_of(&ids, |stored| items.push(CatalogEntry::of_manifest(&stored, &base)))
-        .await?;
+    let add = move |items: &mut Vec<CatalogEntry>, stored| {
+        items.push(CatalogEntry::of_manifest(&stored, &base));
+        ControlFlow::Continue(())
+    };
+    let items = app.manifests(client).each_of(&ids, Vec::with_capacity(ids.len()), add).await?;
     Ok(ListAnswer { items, total: None, page_token })
 }

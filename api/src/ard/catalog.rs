@@ -1,6 +1,8 @@
 //! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in whatever dialect, as
 //! one catalog: an entry for each manifest, followed by one for each of its capabilities.
 
+use std::ops::ControlFlow;
+
 use axum::extract::Path;
 use manifest::SiteName;
 use serde::Serialize;
@@ -65,16 +67,17 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     query.only(&[])?;
     let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
-    let mut entries = Vec::new();
-    let add = |stored: StoredManifest| {
+    let entry_base = base.clone();
+    let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
         let room = ENTRIES_MAX.saturating_sub(entries.len());
         let capabilities = stored.manifest.capabilities.iter();
         let capabilities =
-            capabilities.map(|capability| CatalogEntry::of_capability(&stored, capability, &base));
-        let all = std::iter::once(CatalogEntry::of_manifest(&stored, &base)).chain(capabilities);
+            capabilities.map(|capability| CatalogEntry::of_capability(&stored, capability, &entry_base));
+        let all = std::iter::once(CatalogEntry::of_manifest(&stored, &entry_base)).chain(capabilities);
         entries.extend(all.take(room));
+        if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    app.manifests(client).each_of_site(&site, add).await?;
+    let entries = app.manifests(client).each_of_site(&site, Vec::new(), add).await?;
     if entries.is_empty() {
         return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
     }

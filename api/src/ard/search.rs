@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
+use manifest::Capability;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::{CatalogEntry, filter};
@@ -160,11 +162,11 @@ pub(super) async fn entries(
     hits: &[Hit],
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
-    let mut entries = HashMap::with_capacity(hits.len());
-    for_each_stored(app.manifests(client), hits, |stored, capability, hit| {
-        entries.insert(&hit.id, CatalogEntry::of_capability(stored, capability, &base));
-    })
-    .await?;
+    let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, capability: &Capability| {
+        entries.insert(capability.id.clone(), CatalogEntry::of_capability(stored, capability, &base));
+    };
+    let entries = HashMap::with_capacity(hits.len());
+    let mut entries = for_each_stored(app.manifests(client), hits, entries, add).await?;
     let entry = |hit: &Hit| Some((entries.remove(&hit.id)?, hit.score));
     Ok(hits.iter().filter_map(entry).collect())
 }

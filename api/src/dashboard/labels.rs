@@ -191,7 +191,8 @@ pub(crate) const fn discovery(discovery: Discovery) -> &'static str {
         Discovery::CatalogEntry => "entry of a catalog",
         Discovery::Pointer => "pointer in another document",
         Discovery::Dns => "DNS record",
-        Discovery::Submitted => "seeded or submitted",
+        Discovery::Submitted => "submitted",
+        Discovery::Listed => "named by the operator's list",
     }
 }
 

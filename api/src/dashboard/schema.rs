@@ -1,5 +1,7 @@
 //! A JSON Schema as a table: one row a property, in the words of the schema.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 /// Most rows that are shown; the JSON answer has all.
@@ -25,7 +27,7 @@ pub(crate) struct Row {
 /// The properties of an object schema, required ones first.
 pub(crate) fn rows(schema: &Value) -> Vec<Row> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
-    let required: Vec<&str> = schema
+    let required: HashSet<&str> = schema
         .get("required")
         .and_then(Value::as_array)
         .into_iter()
@@ -38,14 +40,14 @@ pub(crate) fn rows(schema: &Value) -> Vec<Row> {
     rows
 }
 
-fn row(name: &str, property: &Value, required: &[&str]) -> Row {
+fn row(name: &str, property: &Value, required: &HashSet<&str>) -> Row {
     let text = |key: &str| property.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
     let choices = property.get("enum").and_then(Value::as_array);
     Row {
         name: name.to_owned(),
         kind: kind(property, DEPTH_MAX),
         place: text("x-in"),
-        required: required.contains(&name),
+        required: required.contains(name),
         description: text("description"),
         default: property.get("default").map(plain),
         choices: choices.into_iter().flatten().take(CHOICES_MAX).map(plain).collect(),

@@ -183,7 +183,7 @@ fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
 }
 
 fn more_capabilities(manifest: &ManifestLine, site: &str) -> Option<Link> {
-    let more = manifest.capabilities.len().checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
+    let more = manifest.capabilities_total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
     Some(Link { text: format!("and {more} more"), href: links::search([("site", site)]) })
 }
 

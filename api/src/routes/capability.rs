@@ -3,7 +3,7 @@
 use axum::extract::Path;
 
 use crate::answers::TEXT_IS;
-use crate::answers::capability::{find, parse_id, similar};
+use crate::answers::capability::{details, find, parse_id, row, similar};
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
@@ -29,15 +29,21 @@ pub(crate) async fn show(
         // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
         let similar = similar(&app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
         let found = find(app.manifests(client), id).await?;
-        let page = dashboard::capability::page(&found.stored, found.capability()?, &similar, clock::now());
-        return context.page(&page, Caching::Record);
+        let response = found.work(move |stored, capability| {
+            let page = dashboard::capability::page(stored, capability, &similar, clock::now());
+            context.page(&page, Caching::Record)
+        });
+        return response.await;
     }
     let found = find(app.manifests(client), id).await?;
-    let (mut answer, capability) = (found.row()?, found.capability()?);
-    answer.insert("title".to_owned(), capability.title.clone().into());
-    answer.insert("tags".to_owned(), capability.tags.clone().into());
-    answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
-    answer.insert("text_is".to_owned(), TEXT_IS.into());
-    answer.extend(found.details()?);
-    context.json(&answer, Caching::Record)
+    let response = found.work(move |stored, capability| {
+        let mut answer = row(stored, capability)?;
+        answer.insert("title".to_owned(), capability.title.clone().into());
+        answer.insert("tags".to_owned(), capability.tags.clone().into());
+        answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
+        answer.insert("text_is".to_owned(), TEXT_IS.into());
+        answer.extend(details(stored, capability)?);
+        context.json(&answer, Caching::Record)
+    });
+    response.await
 }

@@ -5,7 +5,7 @@
 
 use axum::http::StatusCode;
 use serde::Serialize;
-use store::{FeedEntry, FeedPosition};
+use store::{FeedEntry, FeedPage, FeedPosition};
 use utoipa::ToSchema;
 
 use crate::cursor;
@@ -51,11 +51,11 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpRe
     }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     // One more than the page shows whether there is more.
-    let mut changes = app.store.feed_read(after, limit + 1).await?;
+    let FeedPage { entries: mut changes, read_to } = app.store.feed_page(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;
     changes.truncate(page_len);
-    let last = changes.last().map_or(after, |entry| entry.position);
+    let last = changes.last().filter(|_| more).map_or(read_to, |entry| entry.position);
     let next_cursor = cursor_at(&feed_id, last);
     context.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
 }

@@ -101,8 +101,9 @@ impl Follower {
                 self.after = entry.position;
                 return Some(entry);
             }
-            match self.app.store.feed_read(self.after, BATCH).await {
-                Ok(entries) => self.waiting = entries.into(),
+            match self.app.store.feed_page(self.after, BATCH).await {
+                Ok(page) if page.entries.is_empty() => self.after = page.read_to,
+                Ok(page) => self.waiting = page.entries.into(),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "change stream ends");
                     return None;

@@ -26,6 +26,7 @@ use super::changes::cursor_at;
 use crate::answers::search::object_of;
 use crate::answers::search_parameters::instant;
 use crate::answers::{TEXT_IS, record};
+use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::problem::Problem;
 use crate::request::Request;
@@ -152,21 +153,50 @@ impl Export {
     /// Sends the lines of some manifests, each of which is dropped when it was sent.
     async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), ExportError> {
         for stored in page {
-            let mut text = line(&json!({
-                "record": "manifest", "id": stored.manifest.id, "url": stored.manifest.url,
-                "site": stored.manifest.url.site(), "format": stored.manifest.format(), "status": stored.status,
-                "changed_at": stored.changed_at, "capabilities": stored.manifest.capabilities.len(),
-            }));
-            for capability in &stored.manifest.capabilities {
-                self.capabilities += 1;
-                text.extend(line(&Value::Object(capability_line(&stored, capability))));
-                if text.len() >= CHUNK_BYTES {
-                    self.lines.send(std::mem::take(&mut text)).await?;
-                }
+            self.capabilities += stored.manifest.capabilities.len() as u64;
+            let mut rest = Some(ManifestLines { stored, next: None });
+            while let Some(lines) = rest {
+                let chunk = off_runtime(move || lines.next_chunk()).await;
+                let text;
+                // The error was logged where it happened.
+                (text, rest) = chunk.map_err(|_| ExportError::Client)?;
+                self.lines.send(text).await?;
             }
-            self.lines.send(text).await?;
         }
         Ok(())
+    }
+}
+
+/// The lines of one manifest that are not sent yet.
+struct ManifestLines {
+    stored: StoredManifest,
+    /// The next capability; `None` before the line of the manifest.
+    next: Option<usize>,
+}
+
+impl ManifestLines {
+    /// The next lines, about a chunk and at least one of them, and the rest.
+    fn next_chunk(mut self) -> (Vec<u8>, Option<Self>) {
+        let manifest = &self.stored.manifest;
+        let mut text = Vec::new();
+        let mut next = self.next.unwrap_or_else(|| {
+            text = line(&json!({
+                "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
+                "format": manifest.format(), "status": self.stored.status,
+                "changed_at": self.stored.changed_at, "capabilities": manifest.capabilities.len(),
+            }));
+            0
+        });
+        for capability in manifest.capabilities.iter().skip(next) {
+            next += 1;
+            text.extend(line(&Value::Object(capability_line(&self.stored, capability))));
+            if text.len() >= CHUNK_BYTES {
+                break;
+            }
+        }
+        let has_more = next < manifest.capabilities.len();
+        self.next = Some(next);
+        (text, has_more.then_some(self))
     }
 }
 

@@ -72,20 +72,22 @@ pub(crate) async fn show(
     Path(id): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let (stored, _permit) = find(&app, client, &id).await?.into_parts();
-    let answer = ManifestAnswer {
-        id: stored.manifest.id.clone(),
-        site: stored.manifest.url.site(),
-        status: stored.status,
-        first_seen_at: stored.first_seen_at,
-        last_seen_at: stored.last_seen_at,
-        changed_at: stored.changed_at,
-        versions: stored.versions,
-        body_kept: stored.body_kept,
-        text_is: TEXT_IS,
-        manifest: stored.manifest,
-    };
-    context.json(&answer, Caching::Record)
+    let response = find(&app, client, &id).await?.work(move |stored| {
+        let answer = ManifestAnswer {
+            id: stored.manifest.id.clone(),
+            site: stored.manifest.url.site(),
+            status: stored.status,
+            first_seen_at: stored.first_seen_at,
+            last_seen_at: stored.last_seen_at,
+            changed_at: stored.changed_at,
+            versions: stored.versions,
+            body_kept: stored.body_kept,
+            text_is: TEXT_IS,
+            manifest: stored.manifest,
+        };
+        context.json(&answer, Caching::Record)
+    });
+    response.await?
 }
 
 /// The versions of a manifest, the latest first.

@@ -2,6 +2,7 @@
 
 use axum::extract::Path;
 use manifest::ContentHash;
+use store::VersionRecord;
 
 use super::manifest::find;
 use crate::answers::version_diff::{DiffAnswer, compare};
@@ -33,12 +34,14 @@ pub(crate) async fn show(
     // A client that holds a permit must not wait for another one.
     drop(stored);
     let (from, to) = (hash(&query, "from")?, hash(&query, "to")?);
-    let (answer, versions, _permit) = compare(&app.store, app.manifests(client), id, from, to).await?;
-    if context.wants_page() {
-        let page = dashboard::diff::page(&answer, &site, &versions, clock::now());
-        return context.page(&page, Caching::Record);
-    }
-    context.json(&answer, Caching::Record)
+    let respond = move |answer: &DiffAnswer, versions: &[VersionRecord]| {
+        if context.wants_page() {
+            let page = dashboard::diff::page(answer, &site, versions, clock::now());
+            return context.page(&page, Caching::Record);
+        }
+        context.json(answer, Caching::Record)
+    };
+    compare(&app.store, app.manifests(client), id, from, to, respond).await?
 }
 
 fn hash(query: &QueryPairs, name: &str) -> Result<Option<ContentHash>, Problem> {

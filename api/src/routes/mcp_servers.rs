@@ -2,29 +2,42 @@
 //!
 //! A valid registry name of the publisher is kept; otherwise one is generated from the host and the id of the manifest and
 //! marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
-//! out. A request reads a bounded number of manifests, so a page may be shorter than its limit; `metadata.nextCursor` leads
-//! to the next page until it is absent.
+//! out. A request reads a bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may
+//! be shorter than its limit; `metadata.nextCursor` leads to the next page until it is absent.
 
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use store::StoredManifest;
+use store::{ManifestSize, StoredManifest};
 
+use crate::answers::search::PAGE_BYTES_MAX;
 use crate::answers::search_parameters::instant;
+use crate::buffers::{CountedBytes, Reserved};
 use crate::cursor;
+use crate::manifests::off_runtime;
+use crate::overload::no_room;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
+use runtime::Share;
 
 const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
 /// As in the registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
-/// ManifestReader read at once, and in one request.
+/// Manifests read at once, and in one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
+/// Bytes of manifests read in one request, as JSON; the last manifest may exceed it.
+const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Remotes of one server; publishers declare a few.
+const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
@@ -53,46 +66,128 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let since = query.one("updated_since")?.map(instant).transpose()?;
     let search = query.one("search")?.map(str::to_lowercase);
-    let version = query.one("version")?.filter(|version| *version != "latest");
+    let version = query.one("version")?.filter(|version| *version != "latest").map(ToOwned::to_owned);
     let listing = format!("servers {search:?} {since:?} {version:?}");
-    let mut after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
-    let mut servers = Vec::new();
-    let mut next = None;
-    for page in 0..PAGES_MAX {
-        let ids = app.manifests(client).ids_after(after.as_ref(), PAGE).await?;
-        let add = |one: StoredManifest| {
-            if servers.len() == limit {
-                return;
+    let after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
+    let body = CountedBytes::new(&app.capacity.buffered_bytes, client.address);
+    let filter = ServerFilter { since, search, version };
+    let mut page = Page { filter, limit, body, servers: 0, after, ended: None };
+    let mut bytes_left = READ_BYTES_MAX;
+    let mut has_more = true;
+    for _ in 0..PAGES_MAX {
+        let sizes = app.manifests(client).sizes_after(page.after.as_ref(), PAGE).await?;
+        let (ids, is_last) = take_within_budget(sizes, &mut bytes_left);
+        page = app.manifests(client).each_of(&ids, page, Page::add).await?;
+        if let Some(ended) = page.ended.take() {
+            ended?;
+            break;
+        }
+        // Manifests that left the index meanwhile count as read.
+        page.after = ids.last().cloned().or(page.after);
+        has_more = !is_last;
+        if is_last || bytes_left == 0 {
+            break;
+        }
+    }
+    let next = page.after.take().filter(|_| has_more);
+    let (bytes, share) = page.finish(next.map(|next| cursor::encode(&listing, next.as_str())))?;
+    let response = off_runtime(move || context.bytes(bytes, "application/json", Caching::Search));
+    let mut response = response.await?;
+    if let Some(share) = share {
+        response.extensions_mut().insert(Reserved::new(share));
+    }
+    Ok(response)
+}
+
+/// The manifests that may be read within the budget of bytes, at least one, and whether they are the last.
+fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
+    let found = sizes.len();
+    let mut ids = Vec::with_capacity(found);
+    for size in sizes {
+        if *bytes_left == 0 {
+            break;
+        }
+        *bytes_left = bytes_left.saturating_sub(size.bytes);
+        ids.push(size.id);
+    }
+    let is_last = ids.len() == found && u32::try_from(found).is_ok_and(|found| found < PAGE);
+    (ids, is_last)
+}
+
+/// Which servers a client wants.
+struct ServerFilter {
+    since: Option<DateTime<Utc>>,
+    search: Option<String>,
+    version: Option<String>,
+}
+
+impl ServerFilter {
+    /// Whether the server of a manifest is wanted, if it declares one.
+    fn matches(&self, stored: &StoredManifest) -> bool {
+        let manifest = &stored.manifest;
+        self.since.is_none_or(|since| stored.changed_at >= since)
+            && self.search.as_deref().is_none_or(|search| name(manifest).0.to_lowercase().contains(search))
+            && self.version.as_deref().is_none_or(|wanted| version(manifest).0 == wanted)
+    }
+}
+
+/// A page under construction.
+struct Page {
+    filter: ServerFilter,
+    limit: usize,
+    /// The JSON so far.
+    body: CountedBytes,
+    servers: usize,
+    /// The last manifest that this page covers.
+    after: Option<ManifestId>,
+    /// Set when the page is full, or failed.
+    ended: Option<Result<(), Problem>>,
+}
+
+impl Page {
+    fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
+        let server = self.filter.matches(&stored).then(|| server(&stored.manifest)).flatten();
+        if let Some(server) = server {
+            let row = listed(&server, &stored).to_string();
+            if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
+                self.ended = Some(Ok(()));
+            } else if let Err(problem) = self.push(&row) {
+                self.ended = Some(Err(problem));
             }
-            after = Some(one.manifest.id.clone());
-            let server = server(&one.manifest).filter(|server| {
-                since.is_none_or(|since| one.changed_at >= since)
-                    && search
-                        .as_deref()
-                        .is_none_or(|search| text(server, "name").to_lowercase().contains(search))
-                    && version.is_none_or(|version| text(server, "version") == version)
-            });
-            servers.extend(server.map(|server| listed(&server, &one)));
-        };
-        app.manifests(client).each_of(&ids, add).await?;
-        if servers.len() == limit {
-            next.clone_from(&after);
-            break;
+            if self.ended.is_some() {
+                return ControlFlow::Break(());
+            }
         }
-        let is_full = u32::try_from(ids.len()).is_ok_and(|found| found == PAGE);
-        if !is_full {
-            break;
+        self.after = Some(stored.manifest.id);
+        if self.servers < self.limit {
+            return ControlFlow::Continue(());
         }
-        after = ids.last().cloned();
-        if page + 1 == PAGES_MAX {
-            next.clone_from(&after);
-        }
+        self.ended = Some(Ok(()));
+        ControlFlow::Break(())
     }
-    let mut metadata = json!({"count": servers.len()});
-    if let Some(next) = next {
-        metadata["nextCursor"] = Value::from(cursor::encode(&listing, next.as_str()));
+
+    fn push(&mut self, row: &str) -> Result<(), Problem> {
+        self.write(if self.servers == 0 { "{\"servers\":[" } else { "," })?;
+        self.write(row)?;
+        self.servers += 1;
+        Ok(())
     }
-    context.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
+
+    fn write(&mut self, text: &str) -> Result<(), Problem> {
+        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| no_room("bytes", limit))
+    }
+
+    fn finish(mut self, next: Option<String>) -> Result<(Vec<u8>, Option<Share>), Problem> {
+        let mut metadata = json!({"count": self.servers});
+        if let Some(next) = next {
+            metadata["nextCursor"] = Value::from(next);
+        }
+        if self.servers == 0 {
+            self.write("{\"servers\":[")?;
+        }
+        self.write(&format!("],\"metadata\":{metadata}}}"))?;
+        Ok(self.body.into_parts())
+    }
 }
 
 fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
@@ -100,26 +195,9 @@ fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
         .map_err(|_| Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor"))
 }
 
-fn text<'a>(server: &'a Map<String, Value>, name: &str) -> &'a str {
-    server.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The `server.json` of a manifest that declares an MCP endpoint.
 fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
-    let mut remotes: Vec<Value> = Vec::new();
-    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
-    let of_tools = manifest.capabilities.iter().filter_map(|capability| {
-        let invocation = &capability.invocation;
-        (invocation.protocol == Some(Protocol::Mcp)).then_some(invocation.url.as_deref()?)
-    });
-    let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
-    for (url, kind) in all.chain(of_tools.map(|url| (url, "streamable-http"))) {
-        let is_web =
-            (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace);
-        if is_web && !remotes.iter().any(|known| known["url"] == url) {
-            remotes.push(json!({"type": kind, "url": url}));
-        }
-    }
+    let remotes = remotes(manifest);
     if remotes.is_empty() {
         return None;
     }
@@ -140,6 +218,25 @@ fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     let Value::Object(mut server) = server else { return None };
     server.retain(|_, value| !value.is_null());
     Some(server)
+}
+
+/// The remotes of a server, each URL once.
+fn remotes(manifest: &Manifest) -> Vec<Value> {
+    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let of_tools = manifest.capabilities.iter().filter_map(|capability| {
+        let invocation = &capability.invocation;
+        (invocation.protocol == Some(Protocol::Mcp)).then_some(invocation.url.as_deref()?)
+    });
+    let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
+    let is_web = |url: &str| {
+        (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
+    };
+    let mut seen = HashSet::new();
+    all.chain(of_tools.map(|url| (url, "streamable-http")))
+        .filter(|(url, _)| seen.insert(*url) && is_web(url))
+        .take(REMOTES_MAX)
+        .map(|(url, kind)| json!({"type": kind, "url": url}))
+        .collect()
 }
 
 fn transport(interface: &Interface) -> &'static str {
@@ -225,6 +322,51 @@ mod tests {
         }
         for version in ["", "latest", "^1.2.3", "~1", ">=1.0", "1.x", "1.*", "1.2 - 1.4", "1 || 2"] {
             assert!(!is_exact(version), "{version}");
+        }
+    }
+
+    fn with_remotes(urls: impl Iterator<Item = String>) -> Manifest {
+        let url =
+            manifest::ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
+        let interfaces: Vec<Value> = urls.map(|url| json!({"protocol": "mcp", "url": url})).collect();
+        serde_json::from_value(json!({
+            "id": ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "well_known",
+            "content_hash": manifest::ContentHash::of(b"x"), "interfaces": interfaces,
+            "detection": {"format": "mcp_card", "strength": "strong", "evidence": []},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn lists_each_remote_once_up_to_the_limit() {
+        let address = |number: usize| format!("https://tools.example/{number}");
+        let repeated = with_remotes((0..3).chain(0..5).map(address));
+        let listed: Vec<Value> = remotes(&repeated).into_iter().map(|remote| remote["url"].clone()).collect();
+        assert_eq!(listed, (0..5).map(address).collect::<Vec<_>>());
+        let many = with_remotes((0..1_000).map(address));
+        assert_eq!(remotes(&many).len(), REMOTES_MAX);
+    }
+
+    /// Comparing all pairs of addresses would take minutes.
+    #[test]
+    fn deduplicates_remotes_in_linear_time() {
+        let no_web = with_remotes((0..100_000).map(|number| format!("ftp://tools.example/{number}")));
+        let repeated =
+            with_remotes((0..200_000).map(|number| format!("https://tools.example/{}", number % 99)));
+        let started = tokio::time::Instant::now();
+        assert_eq!((remotes(&no_web).len(), remotes(&repeated).len()), (0, 99));
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn request_reads_at_least_one_manifest_within_a_budget_of_bytes() {
+        let url = |number: u64| manifest::ManifestUrl::parse(&format!("https://a{number}.example/")).unwrap();
+        let sizes =
+            |bytes: u64| (0..3).map(|n| ManifestSize { id: ManifestId::of(&url(n)), bytes }).collect();
+        for (bytes, read, left) in [(10, 3, 70), (60, 2, 0), (1_000, 1, 0)] {
+            let mut bytes_left = 100;
+            let (ids, is_last) = take_within_budget(sizes(bytes), &mut bytes_left);
+            assert_eq!((ids.len(), is_last, bytes_left), (read, read == 3, left), "{bytes}");
         }
     }
 

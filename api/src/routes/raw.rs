@@ -8,7 +8,7 @@ use store::StoredManifest;
 
 use super::manifest::find;
 use crate::buffers::Reserved;
-use crate::manifests::not_kept;
+use crate::manifests::{not_kept, off_runtime};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -36,7 +36,7 @@ pub(crate) async fn show(
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
-    let mut response = context.bytes(body, content_type, Caching::Record);
+    let mut response = off_runtime(move || context.bytes(body, content_type, Caching::Record)).await?;
     response.extensions_mut().insert(Reserved::new(share));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));

@@ -5,6 +5,7 @@ use indexer::{FacetKey, SearchAnswer, SearchRequest};
 use crate::answers::search::{self, SearchPage};
 use crate::answers::search_parameters::{SearchParameters, View};
 use crate::client::Client;
+use crate::manifests::off_runtime;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
@@ -38,15 +39,19 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     }
     let results = search::search(&app.index, client, parameters.request.clone()).await?;
     let page = search::page(app.manifests(client), results, &parameters).await?;
-    let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
     if parameters.view == View::Compact {
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         return Ok(response::tagged(body, "application/json", &tag, Caching::Search));
     }
-    // Details come from the store, which may be ahead of the index: their own bytes make the tag.
-    let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
-    let tag = tag.and(&results);
-    let unchanged = context.unchanged(&tag, Caching::Search);
-    Ok(unchanged.unwrap_or_else(|| response::tagged(body, "application/json", &tag, Caching::Search)))
+    let response = off_runtime(move || {
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
+        // Details come from the store, which may be ahead of the index: their own bytes make the tag.
+        let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
+        let tag = tag.and(&results);
+        let unchanged = context.unchanged(&tag, Caching::Search);
+        Ok(unchanged.unwrap_or_else(|| response::tagged(body, "application/json", &tag, Caching::Search)))
+    });
+    response.await?
 }
 
 /// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.

@@ -20,9 +20,12 @@ pub(crate) async fn show(
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let (answer, _permit) = site(app.manifests(client), &site_of(&domain)?).await?;
-    if context.wants_page() {
-        return context.page(&dashboard::site::page(&answer, app.base_url(), clock::now()), Caching::Record);
-    }
-    context.json(&answer, Caching::Record)
+    let base_url = app.base_url();
+    let respond = move |answer: &SiteAnswer| {
+        if context.wants_page() {
+            return context.page(&dashboard::site::page(answer, base_url, clock::now()), Caching::Record);
+        }
+        context.json(answer, Caching::Record)
+    };
+    site(app.manifests(client), &site_of(&domain)?, respond).await?
 }

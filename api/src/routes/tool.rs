@@ -38,13 +38,16 @@ pub(crate) async fn show(
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
     let found = find(app.manifests(client), parse_id(&id)?).await?;
-    let compiled = tool_export::compile(&found.stored.manifest, found.capability()?, shape);
-    let tool = compiled.map_err(|refused| {
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
-    })?;
-    let mut response = context.json(&tool.definition, Caching::Record)?;
-    if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
-        response.headers_mut().insert(HASH, hash);
-    }
-    Ok(response)
+    let response = found.work(move |stored, capability| {
+        let compiled = tool_export::compile(&stored.manifest, capability, shape);
+        let tool = compiled.map_err(|refused| {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
+        })?;
+        let mut response = context.json(&tool.definition, Caching::Record)?;
+        if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
+            response.headers_mut().insert(HASH, hash);
+        }
+        Ok(response)
+    });
+    response.await
 }

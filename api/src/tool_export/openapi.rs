@@ -1,5 +1,7 @@
 //! One operation as a whole OpenAPI 3.1 document.
 
+use std::collections::BTreeSet;
+
 use manifest::AuthScheme;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -86,6 +88,7 @@ fn address(endpoint: &str) -> Result<Address, Refused> {
 /// The variables of a template; `None` where braces do not match.
 fn variables(template: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
+    let mut seen = BTreeSet::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
         let inside = rest.get(at..)?.strip_prefix('{')?;
@@ -93,7 +96,7 @@ fn variables(template: &str) -> Option<Vec<&str>> {
         if name.is_empty() || name.contains('{') {
             return None;
         }
-        if !names.contains(&name) {
+        if seen.insert(name) {
             names.push(name);
         }
         rest = after;
@@ -143,6 +146,8 @@ fn operation(
 #[derive(Default)]
 struct Split {
     parameters: Vec<Value>,
+    /// Name and place of each parameter that is not a variable of the path, to find duplicates.
+    known: BTreeSet<(String, &'static str)>,
     properties: Map<String, Value>,
     required: Vec<Value>,
 }
@@ -153,7 +158,7 @@ impl Split {
         let published = parts.parameters.as_ref();
         let empty = Map::new();
         let properties = published.and_then(|schema| schema.get("properties")?.as_object()).unwrap_or(&empty);
-        let required: Vec<&str> = published
+        let required: BTreeSet<&str> = published
             .and_then(|schema| schema.get("required")?.as_array())
             .map(|names| names.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
@@ -163,11 +168,10 @@ impl Split {
             .iter()
             .filter_map(|(name, value)| Some((name.as_str(), variable(value)?)))
             .collect();
-        for (name, property) in properties {
-            let is_required = required.contains(&name.as_str());
-            if in_path.contains(&name.as_str()) || in_query.iter().any(|(_, variable)| variable == name) {
-                continue;
-            }
+        let in_address: BTreeSet<&str> =
+            in_path.iter().copied().chain(in_query.iter().map(|(_, variable)| *variable)).collect();
+        for (name, property) in properties.iter().filter(|(name, _)| !in_address.contains(name.as_str())) {
+            let is_required = required.contains(name.as_str());
             split.add(name, property, is_required, place(property, verb));
         }
         for name in in_path {
@@ -205,9 +209,8 @@ impl Split {
     }
 
     /// The pair of name and place is unique in an operation (§4.8.10).
-    fn parameter(&mut self, name: &str, place: &str, is_required: bool, schema: &Value) {
-        let is_known = |known: &Value| known["name"] == name && known["in"] == place;
-        if self.parameters.iter().any(is_known) {
+    fn parameter(&mut self, name: &str, place: &'static str, is_required: bool, schema: &Value) {
+        if !self.known.insert((name.to_owned(), place)) {
             return;
         }
         self.parameters.push(json!({"name": name, "in": place, "required": is_required, "schema": schema}));

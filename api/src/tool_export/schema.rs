@@ -4,7 +4,7 @@
 //! JSON Schema 2020-12 requires, converted where that is unambiguous, and dropped otherwise; the top is always an object
 //! without alternatives, since OpenAI and Anthropic refuse others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -229,11 +229,13 @@ fn object(
 ) -> (Map<String, Value>, Vec<String>) {
     let mut properties = Map::new();
     let mut needed = Vec::new();
+    let required: BTreeSet<&str> = required.iter().filter_map(Value::as_str).collect();
     let mut taken: BTreeSet<String> =
         published.keys().filter(|name| is_plain(name)).map(ToOwned::to_owned).collect();
+    let mut numbers = BTreeMap::new();
     for (name, value) in published {
         let mut property = schema(value, depth + 1, budget);
-        let shown = if is_plain(name) { name.clone() } else { renamed(name, &mut taken) };
+        let shown = if is_plain(name) { name.clone() } else { renamed(name, &mut taken, &mut numbers) };
         if shown != *name
             && let Value::Object(map) = &mut property
         {
@@ -241,7 +243,7 @@ fn object(
             let told = format!("{said} Sent as \"{}\".", one_line(name, TEXT_CHARS_MAX));
             map.insert("description".to_owned(), Value::from(told.trim_start()));
         }
-        if required.iter().any(|required| required.as_str() == Some(name)) {
+        if required.contains(name.as_str()) {
             needed.push(shown.clone());
         }
         properties.insert(shown, property);
@@ -254,14 +256,15 @@ fn is_plain(name: &str) -> bool {
     fits && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
-fn renamed(name: &str, taken: &mut BTreeSet<String>) -> String {
+/// `numbers` has the last suffix of each name, so that the search for a free suffix does not restart for each duplicate.
+fn renamed(name: &str, taken: &mut BTreeSet<String>, numbers: &mut BTreeMap<String, usize>) -> String {
     let plain = slug(name, PROPERTY_CHARS_MAX - 4);
     let plain = if plain.is_empty() { "parameter".to_owned() } else { plain };
     let mut candidate = plain.clone();
-    let mut number = 2;
+    let number = numbers.entry(plain.clone()).or_insert(1);
     while !taken.insert(candidate.clone()) {
+        *number += 1;
         candidate = format!("{plain}_{number}");
-        number += 1;
     }
     candidate
 }

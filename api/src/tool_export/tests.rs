@@ -240,3 +240,21 @@ fn every_fixture_compiles_to_valid_definitions() {
     }
     assert!(sound > 300, "only {sound} definitions: were the fixtures found?");
 }
+
+/// Comparing all pairs of names would take minutes.
+#[test]
+fn numbers_duplicate_names_in_linear_time() {
+    // No tool definition accepts these letters.
+    let letter = |number: u32| char::from_u32(0x4e00 + number).unwrap();
+    let name = |number: u32| String::from_iter([letter(number / 1_000), letter(number % 1_000)]);
+    let names: Vec<String> = (0..30_000).map(name).collect();
+    let properties: Value = names.iter().map(|name| (name.clone(), json!({"x-in": "query"}))).collect();
+    let published = json!({"type": "object", "properties": properties, "required": names});
+    let started = tokio::time::Instant::now();
+    let input = super::schema::input(Some(&published));
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    let required: Vec<&str> =
+        input["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(required[..3], ["parameter", "parameter_2", "parameter_3"]);
+    assert_eq!(BTreeSet::from_iter(required).len(), names.len());
+}

@@ -106,7 +106,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {
-        is_cut = add_schemas(app, client, &found.answer.hits, &mut rows).await?;
+        (rows, is_cut) = with_schemas(app, client, &found.answer.hits, rows).await?;
     }
     is_cut |= keep_fitting(&mut rows, ANSWER_BYTES_MAX);
     Ok(answer(found, &rows, is_cut))
@@ -167,31 +167,35 @@ fn row(hit: &Hit) -> Value {
     })
 }
 
-/// True when the schemas of some row were too large for it.
-async fn add_schemas(app: &App, client: Client, hits: &[Hit], rows: &mut [Value]) -> Result<bool, Problem> {
-    let mut by_id: HashMap<&CapabilityId, &mut Value> = hits.iter().map(|hit| &hit.id).zip(rows).collect();
-    for row in by_id.values_mut().filter_map(|row| row.as_object_mut()) {
+/// Adds the schemas to the rows. True when the schemas of a row were too large for it.
+async fn with_schemas(
+    app: &App,
+    client: Client,
+    hits: &[Hit],
+    mut rows: Vec<Value>,
+) -> Result<(Vec<Value>, bool), Problem> {
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
         for name in ["parameters", "response"] {
             row.insert(name.to_owned(), Value::Null);
         }
     }
-    let mut is_cut = false;
-    for_each_stored(app.manifests(client), hits, |_, capability, hit| {
-        let Some(row) = by_id.get_mut(&hit.id) else { return };
+    let rows_by_id: HashMap<CapabilityId, usize> = hits.iter().map(|hit| hit.id.clone()).zip(0..).collect();
+    for_each_stored(app.manifests(client), hits, (rows, false), move |(rows, is_cut), _, capability| {
+        let row = rows_by_id.get(&capability.id).and_then(|index| rows.get_mut(*index));
+        let Some(row) = row else { return };
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
             let schema = schema.as_ref().unwrap_or(&Value::Null);
             // One that cannot fit is not copied.
             if size(schema) > ROW_BYTES_MAX {
-                is_cut = true;
+                *is_cut = true;
             } else if let Some(row) = row.as_object_mut() {
                 row.insert(name.to_owned(), schema.clone());
             }
         }
-        is_cut |= size(row) > ROW_BYTES_MAX
+        *is_cut |= size(row) > ROW_BYTES_MAX
             && !drop_members(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
     })
-    .await?;
-    Ok(is_cut)
+    .await
 }
 
 fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {

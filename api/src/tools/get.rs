@@ -1,8 +1,9 @@
 //! `get_capability`: everything that is declared about one capability.
 
-use manifest::{CapabilityId, CapabilityKind};
+use manifest::{Capability, CapabilityId, CapabilityKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use store::StoredManifest;
 
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members};
 use super::{Definition, UNTRUSTED, address, object};
@@ -57,12 +58,22 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let id = CapabilityId::parse(arguments.id.trim())
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
     let found = capability::find(app.manifests(client), id.clone()).await?;
-    let mut answer = found.row()?;
-    answer.extend(found.details()?);
-    if !arguments.include_schemas {
+    let url = address(app, &format!("/capabilities/{id}"));
+    found.work(move |stored, capability| answer(stored, capability, url, arguments.include_schemas)).await
+}
+
+fn answer(
+    stored: &StoredManifest,
+    capability: &Capability,
+    url: String,
+    include_schemas: bool,
+) -> Result<Value, Problem> {
+    let mut answer = capability::row(stored, capability)?;
+    answer.extend(capability::details(stored, capability)?);
+    if !include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }
-    answer.insert("url".to_owned(), address(app, &format!("/capabilities/{id}")).into());
+    answer.insert("url".to_owned(), url.into());
     answer.insert("text_is".to_owned(), UNTRUSTED.into());
     let mut answer = Value::Object(answer);
     let gone = drop_members(

@@ -55,22 +55,25 @@ pub(super) fn definition() -> Definition {
 
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let mut rows: Vec<Value> = Vec::new();
-    let story = app.manifests(client).site(&site, VISITS, 0, |stored| rows.push(row(&stored))).await?;
-    let story = story.ok_or_else(|| {
+    let add = |rows: &mut Vec<Value>, stored: StoredManifest| rows.push(row(&stored));
+    let found = app.manifests(client).site(&site, VISITS, 0, add).await?;
+    let found = found.ok_or_else(|| {
         Problem::not_found(format!(
             "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"
         ))
     })?;
-    let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
-    let summary = &story.summary;
-    Ok(json!({
-        "site": site, "status": summary.status, "opted_out": story.blocked.is_some(),
-        "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,
-        "next_visit_at": summary.next_visit_at, "next_visit_reason": summary.next_visit_reason,
-        "manifests": rows, "truncated": is_cut,
-        "url": address(app, &format!("/sites/{site}")), "text_is": UNTRUSTED,
-    }))
+    let url = address(app, &format!("/sites/{site}"));
+    let answer = found.work(move |(report, mut rows)| {
+        let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+        let summary = &report.summary;
+        json!({
+            "site": site, "status": summary.status, "opted_out": report.blocked.is_some(),
+            "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,
+            "next_visit_at": summary.next_visit_at, "next_visit_reason": summary.next_visit_reason,
+            "manifests": rows, "truncated": is_cut, "url": url, "text_is": UNTRUSTED,
+        })
+    });
+    answer.await
 }
 
 fn row(stored: &StoredManifest) -> Value {

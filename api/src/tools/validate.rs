@@ -66,8 +66,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
             Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
         })?;
-        let (stored, _permit) = stored.into_parts();
-        return Ok(compact(&validate::answer(stored.manifest, None)));
+        return stored.work(|stored| compact(&validate::answer(stored.manifest, None))).await;
     };
     let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
     let force = arguments.format;

@@ -139,6 +139,30 @@ async fn mcp_accepts_the_public_url_with_a_port() {
     }
 }
 
+/// The rule for `/metrics` has its tests in `server_names` (`accepts_only_hosts_of_this_server`).
+#[tokio::test]
+async fn mcp_accepts_loopback_names_in_every_spelling() {
+    let world = world().await;
+    for (host, is_accepted) in [
+        ("LOCALHOST", true),
+        ("localhost.", true),
+        ("LocalHost.:8080", true),
+        ("127.0.0.1:8080", true),
+        ("localhost..", false),
+        ("localhost.rebound.example", false),
+    ] {
+        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
+        let request = Request::post("/mcp")
+            .header("host", host)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Body::from(message))
+            .unwrap();
+        let answer = world.send(request).await;
+        assert_eq!(answer.status != StatusCode::FORBIDDEN, is_accepted, "{host}: {}", answer.text());
+    }
+}
+
 #[tokio::test]
 async fn referrer_is_sent_to_the_same_origin_only() {
     let answer = world().await.page("/sites").await;

@@ -56,6 +56,35 @@ async fn site_response_lists_at_most_200_hosts() {
     }
 }
 
+#[tokio::test]
+async fn site_response_lists_capabilities_up_to_4_mib_and_counts_all() {
+    let world = World::new().await;
+    for document in 0..3 {
+        let mut manifest = documents::skyhop();
+        let url = format!("https://large.example/{document}.json");
+        manifest.url = manifest::ManifestUrl::parse(&url).unwrap();
+        manifest.id = ManifestId::of(&manifest.url);
+        let capability = |number| {
+            let mut capability = manifest.capabilities[0].clone();
+            capability.id = manifest::CapabilityId::of_key(&format!("{url}#{number}"));
+            capability.native_id = format!("n{number}");
+            capability.title = Some("t".repeat(500));
+            capability
+        };
+        manifest.capabilities = (0..4_000).map(capability).collect();
+        world.publish(manifest).await;
+    }
+    let answer = world.get("/sites/large.example").await;
+    assert!(answer.text().len() < 5 * 1024 * 1024, "{} bytes", answer.text().len());
+    let site = answer.json();
+    let manifests: Vec<_> =
+        site["resources"].as_array().unwrap().iter().map(|one| &one["manifest"]).collect();
+    let listed = |one: &&Value| one["capabilities"].as_array().map_or(0, Vec::len);
+    assert!(manifests.iter().all(|one| one["capabilities_total"] == 4_000));
+    let counts: Vec<usize> = manifests.iter().map(listed).collect();
+    assert!(counts[0] == 4_000 && (1..4_000).contains(&counts[1]) && counts[2] == 0, "{counts:?}");
+}
+
 /// One more manifest, at a site of its own.
 async fn publish_another(world: &World) {
     let mut manifest = documents::skyhop();

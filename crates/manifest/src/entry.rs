@@ -122,13 +122,11 @@ fn catalog_entry<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Opti
     let invoked = capability.invocation.url.as_deref()?;
     // A registry is called at a path below the address that its entry names.
     let is_registry = capability.kind == CapabilityKind::Registry;
-    let names_it = |url: &str| url == invoked || (is_registry && search_url(url) == invoked);
+    let registry = invoked.strip_suffix("/search").filter(|_| is_registry);
+    let names_it =
+        |url: &str| url == invoked || registry.is_some_and(|registry| registry == url.trim_end_matches('/'));
     let link = manifest.links.iter().find(|link| link.rel == "catalog-entry" && names_it(&link.url))?;
     Some((Cow::Borrowed(link.media_type.as_deref()?), link.url.as_str()))
-}
-
-fn search_url(registry: &str) -> String {
-    format!("{}/search", registry.trim_end_matches('/'))
 }
 
 /// Type and address of a skill, which is a separate artefact.

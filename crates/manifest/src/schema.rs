@@ -1,5 +1,7 @@
 //! JSON Schema 2020-12 for parameters and responses of any published shape.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::address;
@@ -60,6 +62,8 @@ impl Location {
 pub(crate) struct Parameters {
     properties: Map<String, Value>,
     required: Vec<Value>,
+    /// The names in `required`.
+    required_names: HashSet<String>,
 }
 
 impl Parameters {
@@ -78,7 +82,7 @@ impl Parameters {
     ) {
         schema.insert("x-in".to_owned(), Value::from(location.as_x_in()));
         self.properties.insert(name.to_owned(), Value::Object(schema));
-        if presence == Presence::Required && !self.required.iter().any(|known| known == name) {
+        if presence == Presence::Required && self.required_names.insert(name.to_owned()) {
             self.required.push(Value::from(name));
         }
     }

@@ -1,6 +1,6 @@
 //! Helpers of readers: check objects, iterate over lists, build capabilities.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use crate::json::push_index;
 use crate::model::{Capability, CapabilityKind, Follow, Link, Workflow, WorkflowStep};
 use crate::object::{Object, type_name};
 use crate::rule::{Rule, Shape};
+use crate::text::capped;
 
 /// How the objects of a list are checked.
 pub(crate) struct List {
@@ -135,23 +136,31 @@ impl Draft<'_> {
         capability
     }
 
+    /// By native id, the positions of the capabilities read so far.
+    pub(crate) fn capability_positions(&self) -> HashMap<String, usize> {
+        let ids = self.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
+        ids.zip(0..).collect()
+    }
+
     /// Adds a workflow and marks the capabilities that are its steps. Reports `unknown_step` for other steps.
+    ///
+    /// `positions` are the [`Self::capability_positions`]; they are computed once for all workflows of a document.
     pub(crate) fn add_workflow(
         &mut self,
         object: &Object<'_>,
+        positions: &HashMap<String, usize>,
         unknown_step: &Rule,
         conditions: Option<Value>,
     ) {
-        let id = object.string_of(&["id", "name"]).unwrap_or_default();
+        let id = object.text_of(&["id", "name"]).unwrap_or_default();
+        let id = capped(id, draft::NAME_CHARS_MAX).to_owned();
         let steps = object.texts("steps");
-        let capabilities = &self.manifest.capabilities;
-        let known: HashSet<&str> = capabilities.iter().map(|known| known.native_id.as_str()).collect();
-        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
-        for step in unknown {
+        for step in steps.iter().filter(|step| !positions.contains_key(**step)) {
             self.report(unknown_step, object.at("steps"), format!("\"{step}\" is no capability"));
         }
-        for capability in &mut self.manifest.capabilities {
-            if steps.contains(&capability.native_id.as_str()) {
+        let distinct: HashSet<&str> = steps.iter().copied().collect();
+        for position in distinct.into_iter().filter_map(|step| positions.get(step)) {
+            if let Some(capability) = self.manifest.capabilities.get_mut(*position) {
                 capability.used_in_workflows.push(id.clone());
             }
         }

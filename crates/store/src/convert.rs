@@ -1,6 +1,7 @@
 //! Conversions between Rust values and columns: times in milliseconds, counters, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -90,6 +91,55 @@ pub(crate) fn names<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Str
     json(&rows, "list of names")
 }
 
+/// Returns the value, or logs the error that names a damaged row.
+pub(crate) fn log_damaged<T>(result: Result<T, StoreError>) -> Option<T> {
+    result
+        .inspect_err(|error| {
+            if let StoreError::BadRow { table, id, .. } = error {
+                tracing::error!(table, key = id, %error, "a damaged row is left out");
+            } else {
+                tracing::error!(%error, "a row that cannot be read is left out");
+            }
+        })
+        .ok()
+}
+
+/// Converts the rows of a list. A damaged row is logged and left out, so that the others are still listed.
+pub(crate) fn intact<R, T>(
+    rows: impl IntoIterator<Item = R>,
+    mut each: impl FnMut(R) -> Result<T, StoreError>,
+) -> Vec<T> {
+    rows.into_iter().filter_map(|row| log_damaged(each(row))).collect()
+}
+
+/// A page of a list. Rows that follow fill the places of damaged ones, so that only the last page is short.
+pub(crate) struct Page<T> {
+    pub(crate) values: Vec<T>,
+    max: i64,
+    is_last: bool,
+}
+
+impl<T> Page<T> {
+    pub(crate) const fn new(max: i64) -> Self {
+        Self { values: Vec::new(), max, is_last: false }
+    }
+
+    /// How many rows to read next, after those that were added; `None` when the page is complete.
+    pub(crate) fn wanted(&self) -> Option<i64> {
+        let wanted = self.max - to_i64(self.values.len() as u64);
+        (wanted > 0 && !self.is_last).then_some(wanted)
+    }
+
+    /// Adds the rows that were wanted. If there are fewer, they are the last.
+    pub(crate) fn add<R>(&mut self, rows: Vec<R>, each: impl FnMut(R) -> Result<T, StoreError>) {
+        self.is_last = self.wanted().is_none_or(|wanted| to_i64(rows.len() as u64) < wanted);
+        self.values.extend(intact(rows, each));
+    }
+}
+
+/// Range to which damaged times are limited: 1970 to the end of the year 9999.
+const TIMES_MS: RangeInclusive<i64> = 0..=253_402_300_799_000;
+
 /// Names the row in errors about its columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowRef<'a> {
@@ -131,6 +181,17 @@ impl<'a> RowRef<'a> {
             .ok_or_else(|| self.damaged(column, &format!("{millis} is not a time in milliseconds")))
     }
 
+    /// A time on which more than its row depends. One that is out of range is logged and counts as the nearest in
+    /// [`TIMES_MS`].
+    pub(crate) fn nearest_time(&self, column: &'static str, millis: i64) -> DateTime<Utc> {
+        self.time(column, millis).unwrap_or_else(|error| {
+            let (first, last) = TIMES_MS.into_inner();
+            let counts_as = DateTime::from_timestamp_millis(millis.clamp(first, last)).unwrap_or_default();
+            tracing::error!(table = self.table, key = self.id, %counts_as, %error, "a time is damaged");
+            counts_as
+        })
+    }
+
     pub(crate) fn time_of(
         &self,
         column: &'static str,
@@ -167,7 +228,61 @@ impl<'a> RowRef<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
     use super::*;
+
+    /// Logged events: level and fields.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Log {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            let mut line = event.metadata().level().to_string();
+            event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+                line.extend([" ", field.name(), "=", &format!("{value:?}")]);
+            });
+            self.0.lock().unwrap().push(line);
+        }
+    }
+
+    #[test]
+    fn fills_a_page_with_rows_after_damaged_ones_and_logs_these() {
+        let rows = ["1", "x", "2", "y", "z", "3"];
+        let log = Log::default();
+        let subscriber = tracing::subscriber::set_default(tracing_subscriber::registry().with(log.clone()));
+        let mut page = Page::<u32>::new(3);
+        let (mut position, mut reads) = (0, 0);
+        while let Some(wanted) = page.wanted() {
+            let following = rows.iter().skip(position).take(usize::try_from(wanted).unwrap()).copied();
+            let read: Vec<&str> = following.collect();
+            (position, reads) = (position + read.len(), reads + 1);
+            page.add(read, |row| RowRef::new("table", row).parse("column", row));
+        }
+        drop(subscriber);
+        assert_eq!((page.values, reads), (vec![1, 2, 3], 4));
+        let log = log.0.lock().unwrap();
+        assert_eq!(log.len(), 3);
+        for (line, key) in log.iter().zip(["x", "y", "z"]) {
+            assert!(line.starts_with("ERROR ") && line.contains("table=\"table\""), "{line}");
+            assert!(line.contains(&format!("key=\"{key}\"")) && line.contains("column column"), "{line}");
+        }
+        let mut short = Page::<u32>::new(9);
+        assert_eq!(short.wanted(), Some(9));
+        short.add(vec!["1"], |row| RowRef::new("table", row).parse("column", row));
+        assert_eq!(short.wanted(), None, "no rows follow");
+    }
+
+    #[test]
+    fn limits_a_damaged_time_to_the_supported_range() {
+        let at = RowRef::new("site", "shop.example");
+        let near = |millis| at.nearest_time("next_visit_at_ms", millis).to_rfc3339();
+        assert_eq!(near(i64::MIN), "1970-01-01T00:00:00+00:00");
+        assert_eq!(near(i64::MAX), "9999-12-31T23:59:59+00:00");
+        assert_eq!(near(1_000), "1970-01-01T00:00:01+00:00");
+    }
 
     #[test]
     fn a_compressed_value_announces_its_size() {

@@ -104,6 +104,12 @@ impl PreparedVisit {
     pub(crate) fn document(&self, id: &ManifestId) -> Option<&PreparedDocument> {
         self.documents.get(id)
     }
+
+    /// Stored bytes of a manifest and its document together.
+    pub(crate) fn stored_bytes(&self, id: &ManifestId) -> usize {
+        self.manifest(id).map_or(0, |manifest| manifest.model.len())
+            + self.document(id).map_or(0, |document| document.body.len())
+    }
 }
 
 /// The rows of robots.txt, by host.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use self::encodings::{path_runs, seconds};
 use crate::StoreError;
 use crate::convert::{RowRef, compress, millis, text, text_of, to_i32, to_u32};
-use crate::model::{HostState, ParkedVisit, PathSlots, RobotsRecord, SiteState};
+use crate::model::{HostOrigin, HostState, ParkedVisit, PathSlots, RobotsRecord, SiteState};
 
 /// A row of `site_state`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow, Serialize, Deserialize)]
@@ -104,6 +104,7 @@ pub(crate) fn path_slots(at: &RowRef<'_>, bytes: Option<Vec<u8>>) -> Result<Path
 pub(crate) struct HostRow {
     pub(crate) host: String,
     pub(crate) site: String,
+    /// [`HostOrigin::code`].
     pub(crate) seeded: i32,
     #[sqlx(flatten)]
     pub(crate) clock: HostClock,
@@ -112,14 +113,13 @@ pub(crate) struct HostRow {
 }
 
 impl HostRow {
-    /// A seeded host that was never requested.
-    pub(crate) fn seeded(host: &str, site: &str) -> Self {
-        Self { host: host.to_owned(), site: site.to_owned(), seeded: 1, ..Self::default() }
+    /// A host that was never requested.
+    pub(crate) fn new(host: &str, site: &str, origin: HostOrigin) -> Self {
+        Self { host: host.to_owned(), site: site.to_owned(), seeded: origin.code(), ..Self::default() }
     }
 
-    /// A host that a visit met.
-    pub(crate) fn met(host: &str, site: &str) -> Self {
-        Self { seeded: 0, ..Self::seeded(host, site) }
+    pub(crate) const fn origin(&self) -> HostOrigin {
+        HostOrigin::of_code(self.seeded)
     }
 
     /// Adds what is only known from the compacted site.
@@ -134,7 +134,7 @@ impl HostRow {
         state.not_before = state.not_before.max(at.time_of("not_before_ms", self.clock.not_before_ms)?);
         state.hosts.push(HostState {
             host: at.parse("host", &self.host)?,
-            seeded: self.seeded == 1,
+            origin: self.origin(),
             next_ok_at: at.time_of("next_ok_at_ms", self.clock.next_ok_at_ms)?,
             requests_today: to_u32(self.clock.requests_today),
             requests_day: self.clock.requests_day,

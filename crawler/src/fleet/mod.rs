@@ -352,9 +352,14 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
         let resumed = self.tools.store.sites_lease(&only, now).await?;
         if resumed.len() < ready.len() {
             // the list of parked visits is limited
-            let waiting = self.parked().await?;
-            for site in ready.iter().filter(|site| !waiting.contains_key(*site)) {
-                work.parked.remove(site);
+            let mut waiting = self.parked().await?;
+            for site in ready {
+                match waiting.remove(&site) {
+                    // the site was set aside
+                    Some(parked) if parked.resume_at > again_at => drop(work.parked.insert(site, parked)),
+                    Some(_) => {}
+                    None => drop(work.parked.remove(&site)),
+                }
             }
         }
         Ok(resumed)

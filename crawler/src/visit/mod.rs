@@ -10,6 +10,7 @@ mod findings;
 mod finish;
 mod judge;
 mod links;
+mod own_hosts;
 mod parts;
 mod plan;
 mod prepare;
@@ -36,6 +37,7 @@ pub(crate) use self::requester::Message;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 
 use self::context::Interrupt;
+use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
 use self::task::NamedBy;
@@ -193,10 +195,16 @@ impl<'a> Visit<'a> {
             let active = self.progress.traffic.active;
             if let NextStep::Stop(end) = self.progress.plan.rules(&task.url.host()).observe_time(active) {
                 let is_of_others = task.named_by == NamedBy::Others;
-                return Ok(if is_of_others { self.progress.overall_end() } else { end });
+                return Ok(if is_of_others { self.overall_end() } else { end });
             }
         }
-        Ok(self.progress.overall_end())
+        Ok(self.overall_end())
+    }
+
+    /// How the visit ended at the site's own hosts.
+    fn overall_end(&self) -> VisitEnd {
+        let own = OwnHosts::of(self.site);
+        self.progress.overall_end(|host| own.contains(host))
     }
 
     async fn park(mut self, resume_at: DateTime<Utc>, reason: String) -> Outcome {

@@ -96,9 +96,9 @@ impl Plan {
             NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
                 self.queue.drop_named_by_others((end != VisitEnd::RateLimited).then_some(host));
             }
-            NextStep::AskCanary => {
-                if let Some(task) = canary(host) {
-                    self.queue.push_front(task);
+            NextStep::RequestCanary => {
+                if let Some(canary) = canary(host) {
+                    self.queue.push_front(Task { named_by: task.named_by, ..canary });
                 }
             }
             NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => {
@@ -227,10 +227,13 @@ mod tests {
     #[test]
     fn requests_a_canary_beside_the_manifests() {
         let mut plan = Plan::default();
-        assert!(plan.apply(&task("https://a.example/1"), NextStep::AskCanary).is_continue());
+        assert!(plan.apply(&task("https://a.example/1"), NextStep::RequestCanary).is_continue());
         let canary = plan.next(&Scope::Site).unwrap();
         assert!(canary.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", canary.url);
-        assert_eq!(canary.role, Role::Canary);
+        assert_eq!((canary.role, canary.named_by), (Role::Canary, NamedBy::Site));
+        let mut plan = Plan::default();
+        assert!(plan.apply(&by_others("https://b.a.example/1"), NextStep::RequestCanary).is_continue());
+        assert_eq!(plan.next(&Scope::Site).unwrap().named_by, NamedBy::Others);
     }
 
     #[test]

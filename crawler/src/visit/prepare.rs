@@ -1,12 +1,13 @@
-//! The initial plan of a visit, in this order: known manifests, the paths that `policy::plan` chooses, home pages, and URLs that
-//! others named and that have not yielded a manifest.
+//! The initial plan of a visit, in this order: known manifests, the paths that `policy::plan` chooses, home pages, and then URLs
+//! and hosts that others named and that have not yielded a manifest.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, Priors};
-use policy::{BodyKind, PathClass, Standing, Status};
+use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
+use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
 
@@ -19,11 +20,17 @@ const LINKED_BY_OTHERS_MAX: usize = 10;
 /// Hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
+/// Hosts per visit that links or submissions name and that have no manifest.
+const HOSTS_NAMED_MAX: usize = 10;
+
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
-    for state in hosts_in_turn(site) {
+    let own = OwnHosts::of(site);
+    let (own, named): (Vec<&HostState>, Vec<&HostState>) =
+        site.hosts.iter().partition(|state| own.contains(&state.host));
+    for state in in_turn(&own, HOSTS_MAX, site.visits) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
@@ -37,6 +44,11 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in named_by_others(site) {
         progress.plan.add(task);
     }
+    for state in in_turn(&named, HOSTS_NAMED_MAX, site.visits) {
+        for task in tasks_of(site, state, priors) {
+            progress.plan.add(Task { named_by: NamedBy::Others, ..task });
+        }
+    }
     progress
 }
 
@@ -44,11 +56,18 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
-    let again =
-        site.resources.iter().filter(|known| is_named_by_others(known) && is_asked_again(site, known));
+    let again = site
+        .resources
+        .iter()
+        .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(known_task);
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
     hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
+}
+
+/// A submitted URL whose document is not a manifest, or is a copy of one, is requested once.
+fn is_settled(known: &ResourceState) -> bool {
+    known.discovery == Discovery::Submitted && known.outcome == FetchOutcome::NotAManifest
 }
 
 fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bool {
@@ -58,17 +77,17 @@ fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bo
 /// Named, not found by looking: no row of the path table, and not linked by a document of any site.
 fn is_named_by_others(known: &ResourceState) -> bool {
     known.manifest_id.is_none()
-        && known.discovery == Discovery::Submitted
+        && matches!(known.discovery, Discovery::Submitted | Discovery::Listed)
         && plan::find(&known.url.path_and_query()).is_none()
 }
 
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
 /// looks at the next ones.
-fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
-    let count = site.hosts.len();
-    let turn = usize::try_from(site.visits).unwrap_or_default().saturating_mul(HOSTS_MAX);
-    let first = if count > HOSTS_MAX { turn % count } else { 0 };
-    site.hosts.iter().cycle().skip(first).take(count.min(HOSTS_MAX))
+fn in_turn<'a>(hosts: &[&'a HostState], max: usize, visits: u32) -> impl Iterator<Item = &'a HostState> {
+    let count = hosts.len();
+    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(max);
+    let first = if count > max { turn % count } else { 0 };
+    hosts.iter().copied().cycle().skip(first).take(count.min(max))
 }
 
 /// A visit to one document.
@@ -83,7 +102,7 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
     let known =
         known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task);
-    if !state.seeded {
+    if !state.is_seeded() {
         return known.collect();
     }
     let last = |slot| {
@@ -113,16 +132,15 @@ fn known_task(resource: &ResourceState) -> Task {
     }
 }
 
-fn hint(Hint { url, linked_from }: &Hint) -> Task {
+fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
     let row = plan::find(&url.path_and_query());
     let role =
         if row.is_some_and(|row| row.body == BodyKind::Homepage) { Role::Page } else { Role::Manifest };
-    let discovery = if linked_from.is_some() { Discovery::CatalogEntry } else { Discovery::Submitted };
     Task {
         slot: row.map(|row| row.slot),
         role,
         linked_from: linked_from.clone().map(Box::new),
-        ..Task::new(url.clone(), body_of_path(url), discovery)
+        ..Task::new(url.clone(), body_of_path(url), *discovery)
     }
 }
 

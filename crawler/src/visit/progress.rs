@@ -1,6 +1,9 @@
 //! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::Host;
 use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 use store::{PathSlots, SiteState};
@@ -103,15 +106,20 @@ impl Progress {
         self.findings.add_seeds(follow_ups.seeds);
     }
 
-    /// How the visit ended: completed if any host was, else as the first host did.
-    pub(crate) fn overall_end(&self) -> VisitEnd {
+    /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any of
+    /// them was requested.
+    pub(crate) fn overall_end(&self, is_own: impl Fn(&Host) -> bool) -> VisitEnd {
         let (fetched, ended) = (&self.findings.fetched, &self.plan.ended);
-        if fetched.iter().any(|fetched| !ended.contains_key(&fetched.url.host())) {
+        let hosts: BTreeSet<Host> = fetched.iter().map(|fetched| fetched.url.host()).collect();
+        let any_own = hosts.iter().chain(ended.keys()).any(&is_own);
+        let counts = |host: &Host| !any_own || is_own(host);
+        if hosts.iter().any(|host| counts(host) && !ended.contains_key(host)) {
             let all_fresh = fetched.iter().all(|fetched| fetched.outcome == FetchOutcome::Fresh);
             let is_idle = all_fresh && self.traffic.requests == 0;
             return if is_idle { VisitEnd::NothingNew } else { VisitEnd::Completed };
         }
-        ended.values().next().copied().unwrap_or(VisitEnd::NothingNew)
+        let first = ended.iter().find(|(host, _)| counts(host));
+        first.map_or(VisitEnd::NothingNew, |(_, end)| *end)
     }
 }
 
@@ -119,7 +127,7 @@ impl Progress {
 mod tests {
     use std::sync::Arc;
 
-    use manifest::{Discovery, Host, ManifestUrl};
+    use manifest::{Discovery, ManifestUrl};
     use policy::{BodyKind, NextStep, RobotsKind};
     use store::{RobotsRecord, Seed};
 
@@ -236,17 +244,28 @@ mod tests {
     #[test]
     fn ends_as_its_hosts_did() {
         let mut progress = begun();
-        assert_eq!(progress.overall_end(), VisitEnd::NothingNew);
+        assert_eq!(progress.overall_end(|_| true), VisitEnd::NothingNew);
         progress.findings.record(None, fetched("https://a.example/1", FetchOutcome::Fresh));
-        assert_eq!(progress.overall_end(), VisitEnd::NothingNew);
+        assert_eq!(progress.overall_end(|_| true), VisitEnd::NothingNew);
         progress.findings.record(None, fetched("https://a.example/2", FetchOutcome::NotFound));
-        assert_eq!(progress.overall_end(), VisitEnd::Completed);
+        assert_eq!(progress.overall_end(|_| true), VisitEnd::Completed);
         assert!(
             progress
                 .plan
                 .apply(&task("https://a.example/3"), NextStep::Stop(VisitEnd::Blocked))
                 .is_continue()
         );
-        assert_eq!(progress.overall_end(), VisitEnd::Blocked);
+        assert_eq!(progress.overall_end(|_| true), VisitEnd::Blocked);
+    }
+
+    #[test]
+    fn hosts_of_others_count_only_if_no_own_host_was_requested() {
+        let is_own = |host: &Host| host.as_str() == "a.example";
+        let mut progress = begun();
+        progress.findings.record(None, fetched("https://b.a.example/1", FetchOutcome::NotFound));
+        assert_eq!(progress.overall_end(is_own), VisitEnd::Completed);
+        let own = task("https://a.example/1");
+        assert!(progress.plan.apply(&own, NextStep::Stop(VisitEnd::DnsDead)).is_continue());
+        assert_eq!(progress.overall_end(is_own), VisitEnd::DnsDead);
     }
 }

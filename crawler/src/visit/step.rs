@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifest::Host;
+use manifest::{Discovery, Host};
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::ResourceState;
 
@@ -133,7 +133,7 @@ impl Visit<'_> {
             return Ok(next);
         }
         if task.named_by == NamedBy::Others
-            && task.linked_from.is_some()
+            && task.discovery != Discovery::Listed
             && let Some(original) = self.progress.findings.original_of(&fetched, self.site)
         {
             let reason = format!("the same document is at {original}");

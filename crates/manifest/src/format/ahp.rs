@@ -5,6 +5,8 @@
 //!
 //! Follows AHP 0.1 (February 2026).
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::draft::{self, Draft};
@@ -61,13 +63,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let endpoints = root.object("endpoints");
     let mut address = |key: &str| endpoints.as_ref().and_then(|endpoints| draft.url(endpoints, key));
     let (content, converse) = (address("content"), address("converse"));
-    let modes = root.texts("modes");
+    let modes: HashSet<&str> = root.texts("modes").into_iter().collect();
     if converse.is_none() && modes.iter().any(|mode| matches!(*mode, "MODE2" | "MODE3")) {
         draft.report_rule(&NO_CONVERSE, root.at("endpoints"));
     }
     draft.each(root, "capabilities", &List::of(&CAPABILITY), |capability, draft| {
         let mode = capability.text("mode").unwrap_or_default();
-        if !mode.is_empty() && !modes.contains(&mode) {
+        if !mode.is_empty() && !modes.contains(mode) {
             draft.report_rule(&UNDECLARED_MODE, capability.at("mode"));
         }
         let url = if mode == "MODE1" { content.as_deref() } else { converse.as_deref() };

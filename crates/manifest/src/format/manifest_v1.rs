@@ -4,6 +4,8 @@
 //!
 //! Follows mhaidi95/agent-manifest-specs 1.0 (May 2026).
 
+use std::collections::HashSet;
+
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
@@ -57,13 +59,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(auth) = root.value("auth") {
         draft.manifest.auth = lenient::auth(auth);
     }
-    let ids: Vec<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
-    let mut approved: Vec<&str> = Vec::new();
+    let ids: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
+    let mut approved: HashSet<&str> = HashSet::new();
     for rule in root.objects("approval_rules") {
         let named = rule.text_of(&["action", "action_id"]).into_iter().chain(rule.texts("actions"));
         for id in named {
-            if ids.contains(&id) {
-                approved.push(id);
+            if ids.contains(id) {
+                approved.insert(id);
             } else if !id.contains('*') {
                 draft.report(&UNKNOWN_ACTION, rule.pointer.clone(), format!("there is no action \"{id}\""));
             }
@@ -72,7 +74,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &approved, draft));
 }
 
-fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
+fn read_action(action: &Object<'_>, approved: &HashSet<&str>, draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
     capability.parameters =
@@ -93,7 +95,7 @@ fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
             capability.inferred.insert("safety".to_owned(), "safety.read-scopes".to_owned());
         }
     }
-    if action.flag("requires_approval") == Some(true) || approved.contains(&id) {
+    if action.flag("requires_approval") == Some(true) || approved.contains(id) {
         capability.safety.confirmation = Confirmation::Required;
     }
     capability.rate_limit = action.whole("rate_limit_per_minute").map(RateLimit::per_minute);

@@ -145,6 +145,7 @@ string_enum! {
         Pointer = "pointer",
         Dns = "dns",
         Submitted = "submitted",
+        Listed = "listed",
     }
 }
 

@@ -210,7 +210,7 @@ pub struct Status {
 }
 
 /// A protocol endpoint that the service offers as a whole. Declared, never called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Interface {
     pub protocol: Protocol,
     /// The publisher's own word for the protocol or transport key (`JSONRPC`, `com.example.private`).

@@ -204,6 +204,51 @@ pub(crate) const ALL: &[Hostile] = &[
         },
     },
     Hostile {
+        name: "workflows and capabilities of ATP",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"atp\": \"0.1\", \"capabilities\": [{}{{}}], \"workflows\": [{}{{}}]}}",
+                numbered(n / 2, |at| format!("{{\"id\": \"c{at}\"}},")),
+                numbered(n / 2, |at| format!("{{\"id\": \"w{at}\", \"steps\": [\"c{at}\"]}},"))
+            ))
+        },
+    },
+    Hostile {
+        name: "steps of a workflow of a long name",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"atp\": \"0.1\", \"capabilities\": [{}{{}}], \"workflows\": [{{\"id\": \"{}\", \"steps\": [{}\"z\"]}}]}}",
+                numbered(n / 3, |at| format!("{{\"id\": \"c{at}\"}},")),
+                "long ".repeat(n / 3),
+                numbered(n / 3, |at| format!("\"c{at}\","))
+            ))
+        },
+    },
+    Hostile {
+        name: "interfaces of an agent card",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"protocolVersion\": \"0.3.0\", \"name\": \"a\", \"url\": \"https://a.example/\", \"skills\": [], \"capabilities\": {{}}, \"additionalInterfaces\": [{}{{}}]}}",
+                numbered(n, |at| format!(
+                    "{{\"url\": \"https://a.example/{at}\", \"transport\": \"GRPC\"}},"
+                ))
+            ))
+        },
+    },
+    Hostile {
+        name: "required parameters",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"awp_version\": \"0.1\", \"actions\": [{{\"id\": \"a\", \"inputs\": {{{}\"z\": {{}}}}}}]}}",
+                numbered(n, |at| format!("\"p{at}\": {{\"required\": true}},"))
+            ))
+        },
+    },
+    Hostile {
         name: "required names of a WoA schema",
         path: JSON,
         make: |n| {

@@ -6,6 +6,7 @@ use postcard::{Error, Result, take_from_bytes};
 use serde::de::DeserializeOwned;
 
 use super::{CompactedColumns, CompactedSite};
+use crate::model::HostOrigin;
 use crate::rows::dictionary::STRINGS;
 use crate::rows::encodings::path_runs;
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
@@ -28,6 +29,8 @@ const NAME_FOLLOWS: u8 = 2;
 const IS_SEEDED: u8 = 0b100;
 const CLOCK_FOLLOWS: u8 = 0b1000;
 const ROBOTS_FOLLOWS: u8 = 0b1_0000;
+/// Beside [`IS_SEEDED`].
+const IS_LISTED: u8 = 0b10_0000;
 
 struct Reader<'a>(&'a [u8]);
 
@@ -93,8 +96,13 @@ impl Reader<'_> {
             NAME_FOLLOWS => self.next()?,
             _ => return Err(Error::DeserializeBadEncoding),
         };
-        let mut row = HostRow { host, site: site.to_owned(), ..HostRow::default() };
-        row.seeded = i32::from(flags & IS_SEEDED != 0);
+        let origin = match (flags & IS_SEEDED != 0, flags & IS_LISTED != 0) {
+            (false, _) => HostOrigin::Met,
+            (true, false) => HostOrigin::Named,
+            (true, true) => HostOrigin::Listed,
+        };
+        let seeded = origin.code();
+        let mut row = HostRow { host, site: site.to_owned(), seeded, ..HostRow::default() };
         if flags & CLOCK_FOLLOWS != 0 {
             let (next_ok, not_before, today, day): (u64, u64, u32, u32) = self.next()?;
             row.clock = HostClock {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 use crate::convert::RowRef;
-use crate::model::SiteState;
+use crate::model::{HostOrigin, SiteState};
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
 /// First byte of `site.packed`. [`legacy::FORM`] is still read.
@@ -45,7 +45,8 @@ pub(crate) struct CompactedColumns {
 struct PackedHost {
     /// The name without the site's at its end: empty, or `www.`.
     prefix: String,
-    seeded: bool,
+    /// Encoded as its [`HostOrigin::code`].
+    origin: HostOrigin,
     clock: Option<HostClock>,
     robots: Option<RobotsRow>,
 }
@@ -54,13 +55,13 @@ impl CompactedSite {
     /// A site that was seeded and never visited.
     pub(crate) fn pending<'a>(
         site: &str,
-        hosts: impl IntoIterator<Item = &'a str>,
+        hosts: impl IntoIterator<Item = (&'a str, HostOrigin)>,
         first_seen_at_ms: i64,
     ) -> Self {
         let status = policy::Status::Pending.as_str().to_owned();
         Self {
             state: StateRow { name: site.to_owned(), status, first_seen_at_ms, ..StateRow::default() },
-            hosts: hosts.into_iter().map(|host| HostRow::seeded(host, site)).collect(),
+            hosts: hosts.into_iter().map(|(host, origin)| HostRow::new(host, site, origin)).collect(),
         }
     }
 
@@ -69,7 +70,7 @@ impl CompactedSite {
         let packed = |host: &HostRow| {
             Some(PackedHost {
                 prefix: host.host.strip_suffix(&self.state.name)?.to_owned(),
-                seeded: host.seeded == 1,
+                origin: host.origin(),
                 clock: Some(host.clock).filter(|clock| *clock != HostClock::default()),
                 robots: Some(host.robots.clone()).filter(|robots| robots.kind.is_some()),
             })
@@ -109,7 +110,7 @@ impl CompactedSite {
         let host = |packed: PackedHost| HostRow {
             host: packed.prefix + site,
             site: site.to_owned(),
-            seeded: i32::from(packed.seeded),
+            seeded: packed.origin.code(),
             clock: packed.clock.unwrap_or_default(),
             robots: packed.robots.unwrap_or_default(),
         };

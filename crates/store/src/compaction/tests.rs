@@ -6,10 +6,14 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const NOW_MS: i64 = 20_000 * DAY_MS;
 const SITE: &str = "shop.example";
 
+fn named<const N: usize>(hosts: [&str; N]) -> [(&str, HostOrigin); N] {
+    hosts.map(|host| (host, HostOrigin::Named))
+}
+
 /// A site after some visits that found nothing, each of which requested other paths.
 fn negative() -> CompactedSite {
     let slot = |index: u8| [4, 0x20, 0x4e + index / 3];
-    let pending = CompactedSite::pending(SITE, [SITE, "www.shop.example"], NOW_MS - 300 * DAY_MS);
+    let pending = CompactedSite::pending(SITE, named([SITE, "www.shop.example"]), NOW_MS - 300 * DAY_MS);
     let state = StateRow {
         status: "fresh".into(),
         last_end: Some("completed".into()),
@@ -42,7 +46,7 @@ fn unreachable_host() -> HostRow {
             failures_in_row: Some(9),
             ..RobotsRow::default()
         },
-        ..HostRow::met("api.shop.example", SITE)
+        ..HostRow::new("api.shop.example", SITE, HostOrigin::Met)
     }
 }
 
@@ -71,7 +75,7 @@ fn decodes_what_was_encoded() {
     let packed = site.encode().unwrap();
     assert_eq!(decoded(&site, packed), site);
 
-    let pending = CompactedSite::pending(SITE, [SITE], NOW_MS);
+    let pending = CompactedSite::pending(SITE, [(SITE, HostOrigin::Listed)], NOW_MS);
     let packed = pending.encode().unwrap();
     assert!(packed.len() <= 20, "{} bytes", packed.len());
     assert_eq!(decoded(&pending, packed), pending);
@@ -80,7 +84,7 @@ fn decodes_what_was_encoded() {
 
 #[test]
 fn does_not_encode_a_host_of_another_site() {
-    assert_eq!(CompactedSite::pending(SITE, ["other.example"], NOW_MS).encode(), None);
+    assert_eq!(CompactedSite::pending(SITE, named(["other.example"]), NOW_MS).encode(), None);
 }
 
 #[test]
@@ -89,9 +93,14 @@ fn decodes_rows_of_earlier_schemas() {
                    051a106170692e73686f702e6578616d706c6581e0fcb706818382b80627a09c0103ff116120776f7264206f6620697473206f776ef703\
                    81e0fcb70691fcfcb70609";
     let pending = "0100000000000000fefe81e0fcb7060000000000000104";
+    let listed = "0100000000000000fefe81e0fcb7060000000000000124";
     let mut site = negative();
     site.hosts.push(unreachable_host());
-    for (hex, site) in [(visited, site), (pending, CompactedSite::pending(SITE, [SITE], NOW_MS))] {
+    for (hex, site) in [
+        (visited, site),
+        (pending, CompactedSite::pending(SITE, named([SITE]), NOW_MS)),
+        (listed, CompactedSite::pending(SITE, [(SITE, HostOrigin::Listed)], NOW_MS)),
+    ] {
         let hex: String = hex.split_whitespace().collect();
         let packed = data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap();
         assert_eq!(decoded(&site, packed), site);

@@ -29,6 +29,15 @@ string_enum! {
     }
 }
 
+/// Entries that were read together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedPage {
+    /// In order, without damaged ones, which are logged.
+    pub entries: Vec<FeedEntry>,
+    /// Position of the last row that was read; after the last entry where damaged ones follow it.
+    pub read_to: FeedPosition,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedEntry {
     pub position: FeedPosition,

@@ -17,7 +17,7 @@ pub(crate) mod suffix;
 pub(crate) mod visit;
 pub(crate) mod worker;
 
-pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use feed::{FeedChange, FeedEntry, FeedPage, FeedPosition};
 pub use feedback::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
@@ -31,8 +31,8 @@ pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, SiteReport, SiteState,
-    SiteSummary, SitesRequest, SlowSite,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteReport,
+    SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
 };
 pub use stored::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord,

@@ -48,13 +48,52 @@ pub struct Hint {
     pub url: ManifestUrl,
     /// The document that links to it; absent where it was seeded or submitted.
     pub linked_from: Option<ManifestUrl>,
+    /// Says whether a list, a submission or a link named it.
+    pub discovery: Discovery,
+}
+
+/// How a host became known, from the least to the most trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostOrigin {
+    /// A redirect led to it during a visit.
+    #[default]
+    Met,
+    /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
+    Named,
+    /// A list of the operator names it.
+    Listed,
+}
+
+impl HostOrigin {
+    /// The value of the column `seeded`.
+    pub(crate) const fn code(self) -> i32 {
+        match self {
+            Self::Met => 0,
+            Self::Named => 1,
+            Self::Listed => 2,
+        }
+    }
+
+    pub(crate) const fn of_code(code: i32) -> Self {
+        match code {
+            ..=0 => Self::Met,
+            1 => Self::Named,
+            2.. => Self::Listed,
+        }
+    }
+}
+
+/// Whether a host is the site itself or its `www.` host. Links and submissions can name any other subdomain.
+pub fn is_main_host(site: &str, host: &str) -> bool {
+    host.strip_prefix("www.").unwrap_or(host) == site
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostState {
     pub host: Host,
-    /// Seeded or linked, not only met during a visit.
-    pub seeded: bool,
+    /// How it became known.
+    pub origin: HostOrigin,
     pub robots: Option<RobotsRecord>,
     /// No request before this.
     pub next_ok_at: Option<DateTime<Utc>>,
@@ -62,6 +101,13 @@ pub struct HostState {
     pub requests_today: u32,
     /// In days since 1970-01-01.
     pub requests_day: i32,
+}
+
+impl HostState {
+    /// Whether it was seeded, linked or submitted, not only met during a visit.
+    pub fn is_seeded(&self) -> bool {
+        self.origin >= HostOrigin::Named
+    }
 }
 
 /// A URL that was fetched and exists, once did, or was linked.

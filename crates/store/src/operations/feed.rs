@@ -6,14 +6,14 @@ use manifest::SiteName;
 use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
-use crate::model::{FeedEntry, FeedPosition};
+use crate::model::{FeedEntry, FeedPage, FeedPosition};
 
 /// Batches of one call, so that busy writers do not block a reader.
 const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
-    /// Entries after a position, in order and without gaps. Committed changes get their positions first. Position 0 returns
-    /// whatever is kept.
+    /// Entries after a position, in order and without gaps except damaged entries. Committed changes get their positions
+    /// first. Position 0 returns whatever is kept.
     ///
     /// # Errors
     ///
@@ -23,8 +23,17 @@ impl Store {
         after: FeedPosition,
         entries_max: u32,
     ) -> Result<Vec<FeedEntry>, StoreError> {
+        Ok(self.feed_page(after, entries_max).await?.entries)
+    }
+
+    /// As [`Self::feed_read`], with the position to read from next, so that readers do not read damaged entries again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::FeedOutrun`] where retention deleted the next entry.
+    pub async fn feed_page(&self, after: FeedPosition, entries_max: u32) -> Result<FeedPage, StoreError> {
         self.feed_sequence().await?;
-        reading!(self, "feed_read", feed::feed_read(after, i64::from(entries_max)))
+        reading!(self, "feed_read", feed::feed_page(after, i64::from(entries_max)))
     }
 
     /// Entries of one site before a position, newest first.

@@ -1,7 +1,7 @@
 //! How many sites publish each dialect and how well they conform, and which sites are new.
 
-use super::{Connection, convert};
-use crate::convert::{RowRef, to_u64};
+use super::Connection;
+use crate::convert::{RowRef, intact, to_u64};
 use crate::fault::Outcome;
 use crate::model::{DialectUsage, NewSite};
 
@@ -30,7 +30,7 @@ pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<Di
     )
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |row| {
+    Ok(intact(rows, |row| {
         Ok(DialectUsage {
             format: RowRef::new("manifest", &row.format).parse("format", &row.format)?,
             sites: to_u64(row.sites),
@@ -39,7 +39,7 @@ pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<Di
             minor: to_u64(row.minor),
             major: to_u64(row.major),
         })
-    })
+    }))
 }
 
 /// Sites by their first manifest in the index, newest first.
@@ -60,12 +60,12 @@ pub(crate) async fn sites_newest(connection: &mut Connection, max: i64) -> Outco
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |(name, since_ms, capabilities)| {
+    Ok(intact(rows, |(name, since_ms, capabilities)| {
         let at = RowRef::new("manifest", &name);
         Ok(NewSite {
             site: at.parse("site", &name)?,
             since: at.time("first_seen_at_ms", since_ms)?,
             capabilities: to_u64(i64::from(capabilities)),
         })
-    })
+    }))
 }

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use manifest::SiteName;
 use serde::Serialize;
 
-use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, convert, retention};
+use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, retention};
 use crate::StoreError;
-use crate::convert::{RowRef, json, millis, text_of};
+use crate::convert::{Page, RowRef, json, millis, text_of};
 use crate::fault::Outcome;
-use crate::model::{FeedEntry, FeedPosition};
+use crate::model::{FeedEntry, FeedPage, FeedPosition};
 use crate::plan::Change;
 
 /// Rows of one transaction: enough to keep up with thousands of changes a second.
@@ -140,26 +140,31 @@ pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
 }
 
 /// Entries after a position, in order.
-pub(crate) async fn feed_read(
+pub(crate) async fn feed_page(
     connection: &mut Connection,
     after: FeedPosition,
     max: i64,
-) -> Outcome<Vec<FeedEntry>> {
-    let rows: Vec<FeedRow> = sqlx::query_as(
-        "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
-         WHERE position > $1 ORDER BY position LIMIT $2",
-    )
-    .bind(after.0)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    if after.0 > 0 && rows.first().is_none_or(|row| row.position > after.0 + 1) {
-        let first = retention::feed_first(connection).await?;
-        if first.0 > after.0 + 1 {
-            return Err(StoreError::FeedOutrun { after, first }.into());
+) -> Outcome<FeedPage> {
+    let (mut page, mut read_to) = (Page::new(max), after);
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<FeedRow> = sqlx::query_as(
+            "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
+             WHERE position > $1 ORDER BY position LIMIT $2",
+        )
+        .bind(read_to.0)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if read_to.0 > 0 && rows.first().is_none_or(|row| row.position > read_to.0 + 1) {
+            let first = retention::feed_first(connection).await?;
+            if first.0 > read_to.0 + 1 {
+                return Err(StoreError::FeedOutrun { after: read_to, first }.into());
+            }
         }
+        read_to = rows.last().map_or(read_to, |row| FeedPosition(row.position));
+        page.add(rows, FeedEntry::try_from);
     }
-    convert(rows, FeedEntry::try_from)
+    Ok(FeedPage { entries: page.values, read_to })
 }
 
 /// Entries of one site before a position, latest first.
@@ -169,16 +174,21 @@ pub(crate) async fn feed_of_site(
     before: FeedPosition,
     max: i64,
 ) -> Outcome<Vec<FeedEntry>> {
-    let rows: Vec<FeedRow> = sqlx::query_as(
-        "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
-         WHERE site = $1 AND position < $2 ORDER BY position DESC LIMIT $3",
-    )
-    .bind(site)
-    .bind(before.0)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    convert(rows, FeedEntry::try_from)
+    let (mut page, mut before) = (Page::new(max), before.0);
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<FeedRow> = sqlx::query_as(
+            "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
+             WHERE site = $1 AND position < $2 ORDER BY position DESC LIMIT $3",
+        )
+        .bind(site)
+        .bind(before)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        before = rows.last().map_or(before, |row| row.position);
+        page.add(rows, FeedEntry::try_from);
+    }
+    Ok(page.values)
 }
 
 /// The position before the first entry at or after a time; the last position where there is none.

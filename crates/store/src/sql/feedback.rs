@@ -1,8 +1,8 @@
 //! Feedback: which capability a client chose for a request.
 
-use super::{Connection, convert, for_update};
+use super::{Connection, for_update};
 use crate::StoreError;
-use crate::convert::{RowRef, millis, text, to_i32, to_u32, to_u64};
+use crate::convert::{Page, RowRef, millis, text, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
@@ -129,20 +129,25 @@ pub(crate) async fn feedback_page(
     before: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackLine>> {
-    let rows: Vec<LineRow> = sqlx::query_as(concat!(
-        "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
-        matches_filter!(),
-        "AND id < $5 ORDER BY id DESC LIMIT $6"
-    ))
-    .bind(filter.id)
-    .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
-    .bind(filter.client.as_deref())
-    .bind(filter.capability.as_ref().map(manifest::CapabilityId::as_str))
-    .bind(before)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    convert(rows, FeedbackLine::try_from)
+    let (mut page, mut before) = (Page::new(max), before);
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<LineRow> = sqlx::query_as(concat!(
+            "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
+            matches_filter!(),
+            "AND id < $5 ORDER BY id DESC LIMIT $6"
+        ))
+        .bind(filter.id)
+        .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
+        .bind(filter.client.as_deref())
+        .bind(filter.capability.as_ref().map(manifest::CapabilityId::as_str))
+        .bind(before)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        before = rows.last().map_or(before, |row| row.id);
+        page.add(rows, FeedbackLine::try_from);
+    }
+    Ok(page.values)
 }
 
 /// Deletes lines; returns how many there were.
@@ -164,24 +169,31 @@ pub(crate) async fn feedback_pairs(
     clients_min: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackPair>> {
-    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
-        "SELECT query, capability_id, MIN(site), COUNT(DISTINCT client) FROM feedback
-         WHERE (query, capability_id) > ($1, $2) GROUP BY query, capability_id HAVING COUNT(DISTINCT client) >= $3
-         ORDER BY query, capability_id LIMIT $4",
-    )
-    .bind(after.0)
-    .bind(after.1)
-    .bind(clients_min)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    convert(rows, |(query, capability, site, clients)| {
-        let at = RowRef::new("feedback", &capability);
-        Ok(FeedbackPair {
-            capability: at.parse("capability_id", &capability)?,
-            site: at.parse("site", &site)?,
-            query,
-            clients: to_u64(clients),
-        })
-    })
+    let (mut page, mut after) = (Page::new(max), (after.0.to_owned(), after.1.to_owned()));
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
+            "SELECT query, capability_id, MIN(site), COUNT(DISTINCT client) FROM feedback
+             WHERE (query, capability_id) > ($1, $2) GROUP BY query, capability_id HAVING COUNT(DISTINCT client) >= $3
+             ORDER BY query, capability_id LIMIT $4",
+        )
+        .bind(&after.0)
+        .bind(&after.1)
+        .bind(clients_min)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some((query, capability, ..)) = rows.last() {
+            after = (query.clone(), capability.clone());
+        }
+        page.add(rows, |(query, capability, site, clients)| {
+            let at = RowRef::new("feedback", &capability);
+            Ok(FeedbackPair {
+                capability: at.parse("capability_id", &capability)?,
+                site: at.parse("site", &site)?,
+                query,
+                clients: to_u64(clients),
+            })
+        });
+    }
+    Ok(page.values)
 }

@@ -1,7 +1,7 @@
 //! Recent visits, and the load of workers.
 
-use super::{Connection, convert};
-use crate::convert::{RowRef, to_u64};
+use super::Connection;
+use crate::convert::{RowRef, intact, to_u64};
 use crate::fault::Outcome;
 use crate::model::{VisitsOfHour, WorkerId, WorkerLoad};
 
@@ -17,14 +17,14 @@ pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -
     .bind(HOUR_MS)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |(hour_ms, end, count)| {
+    Ok(intact(rows, |(hour_ms, end, count)| {
         let at = RowRef::new("visit", &end);
         Ok(VisitsOfHour {
             hour: at.time("ended_at_ms", hour_ms)?,
             end: at.parse("visit_end", &end)?,
             count: to_u64(count),
         })
-    })
+    }))
 }
 
 /// Workers that hold leases or own address groups, the busiest first.

@@ -11,15 +11,17 @@ use serde::Serialize;
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
-use crate::model::{Seed, SeedOrigin};
+use crate::model::{HostOrigin, Seed, SeedOrigin};
 
 /// Unvisited sites that one site may have made known by links: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;
-/// Hosts of a site up to which links and submissions add more.
+/// Hosts of a site up to which links, submissions and the operator's lists add more. Links leave room for submissions, so
+/// that documents of other sites cannot use up what the owner may submit.
 const HOSTS_LINKED_MAX: u64 = 1_000;
-/// Hosts of a site up to which the operator's lists add more.
+const HOSTS_SUBMITTED_MAX: u64 = 1_100;
 const HOSTS_MAX: u64 = 10_000;
 /// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred.
+const HINTS_LINKED_MAX: u64 = 900;
 const HINTS_MAX: u64 = 1_000;
 
 /// A seed and its site.
@@ -143,18 +145,23 @@ pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Out
 /// Removes hosts that a new site has no room for, and adds them to `refused`.
 pub(super) fn new_site_hosts_admit<'a>(
     site: &str,
-    hosts: &mut BTreeMap<&'a str, bool>,
+    hosts: &mut BTreeMap<&'a str, NamedBy>,
     refused: &mut HashSet<&'a str>,
 ) {
     hosts_refuse(site, 0, hosts, refused);
     hosts.retain(|host, _| !refused.contains(host));
 }
 
-/// Adds to `refused` the hosts that a site of `count` hosts has no room for. `hosts` says of each whether a list names it.
-fn hosts_refuse<'a>(site: &str, count: u64, hosts: &BTreeMap<&'a str, bool>, refused: &mut HashSet<&'a str>) {
+/// Adds to `refused` the hosts that a site of `count` hosts has no room for.
+fn hosts_refuse<'a>(
+    site: &str,
+    count: u64,
+    hosts: &BTreeMap<&'a str, NamedBy>,
+    refused: &mut HashSet<&'a str>,
+) {
     let (mut count, mut dropped) = (count, 0_u64);
-    for (host, is_listed) in hosts {
-        if count < if *is_listed { HOSTS_MAX } else { HOSTS_LINKED_MAX } {
+    for (host, named_by) in hosts {
+        if count < named_by.hosts_max() {
             count += 1;
         } else {
             dropped += 1;
@@ -166,6 +173,7 @@ fn hosts_refuse<'a>(site: &str, count: u64, hosts: &BTreeMap<&'a str, bool>, ref
             site.name = site,
             hosts = dropped,
             linked_max = HOSTS_LINKED_MAX,
+            submitted_max = HOSTS_SUBMITTED_MAX,
             listed_max = HOSTS_MAX,
             "further hosts of a site are not added"
         );
@@ -184,9 +192,10 @@ pub(super) async fn hosts_admit<'a>(
         .fetch_all(&mut *connection)
         .await?;
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
-    let mut new: BTreeMap<&str, BTreeMap<&str, bool>> = BTreeMap::new();
+    let mut new: BTreeMap<&str, BTreeMap<&str, NamedBy>> = BTreeMap::new();
     for (seed, site) in seeds.iter().filter(|(seed, _)| !known.contains(seed.host.as_str())) {
-        *new.entry(site).or_default().entry(seed.host.as_str()).or_default() |= is_listed(seed);
+        let named_by = new.entry(site).or_default().entry(seed.host.as_str()).or_default();
+        *named_by = NamedBy::of(seed).max(*named_by);
     }
     if new.is_empty() {
         return Ok(());
@@ -232,7 +241,8 @@ pub(super) async fn hints_admit<'a>(
             let id = ManifestId::of(url);
             if !known.contains(id.as_str()) {
                 let count = counts.entry(site.to_owned()).or_default();
-                if *count >= HINTS_MAX {
+                let max = if seed.origin.source().is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
+                if *count >= max {
                     refused.insert(url.as_str());
                     continue;
                 }
@@ -255,7 +265,42 @@ async fn counts(
     Ok(rows.into_iter().map(|(name, count)| (name, to_u64(count))).collect())
 }
 
+/// Who names a host, from the least to the most trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NamedBy {
+    #[default]
+    Link,
+    Submission,
+    List,
+}
+
+impl NamedBy {
+    pub(super) const fn of(seed: &Seed) -> Self {
+        match seed.origin {
+            SeedOrigin::Linked { .. } => Self::Link,
+            SeedOrigin::Submitted => Self::Submission,
+            SeedOrigin::File => Self::List,
+        }
+    }
+
+    /// Hosts of a site from which on another host is refused.
+    const fn hosts_max(self) -> u64 {
+        match self {
+            Self::Link => HOSTS_LINKED_MAX,
+            Self::Submission => HOSTS_SUBMITTED_MAX,
+            Self::List => HOSTS_MAX,
+        }
+    }
+
+    pub(super) const fn origin(self) -> HostOrigin {
+        match self {
+            Self::Link | Self::Submission => HostOrigin::Named,
+            Self::List => HostOrigin::Listed,
+        }
+    }
+}
+
 /// Whether a seed is from a list of the operator.
-pub(super) fn is_listed(seed: &Seed) -> bool {
+fn is_listed(seed: &Seed) -> bool {
     matches!(seed.origin, SeedOrigin::File)
 }

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
 use super::compaction::compacted_among;
-use super::{Connection, block, convert, document, version};
-use crate::convert::{NEVER_MS, RowRef, names};
+use super::{Connection, block, document, version};
+use crate::convert::{NEVER_MS, Page, RowRef, names};
 use crate::fault::Outcome;
 use crate::model::seed::PRIORITY_LISTED;
 
@@ -18,18 +18,25 @@ pub(crate) async fn sites_listed(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<SiteName>> {
-    let rows: Vec<String> = sqlx::query_scalar(
-        "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
-           AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
-         ORDER BY name LIMIT $4",
-    )
-    .bind(after)
-    .bind(PRIORITY_LISTED)
-    .bind(NEVER_MS)
-    .bind(max)
-    .fetch_all(&mut *connection)
-    .await?;
-    convert(rows, |name| RowRef::new("site", &name).parse("name", &name))
+    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<String> = sqlx::query_scalar(
+            "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
+               AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
+             ORDER BY name LIMIT $4",
+        )
+        .bind(&after)
+        .bind(PRIORITY_LISTED)
+        .bind(NEVER_MS)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some(name) = rows.last() {
+            after.clone_from(name);
+        }
+        page.add(rows, |name| RowRef::new("site", &name).parse("name", &name));
+    }
+    Ok(page.values)
 }
 
 /// Deletes sites with their manifests and history; their leases are lost. Returns how many there were.

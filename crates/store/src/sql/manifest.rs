@@ -1,10 +1,10 @@
 //! The current versions of manifests, with their status.
 
-use manifest::{CapabilityId, ManifestId, SiteName};
+use manifest::{CapabilityId, Manifest, ManifestId, SiteName};
 
-use super::{Connection, convert};
+use super::Connection;
 use crate::StoreError;
-use crate::convert::{RowRef, names, to_u32};
+use crate::convert::{RowRef, intact, names, to_u32};
 use crate::fault::Outcome;
 use crate::model::StoredManifest;
 
@@ -26,8 +26,12 @@ impl TryFrom<ManifestRow> for StoredManifest {
     fn try_from(row: ManifestRow) -> Result<Self, StoreError> {
         let at = RowRef::new("manifest", &row.id);
         let version = RowRef::new("manifest_version", &row.id);
+        let manifest: Manifest = version.json("model", &version.bytes("model", &row.model)?)?;
+        if manifest.id.as_str() != row.id {
+            return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
+        }
         Ok(Self {
-            manifest: version.json("model", &version.bytes("model", &row.model)?)?,
+            manifest,
             status: at.parse("status", &row.status)?,
             first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
             last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
@@ -72,7 +76,7 @@ pub(crate) async fn manifests_load(
             .bind(names(ids.iter().map(ManifestId::as_str))?)
             .fetch_all(&mut *connection)
             .await?;
-    convert(rows, StoredManifest::try_from)
+    Ok(intact(rows, StoredManifest::try_from))
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
@@ -85,7 +89,7 @@ pub(crate) async fn manifests_of_site(
             .bind(site.as_str())
             .fetch_all(&mut *connection)
             .await?;
-    convert(rows, StoredManifest::try_from)
+    Ok(intact(rows, StoredManifest::try_from))
 }
 
 /// The manifest in the index that declares a capability.

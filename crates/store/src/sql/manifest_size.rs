@@ -2,8 +2,9 @@
 
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
-use super::{Connection, convert};
-use crate::convert::{RowRef, decompressed_bytes, names};
+use super::Connection;
+use crate::StoreError;
+use crate::convert::{Page, RowRef, decompressed_bytes, intact, names};
 use crate::fault::Outcome;
 use crate::model::ManifestSize;
 
@@ -27,20 +28,18 @@ fn bytes(frame_start: &[u8]) -> u64 {
     decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
 }
 
-fn sizes(rows: Vec<SizeRow>) -> Outcome<Vec<ManifestSize>> {
-    convert(rows, |(id, frame_start)| {
-        let id = RowRef::new("manifest", &id).parse("id", &id)?;
-        Ok(ManifestSize { id, bytes: bytes(&frame_start) })
-    })
+fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
+    let id = RowRef::new("manifest", &id).parse("id", &id)?;
+    Ok(ManifestSize { id, bytes: bytes(&frame_start) })
 }
 
 /// Of the current version, also of a manifest that left the index.
 pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
+    let row: Option<SizeRow> = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
         .bind(id.as_str())
-        .fetch_all(&mut *connection)
+        .fetch_optional(&mut *connection)
         .await?;
-    Ok(sizes(rows)?.pop())
+    Ok(row.map(size).transpose()?)
 }
 
 /// Of one version, the latest where the content came back.
@@ -65,13 +64,13 @@ pub(crate) async fn size_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!(
+    let row: Option<SizeRow> = sqlx::query_as(select_sizes!(
         "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
     ))
     .bind(id.as_str())
-    .fetch_all(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await?;
-    Ok(sizes(rows)?.pop())
+    Ok(row.map(size).transpose()?)
 }
 
 /// Of those of the listed manifests that are in the index, in no order.
@@ -80,7 +79,7 @@ pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) ->
         .bind(names(ids.iter().map(ManifestId::as_str))?)
         .fetch_all(&mut *connection)
         .await?;
-    sizes(rows)
+    Ok(intact(rows, size))
 }
 
 /// Of a site's manifests that are in the index, in the order of their URLs.
@@ -92,7 +91,7 @@ pub(crate) async fn sizes_of_site(
         .bind(site.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    sizes(rows)
+    Ok(intact(rows, size))
 }
 
 /// Of manifests in the index, in the order of their ids.
@@ -101,11 +100,19 @@ pub(crate) async fn sizes_after(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<ManifestSize>> {
-    let rows =
-        sqlx::query_as(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"))
-            .bind(after)
-            .bind(max)
-            .fetch_all(&mut *connection)
-            .await?;
-    sizes(rows)
+    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    while let Some(wanted) = page.wanted() {
+        let rows: Vec<SizeRow> = sqlx::query_as(select_sizes!(
+            "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"
+        ))
+        .bind(&after)
+        .bind(wanted)
+        .fetch_all(&mut *connection)
+        .await?;
+        if let Some((id, _)) = rows.last() {
+            after.clone_from(id);
+        }
+        page.add(rows, size);
+    }
+    Ok(page.values)
 }

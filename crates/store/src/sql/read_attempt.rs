@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::{Connection, batch, convert};
-use crate::convert::{RowRef, json, millis, names, text};
+use super::{Connection, batch};
+use crate::convert::{RowRef, json, log_damaged, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
@@ -176,14 +176,18 @@ async fn find_earlier(
     .bind(names(attempts.keys().copied())?)
     .fetch_all(&mut *connection)
     .await?;
-    let found = convert(rows, |(hash, site, began_at_ms, quarantined_at_ms, reason)| {
+    let mut earlier = HashMap::with_capacity(rows.len());
+    for (hash, site, began_at_ms, quarantined_at_ms, reason) in rows {
         let at = RowRef::new("read_attempt", &hash);
+        // A damaged row still says that there was an attempt.
+        let requested = attempts.get(hash.as_str()).map(|attempt| attempt.site.clone());
+        let Some(site) = log_damaged(at.parse("site", &site)).or(requested) else { continue };
         let attempt = EarlierAttempt {
-            site: at.parse("site", &site)?,
-            began_at: at.time("began_at_ms", began_at_ms)?,
+            site,
+            began_at: at.nearest_time("began_at_ms", began_at_ms),
             quarantined: quarantined_at_ms.map(|_| reason.unwrap_or_default()),
         };
-        Ok((hash, attempt))
-    })?;
-    Ok(found.into_iter().collect())
+        earlier.insert(hash, attempt);
+    }
+    Ok(earlier)
 }

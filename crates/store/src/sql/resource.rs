@@ -49,7 +49,8 @@ impl TryFrom<ResourceRow> for KnownResource {
         let url = at.parse("url", &row.url)?;
         let (Some(outcome), Some(fetched_at_ms)) = (row.outcome, row.fetched_at_ms) else {
             let linked_from = at.parse_of("linked_from", row.linked_from.as_ref())?;
-            return Ok(Self::Hint(Hint { url, linked_from }));
+            let discovery = at.parse("discovery", &row.discovery)?;
+            return Ok(Self::Hint(Hint { url, linked_from, discovery }));
         };
         Ok(Self::Fetched(Box::new(ResourceState {
             url,

@@ -1,11 +1,13 @@
 //! Deletes by age: feed entries that every reader has read, and versions that are not current.
 
-use super::{Connection, convert, document, for_update};
+use super::{Connection, document, for_update};
 use crate::convert::{RowRef, names};
 use crate::fault::Outcome;
 use crate::model::retention::FeedTrimmed;
 use crate::model::{FeedPosition, FeedReader};
 
+/// Stored bytes of one site in versions that are not current.
+const OLD_VERSIONS_BYTES_MAX: i64 = 64 * 1024 * 1024;
 /// Rows of one transaction.
 const BATCH: i64 = 5_000;
 
@@ -41,10 +43,12 @@ pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<Fee
         sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")
             .fetch_all(&mut *connection)
             .await?;
-    convert(rows, |(name, position, seen_at_ms)| {
-        let seen_at = RowRef::new("feed_reader", &name).time("seen_at_ms", seen_at_ms)?;
-        Ok(FeedReader { name, position: FeedPosition(position), seen_at })
-    })
+    // No damaged reader is left out, since retention keeps what the slowest has not read.
+    let reader = |(name, position, seen_at_ms): (String, i64, i64)| {
+        let seen_at = RowRef::new("feed_reader", &name).nearest_time("seen_at_ms", seen_at_ms);
+        FeedReader { name, position: FeedPosition(position), seen_at }
+    };
+    Ok(rows.into_iter().map(reader).collect())
 }
 
 /// Position of the first entry that is kept.
@@ -111,4 +115,46 @@ pub(crate) async fn versions_trim(connection: &mut Connection, before_ms: i64) -
     let documents = gone.iter().filter_map(|(_, document)| document.as_deref());
     document::documents_drop_unused(connection, &names(documents)?).await?;
     Ok(gone.len() as u64)
+}
+
+/// Deletes the oldest of a site's versions that are not in the index, until these versions and their documents take at most
+/// [`OLD_VERSIONS_BYTES_MAX`], with unused documents. A manifest that left the index is deleted with its last version.
+pub(crate) async fn versions_bound(connection: &mut Connection, site: &str) -> Outcome<()> {
+    let gone: Vec<(String, Option<String>)> = sqlx::query_as(
+        "DELETE FROM manifest_version WHERE (manifest_id, version) IN (
+             SELECT manifest_id, version FROM (
+                 SELECT kept.manifest_id, kept.version,
+                        SUM(length(kept.model) + COALESCE(length(document.body), 0))
+                            OVER (ORDER BY kept.last_seen_at_ms DESC, kept.version DESC, kept.manifest_id) AS bytes
+                 FROM manifest
+                 JOIN manifest_version kept ON kept.manifest_id = manifest.id
+                 LEFT JOIN document ON document.hash = kept.document_hash
+                 WHERE manifest.site = $1
+                   AND (kept.version < manifest.version OR manifest.removed_at_ms IS NOT NULL)) AS old
+             WHERE old.bytes > $2)
+         RETURNING manifest_id, document_hash",
+    )
+    .bind(site)
+    .bind(OLD_VERSIONS_BYTES_MAX)
+    .fetch_all(&mut *connection)
+    .await?;
+    if gone.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "DELETE FROM manifest WHERE site = $1 AND removed_at_ms IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.manifest_id = manifest.id)",
+    )
+    .bind(site)
+    .execute(&mut *connection)
+    .await?;
+    let documents = gone.iter().filter_map(|(_, document)| document.as_deref());
+    document::documents_drop_unused(connection, &names(documents)?).await?;
+    tracing::warn!(
+        site.name = site,
+        versions = gone.len(),
+        bytes_max = OLD_VERSIONS_BYTES_MAX,
+        "old versions of a site are deleted"
+    );
+    Ok(())
 }

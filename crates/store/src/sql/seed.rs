@@ -1,6 +1,6 @@
 //! Seeds: sites, hosts and hinted URLs, inserted in batches.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
@@ -8,20 +8,19 @@ use policy::schedule::{HINT_INTERVAL, first_visit_at};
 use serde::Serialize;
 
 use super::compaction::{compacted_among, sites_expand};
-use super::link::{self, SiteSeed};
+use super::link::{self, NamedBy, SiteSeed};
 use super::{Connection, batch, block, sites_put, unhex};
 use crate::compaction::CompactedSite;
 use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::fault::Outcome;
 use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
-use crate::model::{Seed, SeedOrigin, SeedsAdded};
+use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
 
 /// What the seeds of a batch say about one site.
 #[derive(Default)]
 struct SiteSeeds<'a> {
     priority: i32,
-    /// Each with whether a list names it.
-    hosts: BTreeMap<&'a str, bool>,
+    hosts: BTreeMap<&'a str, NamedBy>,
     has_urls: bool,
 }
 
@@ -142,7 +141,8 @@ async fn sites_insert<'a>(
         let priority = priority(seed);
         let seeds = by_site.entry(site).or_insert_with(|| SiteSeeds { priority, ..SiteSeeds::default() });
         seeds.priority = first_priority(seeds.priority, priority);
-        *seeds.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
+        let named_by = seeds.hosts.entry(seed.host.as_str()).or_default();
+        *named_by = NamedBy::of(seed).max(*named_by);
         seeds.has_urls |= seed.url.is_some();
     }
     let listed = by_site.iter().filter(|(_, seeds)| seeds.priority >= PRIORITY_LISTED);
@@ -151,7 +151,8 @@ async fn sites_insert<'a>(
         link::new_site_hosts_admit(name, &mut seeds.hosts, refused_hosts);
     }
     let row = |(name, seeds): (&&'a str, &SiteSeeds<'a>)| {
-        let packed = CompactedSite::pending(name, seeds.hosts.keys().copied(), now_ms).encode()?;
+        let hosts = seeds.hosts.iter().map(|(host, named_by)| (*host, named_by.origin()));
+        let packed = CompactedSite::pending(name, hosts, now_ms).encode()?;
         let next_visit_at_ms = due_at_ms(name, seeds.priority, now_ms);
         Some(NewSiteRow { name, priority: seeds.priority, next_visit_at_ms, packed: hex(&packed) })
     };
@@ -169,9 +170,13 @@ async fn sites_insert<'a>(
         }
         let is_expanding = match compacted.get(*name) {
             Some(Ok(site)) => {
-                let seeded = site.hosts.iter().filter(|host| host.seeded == 1);
-                let seeded: HashSet<&str> = seeded.map(|host| host.host.as_str()).collect();
-                seeds.has_urls || !seeds.hosts.keys().all(|host| seeded.contains(host))
+                let known = site.hosts.iter().map(|host| (host.host.as_str(), host.origin()));
+                let known: HashMap<&str, HostOrigin> = known.collect();
+                let is_known = |(host, named_by): (&&str, &NamedBy)| {
+                    let least = if is_main_host(name, host) { HostOrigin::Named } else { named_by.origin() };
+                    known.get(host).is_some_and(|known| *known >= least)
+                };
+                seeds.has_urls || !seeds.hosts.iter().all(is_known)
             }
             Some(Err(error)) => {
                 tracing::error!(site.name = name, %error, "seeds of a site with a damaged row are ignored");
@@ -228,13 +233,18 @@ pub(crate) async fn sites_put_json(
 struct SeededHost<'a> {
     host: &'a str,
     site: &'a str,
+    seeded: i32,
 }
 
-/// Returns the hosts that are new or were not seeded before.
+/// Inserts hosts and raises the origin of known ones. Returns the hosts that are new or were not seeded before.
 async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Outcome<HashSet<String>> {
-    let rows: BTreeMap<&str, &str> = open.iter().map(|(seed, site)| (seed.host.as_str(), *site)).collect();
-    let rows: Vec<_> = rows.into_iter().map(|(host, site)| SeededHost { host, site }).collect();
-    let batch = json(&rows, "batch of hosts")?;
+    let mut rows: BTreeMap<&str, SeededHost<'_>> = BTreeMap::new();
+    for (seed, site) in open {
+        let host = seed.host.as_str();
+        let row = rows.entry(host).or_insert(SeededHost { host, site, seeded: HostOrigin::Met.code() });
+        row.seeded = NamedBy::of(seed).origin().code().max(row.seeded);
+    }
+    let batch = json(&rows.into_values().collect::<Vec<_>>(), "batch of hosts")?;
     let mut new_hosts = HashSet::new();
     for statement in [
         concat!(
@@ -243,8 +253,8 @@ async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
             ") RETURNING host"
         ),
         concat!(
-            "INSERT INTO host (host, site, seeded) SELECT host, site, 1 FROM ",
-            batch!(host TEXT, site TEXT),
+            "INSERT INTO host (host, site, seeded) SELECT host, site, seeded FROM ",
+            batch!(host TEXT, site TEXT, seeded INTEGER),
             " WHERE true ON CONFLICT (host) DO NOTHING RETURNING host"
         ),
     ] {
@@ -252,6 +262,15 @@ async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
             sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
         new_hosts.extend(rows);
     }
+    // These do not count as new: a list makes no visit due of a host that is known.
+    sqlx::query(concat!(
+        "UPDATE host SET seeded = 2 WHERE seeded < 2 AND host IN (SELECT batch.host FROM ",
+        batch!(host TEXT, seeded INTEGER),
+        " WHERE batch.seeded = 2)"
+    ))
+    .bind(&batch)
+    .execute(&mut *connection)
+    .await?;
     Ok(new_hosts)
 }
 
@@ -271,7 +290,8 @@ async fn hints_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Out
         let Some(url) = &seed.url else { continue };
         let (discovery, linked_from) = match &seed.origin {
             SeedOrigin::Linked { from } => (Discovery::CatalogEntry, Some(from.as_str())),
-            SeedOrigin::File | SeedOrigin::Submitted => (Discovery::Submitted, None),
+            SeedOrigin::File => (Discovery::Listed, None),
+            SeedOrigin::Submitted => (Discovery::Submitted, None),
         };
         let id = ManifestId::of(url).as_str().to_owned();
         let (url, discovery) = (url.as_str(), discovery.as_str());

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
+use super::Connection;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
 use super::state::{hosts_of, states_of};
-use super::{Connection, convert};
 use crate::StoreError;
-use crate::convert::RowRef;
+use crate::convert::{RowRef, intact};
 use crate::fault::Outcome;
 use crate::model::SiteState;
 use crate::rows::HostRow;
@@ -81,21 +82,25 @@ pub(crate) async fn states_load(
     Ok(states)
 }
 
-/// Parked visits, the next to resume first: site, time, reason.
+/// Parked visits by when their sites are due: site, time, reason. A site that is set aside is due later than its visit would
+/// resume.
 pub(crate) async fn parked_list(
     connection: &mut Connection,
     max: i64,
-) -> Outcome<Vec<(SiteName, chrono::DateTime<chrono::Utc>, String)>> {
+) -> Outcome<Vec<(SiteName, DateTime<Utc>, String)>> {
     let rows: Vec<(String, i64, Option<String>)> = sqlx::query_as(
-        "SELECT name, parked_until_ms, parked_reason FROM site_state
-         WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1",
+        "SELECT parked.name, site.next_visit_at_ms, parked.parked_reason
+         FROM (SELECT name, parked_until_ms, parked_reason FROM site_state
+               WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1) AS parked
+         JOIN site ON site.name = parked.name
+         ORDER BY site.next_visit_at_ms, parked.name",
     )
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |(name, until_ms, reason)| {
-        let at = RowRef::new("site_state", &name);
-        let resume_at = at.time("parked_until_ms", until_ms)?;
-        Ok((at.parse("name", &name)?, resume_at, reason.unwrap_or_default()))
-    })
+    Ok(intact(rows, |(name, due_at_ms, reason)| {
+        let at = RowRef::new("site", &name);
+        let due_at = at.time("next_visit_at_ms", due_at_ms)?;
+        Ok((at.parse("name", &name)?, due_at, reason.unwrap_or_default()))
+    }))
 }

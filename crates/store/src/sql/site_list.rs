@@ -5,10 +5,10 @@ use sqlx::QueryBuilder;
 
 use super::compaction::{SiteRow, compacted_columns};
 use super::state::hosts_count;
-use super::{Connection, Database, block, convert, site, visit_report};
+use super::{Connection, Database, block, site, visit_report};
 use crate::StoreError;
 use crate::compaction::CompactedSite;
-use crate::convert::{RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
+use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{SiteReport, SiteSummary, SitesRequest};
 
@@ -57,7 +57,8 @@ impl TryFrom<SummaryRow> for SiteSummary {
             capabilities: to_u32(row.capabilities),
             formats: formats.map(|slug| at.parse::<Format>("formats", slug)).collect::<Result<_, _>>()?,
             last_visit_at: at.time_of("last_visit_at_ms", row.last_visit_at_ms)?,
-            next_visit_at: at.time_of("next_visit_at_ms", next_visit_at_ms)?,
+            next_visit_at: next_visit_at_ms
+                .map(|at_ms| RowRef::new("site", &row.name).nearest_time("next_visit_at_ms", at_ms)),
             next_visit_reason: row.next_visit_reason,
             last_end: at.parse_of("last_end", row.last_end.as_ref())?,
             first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
@@ -65,10 +66,12 @@ impl TryFrom<SummaryRow> for SiteSummary {
     }
 }
 
+/// Selects summaries. A site without a row in `site` is not planned ([`UNPLANNED_MS`]), and stays on its page.
 macro_rules! select_summaries {
     ($from:literal) => {
         concat!(
-            "SELECT site.name, status, manifests, capabilities, formats, last_visit_at_ms, next_visit_at_ms,
+            "SELECT state.name, status, manifests, capabilities, formats, last_visit_at_ms,
+                    COALESCE(next_visit_at_ms, 8000000000000000) AS next_visit_at_ms,
                     next_visit_reason, last_end, first_seen_at_ms FROM ",
             $from
         )
@@ -106,11 +109,16 @@ fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, colum
     true
 }
 
-fn push_page(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
-    if let Some(after) = &request.after {
-        query.push(" AND name > ").push_bind(after.as_str().to_owned());
+fn push_page(query: &mut QueryBuilder<Database>, after: Option<&String>, max: i64) {
+    if let Some(after) = after {
+        query.push(" AND name > ").push_bind(after.clone());
     }
-    query.push(" ORDER BY name LIMIT ").push_bind(i64::from(request.max));
+    query.push(" ORDER BY name LIMIT ").push_bind(max);
+}
+
+/// The name after which the page begins.
+fn page_begin(request: &SitesRequest) -> Option<String> {
+    request.after.as_ref().map(|after| after.as_str().to_owned())
 }
 
 /// A page of sites in the order of their names.
@@ -118,28 +126,51 @@ pub(crate) async fn sites_page(
     connection: &mut Connection,
     request: &SitesRequest,
 ) -> Outcome<Vec<SiteSummary>> {
-    let mut query = QueryBuilder::new(select_summaries!("(SELECT * FROM site_state WHERE true"));
-    push_filter(&mut query, request, &EXPANDED);
-    push_page(&mut query, request);
-    query.push(") AS state JOIN site ON site.name = state.name ORDER BY site.name");
-    let mut rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let mut sites = expanded_page(connection, request).await?;
+    sites.extend(compacted_page(connection, request).await?);
+    sites.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    sites.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
+    Ok(sites)
+}
 
-    let mut query = QueryBuilder::new(concat!(
-        "SELECT name, fence, next_visit_at_ms, ",
-        compacted_columns!(),
-        " FROM site WHERE packed IS NOT NULL"
-    ));
-    if push_filter(&mut query, request, &COMPACTED) {
-        push_page(&mut query, request);
-        let compacted: Vec<SiteRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-        for row in compacted {
-            let next_visit_at_ms = row.next_visit_at_ms;
-            rows.extend(row.decode()?.map(|site| SummaryRow::of_compacted(site, next_visit_at_ms)));
-        }
+async fn expanded_page(connection: &mut Connection, request: &SitesRequest) -> Outcome<Vec<SiteSummary>> {
+    let (mut page, mut after) = (Page::new(i64::from(request.max)), page_begin(request));
+    while let Some(wanted) = page.wanted() {
+        let mut query = QueryBuilder::new(select_summaries!("(SELECT * FROM site_state WHERE true"));
+        push_filter(&mut query, request, &EXPANDED);
+        push_page(&mut query, after.as_ref(), wanted);
+        query.push(") AS state LEFT JOIN site ON site.name = state.name ORDER BY state.name");
+        let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+        after = rows.last().map(|row| row.name.clone()).or(after);
+        page.add(rows, SiteSummary::try_from);
     }
-    rows.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    rows.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
-    convert(rows, SiteSummary::try_from)
+    Ok(page.values)
+}
+
+async fn compacted_page(connection: &mut Connection, request: &SitesRequest) -> Outcome<Vec<SiteSummary>> {
+    let (mut page, mut after) = (Page::new(i64::from(request.max)), page_begin(request));
+    while let Some(wanted) = page.wanted() {
+        let mut query = QueryBuilder::new(concat!(
+            "SELECT name, fence, next_visit_at_ms, ",
+            compacted_columns!(),
+            " FROM site WHERE packed IS NOT NULL"
+        ));
+        if !push_filter(&mut query, request, &COMPACTED) {
+            break;
+        }
+        push_page(&mut query, after.as_ref(), wanted);
+        let rows: Vec<SiteRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+        after = rows.last().map(|row| row.name.clone()).or(after);
+        page.add(rows, summary_of_compacted);
+    }
+    Ok(page.values.into_iter().flatten().collect())
+}
+
+/// `None` where the site has rows of its own.
+fn summary_of_compacted(row: SiteRow) -> Result<Option<SiteSummary>, StoreError> {
+    let next_visit_at_ms = row.next_visit_at_ms;
+    let summary = |site| SiteSummary::try_from(SummaryRow::of_compacted(site, next_visit_at_ms));
+    row.decode()?.map(summary).transpose()
 }
 
 /// How many sites there are on all pages. Reads whole tables.
@@ -164,16 +195,15 @@ pub(crate) async fn site_summary(
     name: &SiteName,
 ) -> Outcome<Option<SiteSummary>> {
     let expanded: Option<SummaryRow> = sqlx::query_as(select_summaries!(
-        "site_state JOIN site ON site.name = site_state.name WHERE site.name = $1"
+        "site_state AS state LEFT JOIN site ON site.name = state.name WHERE state.name = $1"
     ))
     .bind(name.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let row = match expanded {
-        Some(row) => Some(row),
-        None => compacted_summary(connection, name).await?,
-    };
-    Ok(row.map(SiteSummary::try_from).transpose()?)
+    match expanded {
+        Some(row) => Ok(Some(row.try_into()?)),
+        None => compacted_summary(connection, name).await,
+    }
 }
 
 /// Everything that is known of a site, with up to `hosts_max` hosts.
@@ -203,7 +233,7 @@ pub(crate) async fn site_report(
     }))
 }
 
-async fn compacted_summary(connection: &mut Connection, name: &SiteName) -> Outcome<Option<SummaryRow>> {
+async fn compacted_summary(connection: &mut Connection, name: &SiteName) -> Outcome<Option<SiteSummary>> {
     let row: Option<SiteRow> = sqlx::query_as(concat!(
         "SELECT name, fence, next_visit_at_ms, ",
         compacted_columns!(),
@@ -212,7 +242,5 @@ async fn compacted_summary(connection: &mut Connection, name: &SiteName) -> Outc
     .bind(name.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let next_visit_at_ms = row.next_visit_at_ms;
-    Ok(row.decode()?.map(|site| SummaryRow::of_compacted(site, next_visit_at_ms)))
+    Ok(row.map(summary_of_compacted).transpose()?.flatten())
 }

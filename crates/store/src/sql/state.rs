@@ -134,7 +134,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -
         });
         query.push(
             " ON CONFLICT (host) DO UPDATE SET
-                 seeded = CASE WHEN excluded.seeded = 1 THEN 1 ELSE host.seeded END,
+                 seeded = CASE WHEN excluded.seeded > host.seeded THEN excluded.seeded ELSE host.seeded END,
                  not_before_ms = COALESCE(host.not_before_ms, excluded.not_before_ms)
              WHERE excluded.seeded > host.seeded
                 OR (host.not_before_ms IS NULL AND excluded.not_before_ms IS NOT NULL)",

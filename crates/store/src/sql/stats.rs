@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
 
 use super::compaction::{SiteRow, compacted_columns};
-use super::{Connection, convert, feed};
-use crate::convert::{RowRef, UNPLANNED_MS, to_u32, to_u64};
+use super::{Connection, feed};
+use crate::StoreError;
+use crate::convert::{RowRef, UNPLANNED_MS, intact, log_damaged, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
 use crate::rows::path_slots;
@@ -42,6 +43,7 @@ const QUEUE: &str = "
            MIN(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN next_visit_at_ms END)
                AS oldest_due_at_ms
     FROM site";
+/// Damaged sizes of documents are left out, since they could overflow the sum.
 const TOTALS: &str = "
     SELECT COUNT(parked_until_ms) AS parked,
            CAST(COALESCE(SUM(visits), 0) AS BIGINT) AS visits, MAX(last_visit_at_ms) AS last_visit_at_ms,
@@ -49,7 +51,8 @@ const TOTALS: &str = "
            (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
            (SELECT COUNT(*) FROM capability) AS capabilities,
            (SELECT COUNT(*) FROM document) AS documents,
-           (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document) AS document_bytes
+           (SELECT CAST(COALESCE(SUM(CASE WHEN bytes BETWEEN 0 AND 1000000000000 THEN bytes END), 0) AS BIGINT)
+            FROM document) AS document_bytes
     FROM (SELECT visits, last_visit_at_ms, parked_until_ms FROM site_state
           UNION ALL
           SELECT visits_at_rest, compacted_last_visit_at_ms, NULL FROM site WHERE packed IS NOT NULL) AS state";
@@ -58,7 +61,7 @@ const BY_FORMAT: &str = "
 const BY_STATUS: &str = "
     SELECT status, COUNT(*)
     FROM (SELECT status FROM site_state
-          UNION ALL SELECT compacted_status FROM site WHERE packed IS NOT NULL) AS state
+          UNION ALL SELECT COALESCE(compacted_status, '') FROM site WHERE packed IS NOT NULL) AS state
     GROUP BY status ORDER BY COUNT(*) DESC, status";
 const BY_END: &str = "
     SELECT visit_end, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY visit_end
@@ -85,21 +88,21 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
         documents: to_u64(totals.documents),
         document_bytes: to_u64(totals.document_bytes),
         feed_head: feed::feed_head(connection).await?,
-        manifests_by_format: counts(formats, "format")?,
-        sites_by_status: counts(statuses, "status")?,
-        ends_last_day: counts(ends, "visit_end")?,
+        manifests_by_format: counts(formats, ("manifest", "format")),
+        sites_by_status: counts(statuses, ("site_state", "status")),
+        ends_last_day: counts(ends, ("visit", "visit_end")),
         outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
-        oldest_due_at: at.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
-        last_visit_at: at.time_of("last_visit_at_ms", totals.last_visit_at_ms)?,
+        oldest_due_at: queue.oldest_due_at_ms.map(|at_ms| at.nearest_time("next_visit_at_ms", at_ms)),
+        last_visit_at: log_damaged(at.time_of("last_visit_at_ms", totals.last_visit_at_ms)).flatten(),
     })
 }
 
-fn counts<T>(rows: Vec<(String, i64)>, column: &'static str) -> Outcome<Vec<(T, u64)>>
+fn counts<T>(rows: Vec<(String, i64)>, (table, column): (&'static str, &'static str)) -> Vec<(T, u64)>
 where
     T: std::str::FromStr,
     T::Err: ToString,
 {
-    convert(rows, |(slug, count)| Ok((RowRef::new("stats", &slug).parse(column, &slug)?, to_u64(count))))
+    intact(rows, |(slug, count)| Ok((RowRef::new(table, &slug).parse(column, &slug)?, to_u64(count))))
 }
 
 /// Sums up `visit.outcomes`. Most visits have equal counts, so the database groups them first.
@@ -110,14 +113,19 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
             .fetch_all(&mut *connection)
             .await?;
     let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
-    for (outcomes, visits) in rows {
+    let read = |(outcomes, visits): (String, i64)| {
         let at = RowRef::new("visit", &outcomes);
-        for part in outcomes.split(',').filter(|part| !part.is_empty()) {
+        let parts = outcomes.split(',').filter(|part| !part.is_empty());
+        let count = |part: &str| -> Result<(FetchOutcome, u64), StoreError> {
             let (slug, count) =
                 part.split_once('=').ok_or_else(|| at.damaged("outcomes", "a part without ="))?;
-            let count: u64 = at.parse("outcomes", count)?;
-            *totals.entry(at.parse("outcomes", slug)?).or_default() += count * to_u64(visits);
-        }
+            let count: u32 = at.parse("outcomes", count)?;
+            Ok((at.parse("outcomes", slug)?, u64::from(count).saturating_mul(to_u64(visits))))
+        };
+        parts.map(count).collect::<Result<Vec<_>, _>>()
+    };
+    for (outcome, count) in intact(rows, read).into_iter().flatten() {
+        *totals.entry(outcome).or_default() += count;
     }
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
     totals.sort_by_key(|(outcome, count)| (Reverse(*count), *outcome));
@@ -141,20 +149,19 @@ pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outc
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    for row in compacted {
-        let state = row.decode()?.map(|site| site.state);
-        rows.extend(state.map(|state| (state.name, state.failures_in_row, state.last_end)));
-    }
+    let compacted = intact(compacted, SiteRow::decode).into_iter().flatten().map(|site| site.state);
+    rows.extend(compacted.map(|state| (state.name, state.failures_in_row, state.last_end)));
     rows.sort_unstable_by(|one, other| (Reverse(one.1), &one.0).cmp(&(Reverse(other.1), &other.0)));
-    rows.truncate(usize::try_from(max).unwrap_or(usize::MAX));
-    convert(rows, |(name, failures, last_end)| {
+    let mut failing = intact(rows, |(name, failures, last_end)| {
         let at = RowRef::new("site_state", &name);
         Ok(FailingSite {
             site: at.parse("name", &name)?,
             failures_in_row: to_u32(failures),
             last_end: at.parse_of("last_end", last_end.as_ref())?,
         })
-    })
+    });
+    failing.truncate(usize::try_from(max).unwrap_or(usize::MAX));
+    Ok(failing)
 }
 
 /// Sites by average time to first byte in visits since a time, slowest first.
@@ -171,10 +178,10 @@ pub(crate) async fn sites_slowest(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |(name, ms)| {
+    Ok(intact(rows, |(name, ms)| {
         let site = RowRef::new("visit", &name).parse("site", &name)?;
         Ok(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) })
-    })
+    }))
 }
 
 /// The path slots of up to `max` sites that have manifests.
@@ -186,7 +193,7 @@ pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) ->
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, |(name, slots)| path_slots(&RowRef::new("site_state", &name), Some(slots)))
+    Ok(intact(rows, |(name, slots)| path_slots(&RowRef::new("site_state", &name), Some(slots))))
 }
 
 /// The earliest planned visit of a site that is not leased, looked up by priority in the index of due sites.
@@ -202,5 +209,6 @@ pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<D
     .bind(UNPLANNED_MS)
     .fetch_one(&mut *connection)
     .await?;
-    Ok(RowRef::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)
+    // A site with a damaged time is due at once, and set aside when it is leased.
+    Ok(at_ms.map(|at_ms| RowRef::new("site", "earliest").nearest_time("next_visit_at_ms", at_ms)))
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use manifest::{ContentHash, ManifestId, SiteName};
 use policy::Status;
 
+use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
-use super::{Connection, convert};
-use crate::convert::{RowRef, millis, millis_of, names, to_i32, to_u32};
+use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
@@ -25,17 +25,19 @@ pub(crate) async fn manifests_known(
     .bind(site)
     .fetch_all(&mut *connection)
     .await?;
-    let known = convert(rows, |(id, hash, status, version, removed_at_ms)| {
+    let known = intact(rows, |(id, hash, status, version, removed_at_ms)| {
         let at = RowRef::new("manifest", &id);
+        let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
-            hash: at.parse("content_hash", &hash)?,
-            status: at.parse("status", &status)?,
+            // A damaged value counts as one that differs from what the visit found, which then replaces it.
+            hash: log_damaged(at.parse("content_hash", &hash)).unwrap_or_else(|| ContentHash::of(b"")),
+            status: log_damaged(at.parse("status", &status)).unwrap_or(Status::Stale),
             version,
             in_index: removed_at_ms.is_none(),
         };
-        Ok((at.parse("id", &id)?, manifest))
+        Ok((manifest_id, manifest))
     });
-    Ok(known?.into_iter().collect())
+    Ok(known.into_iter().collect())
 }
 
 /// Writes a new version and makes it the current one.
@@ -218,7 +220,7 @@ pub(crate) async fn manifest_versions(
     .fetch_all(&mut *connection)
     .await?;
     let at = RowRef::new("manifest_version", id.as_str());
-    convert(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings)| {
+    Ok(intact(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings)| {
         Ok(VersionRecord {
             hash: at.parse("content_hash", &hash)?,
             first_seen_at: at.time("first_seen_at_ms", first_seen_at_ms)?,
@@ -226,7 +228,7 @@ pub(crate) async fn manifest_versions(
             capabilities: to_u32(capabilities),
             findings: to_u32(findings),
         })
-    })
+    }))
 }
 
 /// The normalised manifest of one version, the latest where the same content returned.

@@ -15,7 +15,7 @@ use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
     visits_insert, visits_trim,
 };
-use super::{Connection, feed, lease, link, seed};
+use super::{Connection, feed, lease, link, retention, seed};
 use crate::StoreError;
 use crate::convert::{millis, names, to_u32};
 use crate::fault::Outcome;
@@ -24,6 +24,11 @@ use crate::model::{FeedChange, LeaseToken, VisitSaved};
 use crate::plan::{self, Known};
 use crate::prepare::VisitWrite;
 use crate::rows::RobotsRow;
+
+/// Stored bytes of a visit's new versions above which the old versions of its site are checked.
+const UNCHECKED_BYTES_MAX: usize = 256 * 1024;
+/// The old versions of a site are checked at least once in this many visits.
+const VISITS_PER_CHECK: i32 = 64;
 
 /// Saves the visits whose leases are held; each of the others gets the reason why it is not.
 pub(crate) async fn visits_save(
@@ -50,13 +55,18 @@ pub(crate) async fn visits_save(
     let mut links_refused = HashMap::new();
     for held in held.values() {
         let visit = held.write.visit;
-        if states.get(visit.site.as_str()).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
+        let site = visit.site.as_str();
+        if states.get(site).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
+        }
+        let is_large = held.new_bytes() > UNCHECKED_BYTES_MAX;
+        if is_large || states.get(site).is_some_and(|(visits, _)| visits % VISITS_PER_CHECK == 0) {
+            retention::versions_bound(connection, site).await?;
         }
         if !visit.new_seeds.is_empty() {
             let added =
                 seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
-            links_refused.insert(visit.site.as_str(), added.refused);
+            links_refused.insert(site, added.refused);
         }
     }
     let mut saved = Vec::with_capacity(visits.len());

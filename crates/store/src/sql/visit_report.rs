@@ -1,8 +1,8 @@
 //! The last visits of a site.
 
-use super::{Connection, convert};
+use super::Connection;
 use crate::StoreError;
-use crate::convert::{RowRef, to_u32, to_u64};
+use crate::convert::{RowRef, intact, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{NextVisit, Phases, VisitReport};
 
@@ -68,5 +68,5 @@ pub(crate) async fn visits_of_site(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    convert(rows, VisitReport::try_from)
+    Ok(intact(rows, VisitReport::try_from))
 }

@@ -13,7 +13,7 @@ use super::{Connection, Database};
 use crate::compaction::CompactedSite;
 use crate::convert::{millis, text, to_i32, to_i64};
 use crate::fault::Outcome;
-use crate::model::VisitRecord;
+use crate::model::{HostOrigin, VisitRecord};
 use crate::plan::Plan;
 use crate::prepare::VisitWrite;
 use crate::rows::{HostRow, StateRow};
@@ -60,6 +60,11 @@ impl HeldVisit<'_> {
         }
     }
 
+    /// Stored bytes of the visit's new versions.
+    pub(super) fn new_bytes(&self) -> usize {
+        self.plan.versions.iter().map(|new| self.write.prepared.stored_bytes(&new.manifest.id)).sum()
+    }
+
     fn compacted_hosts(&self) -> impl Iterator<Item = &HostRow> {
         self.compacted.iter().flat_map(|site| &site.hosts)
     }
@@ -81,7 +86,8 @@ pub(super) async fn visit_hosts_save(connection: &mut Connection, visits: &Visit
     let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
     for (site, held) in visits {
         for robots in &held.write.visit.robots {
-            rows.insert(robots.host.as_str(), HostRow::met(robots.host.as_str(), site));
+            let host = robots.host.as_str();
+            rows.insert(host, HostRow::new(host, site, HostOrigin::Met));
         }
         for host in held.compacted_hosts() {
             rows.insert(&host.host, host.clone());

@@ -67,6 +67,16 @@ pub(crate) fn body(text: &str) -> Vec<u8> {
     json!({ "awp_version": "0.1", "intent": text }).to_string().into_bytes()
 }
 
+/// A text that does not get smaller by compression.
+pub(crate) fn random(seed: u64, bytes: usize) -> String {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + u8::try_from((state >> 33) % 90).unwrap_or_default())
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
 /// A manifest read from a body, with capabilities of these native ids.
 pub(crate) fn manifest(at: &str, body: &[u8], capabilities: &[&str]) -> Manifest {
     let at = url(at);

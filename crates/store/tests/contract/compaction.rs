@@ -84,7 +84,7 @@ pub(crate) async fn a_site_with_nothing_rests_in_one_row_and_wakes(db: Db) -> Re
     let told = store.site_report(&name, 9).await?.context("a story")?;
     assert_eq!(told.summary, before.summary);
     assert_eq!(told.state.paths_checked, before.state.paths_checked);
-    assert!(told.visits.is_empty() && told.state.hosts[0].seeded);
+    assert!(told.visits.is_empty() && told.state.hosts[0].is_seeded());
     let page = |status| SitesRequest { max: 9, status, ..SitesRequest::default() };
     let listed = store.sites_page(&page(Some(Status::Fresh))).await?;
     assert_eq!(listed, std::slice::from_ref(&before.summary));

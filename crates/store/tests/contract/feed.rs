@@ -195,3 +195,23 @@ pub(crate) async fn a_site_has_its_own_changes_and_a_time_has_its_place(Db { sto
     assert_eq!(store.feed_position_at(later(99)).await?, FeedPosition(8));
     Ok(())
 }
+
+pub(crate) async fn a_damaged_entry_is_left_out_and_readers_pass_it(db: Db) -> Result<()> {
+    let store = &db.store;
+    for round in 0..6_i32 {
+        let (at, now) = ("https://a.example/agent.json", later(i64::from(round)));
+        visited(store, "a.example", now, vec![found(at, &format!("{round}"), &["book"], now)]).await?;
+    }
+    store.feed_head().await?;
+    db.execute("UPDATE feed SET manifest_id = 'zzz' WHERE position IN (2, 3, 6)").await?;
+    let positions =
+        |entries: Vec<FeedEntry>| -> Vec<i64> { entries.into_iter().map(|entry| entry.position.0).collect() };
+    assert_eq!(positions(store.feed_read(FeedPosition(0), 100).await?), [1, 4, 5]);
+    let page = store.feed_page(FeedPosition(0), 2).await?;
+    assert_eq!((positions(page.entries), page.read_to), (vec![1, 4], FeedPosition(4)), "a full page");
+    let page = store.feed_page(FeedPosition(5), 2).await?;
+    assert_eq!((page.entries, page.read_to), (Vec::new(), FeedPosition(6)), "nothing is left to read");
+    let of_site = store.feed_of_site(&SiteName::parse("a.example")?, FeedPosition::END, 2).await?;
+    assert_eq!(positions(of_site), [5, 4]);
+    Ok(())
+}

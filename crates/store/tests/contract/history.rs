@@ -3,10 +3,10 @@
 use anyhow::{Context, Result};
 use manifest::{ContentHash, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
-use store::{FetchRecord, Store, VisitRecord};
+use store::{Backend, FetchRecord, Store, VisitRecord};
 
 use crate::build::{
-    body, feed_after, fetch, found, later, leased, manifest, says, site, start, url, visit, visited,
+    body, feed_after, fetch, found, later, leased, manifest, random, says, site, start, url, visit, visited,
 };
 use crate::harness::Db;
 
@@ -217,5 +217,51 @@ pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }:
     assert_eq!((whole.fetched_at, whole.changed_at), (start(), Some(later(5))));
     store.site_block(&site("sky.example"), "asked", later(6)).await?;
     assert_eq!(store.stats(later(6)).await?.documents, 0);
+    Ok(())
+}
+
+pub(crate) async fn old_versions_of_a_site_are_bounded_in_bytes(db: Db) -> Result<()> {
+    const LEFT: &str = "https://sky.example/left.json";
+    let store = &db.store;
+    let left = ManifestId::of(&url(LEFT));
+    visited(store, "sky.example", start(), vec![found(LEFT, "left", &["book"], start())]).await?;
+    visited(store, "sky.example", later(1), vec![fetch(LEFT, FetchOutcome::Gone, later(1))]).await?;
+    for minutes in 2..6 {
+        read(store, minutes, &minutes.to_string()).await?;
+    }
+    let other = vec![found("https://other.example/agent.json", "other", &["book"], start())];
+    visited(store, "other.example", start(), other).await?;
+    // Sets the stored sizes of large documents.
+    let bytes = 20 * 1024 * 1024;
+    db.execute(&match store.backend() {
+        Backend::Postgres => format!("UPDATE document SET body = decode(repeat('00', {bytes}), 'hex')"),
+        Backend::Sqlite => format!("UPDATE document SET body = zeroblob({bytes})"),
+    })
+    .await?;
+    let hashes = async || -> Result<Vec<ContentHash>> {
+        Ok(store.manifest_versions(&id()).await?.into_iter().map(|version| version.hash).collect())
+    };
+    read(store, 10, "small").await?;
+    assert_eq!(hashes().await?.len(), 5, "small visits check no old versions");
+    assert!(store.manifest_find(&left).await?.is_some());
+
+    let mut large = found(AT, "large", &["book"], later(11));
+    if let Some(manifest) = &mut large.manifest {
+        manifest.description = Some(random(7, 400 * 1024));
+    }
+    visited(store, "sky.example", later(11), vec![large]).await?;
+    let kept = ["large", "small", "5", "4", "3"].map(|text| ContentHash::of(&body(text)));
+    assert_eq!(hashes().await?, kept, "the last 64 MiB are kept");
+    assert!(store.manifest_find(&left).await?.is_none(), "manifests that left the index are deleted too");
+    let standing = store.manifest_find(&id()).await?.context("the manifest")?;
+    assert_eq!((standing.versions, standing.body_kept), (6, true));
+    assert_eq!(store.stats(start()).await?.documents, 6, "documents go with their versions");
+    assert_eq!(
+        store.manifest_versions(&ManifestId::of(&url("https://other.example/agent.json"))).await?.len(),
+        1
+    );
+    // A deleted manifest may return.
+    visited(store, "sky.example", later(12), vec![found(LEFT, "left", &["book"], later(12))]).await?;
+    assert_eq!(store.manifest_find(&left).await?.context("it is back")?.versions, 1);
     Ok(())
 }

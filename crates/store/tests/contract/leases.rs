@@ -195,7 +195,7 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
     let again = store.sites_lease(&whenever, later(1)).await?.pop().context("it is free again")?;
     let known = again.site.hosts.first().context("its host")?;
     assert_eq!(
-        (known.robots.as_ref(), known.next_ok_at, known.seeded),
+        (known.robots.as_ref(), known.next_ok_at, known.is_seeded()),
         (Some(&robots), Some(later(5)), false)
     );
     store.standalone_end(&again.token, &[]).await?;
@@ -271,7 +271,7 @@ pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()>
     store.clocks_save(&[]).await?;
     let state = lease(&store, "shop.example", later(10)).await?.site;
     let clocks: Vec<_> =
-        state.hosts.iter().map(|host| (host.host.as_str(), host.seeded, host.next_ok_at)).collect();
+        state.hosts.iter().map(|host| (host.host.as_str(), host.is_seeded(), host.next_ok_at)).collect();
     assert_eq!(clocks, [("api.shop.example", false, Some(later(6))), ("shop.example", true, Some(later(4)))]);
     assert_eq!(state.not_before, Some(later(90)), "Retry-After stays when a later write has none");
     let (known, unknown): (IpAddr, IpAddr) = ([192, 0, 2, 1].into(), "2001:db8::1".parse()?);
@@ -364,5 +364,38 @@ pub(crate) async fn a_damaged_site_is_set_aside_and_the_others_are_leased(db: Db
     db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'd0.example'").await?;
     let again = taken(9, now + TimeDelta::days(2)).await?;
     assert!(again.contains(&"d0.example".to_owned()), "it is looked at again after a day: {again:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due(db: Db) -> Result<()> {
+    let store = &db.store;
+    let names = ["whole.example", "aside.example", "time.example", "name.example"];
+    for name in names {
+        let token = leased(store, name, start()).await?.token;
+        store.visit_park(&token, &parked(), start()).await?;
+    }
+    for damage in [
+        "UPDATE site_state SET status = 'nonsense' WHERE name = 'aside.example'",
+        "UPDATE site SET next_visit_at_ms = -9223372036854775808 WHERE name = 'time.example'",
+        "UPDATE site SET name = '!!' WHERE name = 'name.example'",
+        "UPDATE site_state SET name = '!!' WHERE name = 'name.example'",
+    ] {
+        db.execute(damage).await?;
+    }
+    let listed = async || -> Result<Vec<(String, DateTime<Utc>)>> {
+        let parked = store.parked_list(10).await?;
+        Ok(parked.into_iter().map(|(site, at, _)| (site.to_string(), at)).collect())
+    };
+    let before = [("aside.example".to_owned(), later(30)), ("whole.example".to_owned(), later(30))];
+    assert_eq!(listed().await?, before, "what is damaged is left out");
+    let now = later(31);
+    let taken = store.sites_lease(&request("w", 9, now), now).await?;
+    assert_eq!(taken.len(), 1, "the others are set aside");
+    let aside = now + TimeDelta::days(1);
+    let after = ["whole.example", "aside.example", "time.example"];
+    let after = after.into_iter().zip([later(30), aside, aside]).map(|(name, at)| (name.to_owned(), at));
+    let mut after: Vec<_> = after.collect();
+    after.sort_by_key(|(name, at)| (*at, name.clone()));
+    assert_eq!(listed().await?, after);
     Ok(())
 }

@@ -52,6 +52,7 @@ macro_rules! contract_tests {
                 neighbours_in_a_list_are_spread, long_links_are_refused_and_long_sources_left_out,
                 linked_sites_come_last_and_have_a_share, a_link_leaves_a_listed_site_where_its_list_puts_it,
                 one_site_makes_a_bounded_number_of_sites_known, hosts_and_urls_of_a_site_are_bounded,
+                hosts_keep_who_named_them,
                 a_site_with_very_many_hosts_is_leased_and_told_at_once,
             },
             leases::{
@@ -59,6 +60,7 @@ macro_rules! contract_tests {
                 an_expired_lease_moves_on_and_the_old_holder_is_refused, leases_are_renewed_while_they_are_held,
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
                 a_killed_visit_leaves_its_progress_to_the_next, a_damaged_site_is_set_aside_and_the_others_are_leased,
+                a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
                 a_site_that_is_only_asked_is_leased_and_never_due, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
@@ -85,6 +87,7 @@ macro_rules! contract_tests {
                 each_change_is_a_version, two_misses_remove_and_a_return_adds, gone_and_denied_remove_at_once,
                 errors_never_remove, a_dead_site_takes_its_manifests_along,
                 a_document_that_may_not_be_kept_is_not, documents_are_shared_by_content, parts_of_manifests_are_kept_while_they_may,
+                old_versions_of_a_site_are_bounded_in_bytes,
             },
             moving::{
                 a_dump_moves_everything_there_and_back, a_damaged_dump_leaves_nothing_behind,
@@ -103,6 +106,7 @@ macro_rules! contract_tests {
             feed::{
                 no_change_is_missed_under_concurrent_writers, visits_of_many_workers_reach_the_feed_in_order,
                 an_empty_feed_has_a_head_and_an_id, a_site_has_its_own_changes_and_a_time_has_its_place,
+                a_damaged_entry_is_left_out_and_readers_pass_it,
             },
             feedback::{
                 feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
@@ -116,7 +120,8 @@ macro_rules! contract_tests {
                 a_batch_keeps_the_order_that_was_asked_for, sites_are_paged_and_filtered, stats_count_what_is_there,
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 paths_are_told_of_sites_that_have_manifests,
-                what_is_not_there_is_none, a_damaged_row_is_named,
+                what_is_not_there_is_none, a_damaged_row_is_named, lists_leave_damaged_rows_out,
+                a_damaged_planned_time_stops_neither_the_queue_nor_its_numbers,
                 a_document_that_is_not_what_its_hash_says_is_never_handed_out,
                 a_damaged_document_is_replaced_when_it_is_fetched_again,
             },

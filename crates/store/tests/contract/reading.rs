@@ -268,7 +268,7 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
     assert_eq!(id, "shop.example");
     assert!(error.to_string().contains("nonsense"), "{error}");
     assert!(lease(&db.store, "shop.example", start()).await.is_err());
-    assert_eq!(db.store.stats(start()).await.err().map(|error| error.is_transient()), Some(false));
+    assert!(db.store.stats(start()).await?.sites_by_status.is_empty(), "a list leaves it out");
     db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'shop.example'").await?;
     // a pooled connection rolls the failed lease back after the call has returned; until then the row is locked and skipped
     let leased = async {
@@ -350,5 +350,120 @@ pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }
     let checked: Vec<_> = told.iter().filter(|slots| !slots.is_empty()).cloned().collect();
     assert_eq!(checked, [slots(1), slots(2)], "a site without manifests is no evidence");
     assert_eq!(store.paths_of_positives(1).await?, [slots(1)]);
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_planned_time_stops_neither_the_queue_nor_its_numbers(db: Db) -> Result<()> {
+    let store = &db.store;
+    for name in ["past.example", "future.example", "whole.example"] {
+        visited(store, name, start(), vec![found(&format!("https://{name}/a.json"), name, &[], start())])
+            .await?;
+    }
+    store.seeds_add(&[seed("rests.example")], later(5)).await?;
+    for damage in [
+        "UPDATE site SET next_visit_at_ms = -9223372036854775808 WHERE name IN ('past.example', 'rests.example')",
+        "UPDATE site SET next_visit_at_ms = 9223372036854775807 WHERE name = 'future.example'",
+        "UPDATE site_state SET last_visit_at_ms = 9223372036854775807 WHERE name = 'future.example'",
+        "UPDATE document SET bytes = 9223372036854775807",
+    ] {
+        db.execute(damage).await?;
+    }
+    let now = start() + TimeDelta::days(2);
+    let epoch = chrono::DateTime::UNIX_EPOCH;
+    assert_eq!(store.next_due_at().await?, Some(epoch), "its lease sets it aside");
+    let stats = store.stats(now).await?;
+    assert_eq!((stats.sites, stats.sites_due, stats.oldest_due_at), (4, 3, Some(epoch)));
+    let sites = store.sites_page(&SitesRequest { max: 9, ..SitesRequest::default() }).await?;
+    let planned: Vec<_> = sites.iter().map(|site| (site.name.as_str(), site.next_visit_at)).collect();
+    let tomorrow = start() + TimeDelta::days(1);
+    let expected =
+        [("past.example", Some(epoch)), ("rests.example", Some(epoch)), ("whole.example", Some(tomorrow))];
+    assert_eq!(planned, expected, "a site with another damaged value is left out");
+    assert!(store.site_report(&site("past.example"), 1).await?.is_some());
+    let leased = store.sites_lease(&crate::build::request("w", 9, now), now).await?;
+    let leased: Vec<_> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
+    assert_eq!(leased, ["whole.example"]);
+    assert_eq!(store.next_due_at().await?, Some(now + TimeDelta::days(1)), "they are set aside");
+    Ok(())
+}
+
+pub(crate) async fn lists_leave_damaged_rows_out(db: Db) -> Result<()> {
+    let store = &db.store;
+    for number in 0..8 {
+        let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
+        visited(store, &name, start(), vec![found(&at, &name, &["book"], start())]).await?;
+    }
+    let id = |number: u32| ManifestId::of(&url(&format!("https://s{number}.example/agent.json")));
+    let bytes = match store.backend() {
+        Backend::Postgres => "decode('28b52ffd00', 'hex')",
+        Backend::Sqlite => "x'28b52ffd00'",
+    };
+    let of = |number| format!("manifest_id = '{}'", id(number));
+    for damage in [
+        "UPDATE manifest SET status = 'nonsense' WHERE site = 's0.example'".to_owned(),
+        format!("UPDATE manifest_version SET model = {bytes} WHERE {}", of(1)),
+        format!(
+            "UPDATE manifest_version SET model = (SELECT model FROM manifest_version WHERE {}) WHERE {}",
+            of(5),
+            of(2)
+        ),
+        format!("UPDATE manifest_version SET manifest_id = 'zzz' WHERE {}", of(3)),
+        "UPDATE manifest SET id = 'zzz', format = 'nonsense' WHERE site = 's3.example'".to_owned(),
+        "UPDATE site_state SET status = 'nonsense' WHERE name IN ('s0.example', 's1.example', 's2.example')"
+            .to_owned(),
+        "UPDATE visit SET visit_end = 'nonsense', outcomes = 'found' WHERE site = 's4.example'".to_owned(),
+    ] {
+        db.execute(&damage).await?;
+    }
+    let mut whole: Vec<ManifestId> = (4..8).map(id).collect();
+    let ids: Vec<ManifestId> = (0..8).map(id).collect();
+    let loaded = store.manifests_load(&ids).await?.into_iter().map(|stored| stored.manifest.id);
+    assert_eq!(loaded.collect::<Vec<_>>(), whole);
+    whole.sort_unstable();
+    for max in [1, 3, 100] {
+        let mut paged: Vec<ManifestId> = Vec::new();
+        loop {
+            let page = store.manifests_page(paged.last(), max).await?;
+            if page.is_empty() {
+                break;
+            }
+            paged.extend(page.into_iter().map(|stored| stored.manifest.id));
+            anyhow::ensure!(paged.len() <= 8, "the pages end");
+        }
+        assert_eq!(paged, whole);
+    }
+    assert_eq!(store.manifest_sizes_after(None, 100).await?.len(), 7, "only a damaged id has no size");
+    assert!(store.manifests_of_site(&site("s1.example")).await?.is_empty());
+    for number in 0..3 {
+        let error = store.manifest_find(&id(number)).await.err().context("a single read names it")?;
+        assert!(matches!(error, StoreError::BadRow { .. }), "{error:?}");
+    }
+    let mut names = Vec::new();
+    loop {
+        let request = SitesRequest { after: names.last().cloned(), max: 2, ..SitesRequest::default() };
+        let page = store.sites_page(&request).await?;
+        let is_last = page.len() < 2;
+        names.extend(page.into_iter().map(|site| site.name));
+        if is_last {
+            break;
+        }
+    }
+    assert_eq!(names, (3..8).map(|number| site(&format!("s{number}.example"))).collect::<Vec<_>>());
+    let stats = store.stats(later(1)).await?;
+    assert_eq!((stats.sites, stats.manifests), (8, 8));
+    assert_eq!(stats.sites_by_status, [(Status::Fresh, 5)]);
+    assert_eq!(stats.manifests_by_format, [(Format::Awp, 7)]);
+    assert_eq!(stats.ends_last_day, [(VisitEnd::Completed, 7)]);
+    assert_eq!(stats.outcomes_last_day, [(FetchOutcome::Found, 7)]);
+    assert_eq!(store.dialect_usage().await?.len(), 1);
+    assert_eq!(store.visits_by_hour(start()).await?.len(), 1);
+    let told = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
+    assert!(told.visits.is_empty());
+    // The next visit replaces the damaged values, and a site with a damaged manifest can be blocked.
+    let again = found("https://s0.example/agent.json", "s0.example", &["book"], later(9));
+    db.execute("UPDATE site_state SET status = 'fresh'").await?;
+    visited(store, "s0.example", later(9), vec![again]).await?;
+    assert_eq!(store.manifest_find(&id(0)).await?.context("the manifest")?.status, Status::Fresh);
+    store.site_block(&site("s3.example"), "asked by mail", later(10)).await?;
     Ok(())
 }

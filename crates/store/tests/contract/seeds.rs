@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chrono::TimeDelta;
+use manifest::Discovery;
 use policy::FetchOutcome;
 use serde_json::json;
-use store::{Hint, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
+use store::{Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
 
 use crate::build::{fetch, later, lease, leased, request, seed, site, start, url, visit, visited};
 use crate::harness::Db;
@@ -24,9 +25,16 @@ pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Resul
     let books = lease(&store, "bücher.example", later(6)).await?.site;
     let hosts: Vec<&str> = books.hosts.iter().map(|host| host.host.as_str()).collect();
     assert_eq!(hosts, ["www.xn--bcher-kva.example", "xn--bcher-kva.example"]);
-    assert!(books.hosts.iter().all(|host| host.seeded) && books.hints.is_empty());
+    assert!(books.hosts.iter().all(HostState::is_seeded) && books.hints.is_empty());
     let shop = lease(&store, "shop.example", later(6)).await?.site;
-    assert_eq!(shop.hints, [Hint { url: url("https://shop.example/agents.json"), linked_from: None }]);
+    assert_eq!(
+        shop.hints,
+        [Hint {
+            url: url("https://shop.example/agents.json"),
+            linked_from: None,
+            discovery: Discovery::Listed
+        }]
+    );
     assert!(shop.resources.is_empty(), "a hint is no resource before it was fetched");
     store.site_block(&site("shop.example"), "asked by mail", later(7)).await?;
     assert_eq!(store.seeds_add(&seeds, later(8)).await?, added(0, 2, 2));
@@ -245,20 +253,77 @@ pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
     let hosts = |numbers: std::ops::Range<u32>| numbers.map(|number| format!("h{number}.shop.example"));
     let links: Vec<Seed> = hosts(0..1_500).map(|host| linked(&host, "from.example")).collect();
     assert_eq!(store.seeds_add(&links, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
-    let submitted = Seed { origin: SeedOrigin::Submitted, ..seed("asked.shop.example") };
-    assert_eq!(store.seeds_add(&[submitted], start()).await?, SeedsAdded { refused: 1, ..added(0, 0, 0) });
+    let submitted: Vec<Seed> = (0..150)
+        .map(|number| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("asked{number}.shop.example")) })
+        .collect();
+    let room = SeedsAdded { refused: 50, ..added(100, 0, 0) };
+    assert_eq!(store.seeds_add(&submitted, start()).await?, room, "links leave room for submissions");
+    let link = linked("more.shop.example", "from.example");
+    assert_eq!(store.seeds_add(&[link], start()).await?, SeedsAdded { refused: 1, ..added(0, 0, 0) });
     let listed: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host)).collect();
     let taken = store.seeds_add(&listed, start()).await?;
-    assert_eq!(taken, SeedsAdded { refused: 500, ..added(9_000, 1_000, 0) });
+    assert_eq!(taken, SeedsAdded { refused: 600, ..added(8_900, 1_000, 0) });
     assert_eq!(db.number("SELECT COUNT(*) FROM host").await?, 10_000);
     let new: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host.replace("shop", "new"))).collect();
     assert_eq!(store.seeds_add(&new, start()).await?, SeedsAdded { refused: 500, ..added(10_000, 0, 0) });
     let url_of = |number: u32| url(&format!("https://inn.example/{number}.json"));
     let urls: Vec<Seed> =
         (0..1_500).map(|number| Seed::linked(url_of(number), url("https://from.example/"))).collect();
-    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
-    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(0, 1_000, 0) });
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(900, 0, 0) });
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(0, 900, 0) });
+    let submitted: Vec<Seed> = (2_000..2_150)
+        .map(|number| Seed {
+            url: Some(url_of(number)),
+            origin: SeedOrigin::Submitted,
+            ..seed("inn.example")
+        })
+        .collect();
+    let room = SeedsAdded { refused: 50, ..added(100, 0, 0) };
+    assert_eq!(store.seeds_add(&submitted, start()).await?, room, "links leave room for submissions");
     assert_eq!(lease(store, "inn.example", later(1)).await?.site.hints.len(), 1_000);
+    Ok(())
+}
+
+/// A host has the most trusted origin of those who named it, whether its site is compacted or not.
+pub(crate) async fn hosts_keep_who_named_them(db: Db) -> Result<()> {
+    let store = &db.store;
+    let submitted = |name: &str| Seed { origin: SeedOrigin::Submitted, ..seed(name) };
+    let linked = |name: &str| linked(name, "from.example");
+    store
+        .seeds_add(&[linked("a.inn.example"), submitted("b.inn.example"), seed("c.inn.example")], start())
+        .await?;
+    store
+        .seeds_add(&[seed("shop.example"), linked("a.shop.example"), linked("b.shop.example")], start())
+        .await?;
+    store.seeds_add(&[seed("b.shop.example"), linked("c.inn.example")], later(1)).await?;
+    let origins = async |name: &str, at| -> Result<Vec<(String, HostOrigin)>> {
+        let leased = lease(store, name, at).await?;
+        store.lease_release(&leased.token, at).await?;
+        Ok(leased.site.hosts.into_iter().map(|host| (host.host.to_string(), host.origin)).collect())
+    };
+    let named = |name: &str, origin| (name.to_owned(), origin);
+    let of_inn = [
+        named("a.inn.example", HostOrigin::Named),
+        named("b.inn.example", HostOrigin::Named),
+        named("c.inn.example", HostOrigin::Listed),
+    ];
+    let of_shop = [
+        named("a.shop.example", HostOrigin::Named),
+        named("b.shop.example", HostOrigin::Listed),
+        named("shop.example", HostOrigin::Listed),
+    ];
+    assert_eq!(origins("inn.example", later(2)).await?, of_inn);
+    assert_eq!(origins("shop.example", later(2)).await?, of_shop);
+    for name in ["inn.example", "shop.example"] {
+        // The seed of this visit lists the site itself.
+        visited(store, name, later(3), Vec::new()).await?;
+    }
+    let after_visit = origins("inn.example", later(100_000)).await?;
+    assert_eq!(after_visit[..3], of_inn, "after a visit");
+    assert_eq!(origins("shop.example", later(100_000)).await?, of_shop);
+    let known = store.seeds_add(&[seed("a.inn.example"), seed("shop.example")], later(100_001)).await?;
+    assert_eq!(known, added(0, 2, 0), "listing a known host makes no visit due");
+    assert_eq!(origins("inn.example", later(100_002)).await?[0], named("a.inn.example", HostOrigin::Listed));
     Ok(())
 }
 

@@ -121,7 +121,8 @@ pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { stor
     let counts = store.stats(start()).await?;
     assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (3, 1, 0));
     let told = store.site_report(&site("none.example"), 2).await?.context("the story")?;
-    let hosts: Vec<_> = told.state.hosts.iter().map(|host| (host.seeded, host.robots.is_some())).collect();
+    let hosts: Vec<_> =
+        told.state.hosts.iter().map(|host| (host.is_seeded(), host.robots.is_some())).collect();
     assert_eq!((hosts, told.visits.len()), (vec![(true, true), (false, true)], 1));
     Ok(())
 }
@@ -296,7 +297,7 @@ pub(crate) async fn robots_and_slots_come_back_as_they_were(Db { store, .. }: Db
     let record = VisitRecord { robots: vec![unreachable.clone()], ..record };
     store.visit_save(&token, &record).await?;
     let state = lease(&store, "sky.example", later(2)).await?.site;
-    let known: Vec<_> = state.hosts.iter().map(|host| (host.seeded, host.robots.clone())).collect();
+    let known: Vec<_> = state.hosts.iter().map(|host| (host.is_seeded(), host.robots.clone())).collect();
     assert_eq!(known, [(true, Some(apex)), (false, Some(unreachable))]);
     assert_eq!(state.paths_checked, slots);
     assert_eq!((state.failures_in_row, state.negatives_in_row, state.visits), (3, 4, 2));

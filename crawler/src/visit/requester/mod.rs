@@ -18,13 +18,14 @@ use policy::delay::{Network, Scope as Limit};
 use policy::groups::Choice;
 use policy::{BodyKind, FetchOutcome, RetryAfter, RobotsVerdict, VisitEnd};
 use serde_json::Value;
-use store::{LeaseToken, MemberId, SiteState, VisitProgress};
+use store::{HostState, LeaseToken, MemberId, SiteState, VisitProgress};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::failure::{answer_event, fetch_span, head_of, park_reason, sample_of};
 pub(super) use self::robots::Robots;
 use super::context::{Interrupt, Stop, Tools};
+use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
 use crate::egress::{Cause, Failure, Head, Reply, Session, Standing};
@@ -90,9 +91,8 @@ impl<'a> Requester<'a> {
         session: Session,
         traffic: &Traffic,
     ) -> Self {
-        let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
-        let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
-        let mut site_clock = SiteClock::new(requests_today, day, site.not_before);
+        let (requests, day) = requests_of_last_day(&site.hosts);
+        let mut site_clock = SiteClock::new(requests, day, site.not_before);
         site_clock.next_ok_at = traffic.site_next_ok_at.max(site_gap_until(site, clock::now()));
         Self {
             tools,
@@ -384,12 +384,16 @@ impl<'a> Requester<'a> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise.
+    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise. A 429 or 503 without
+    /// Retry-After of a host that others named does not delay the site: load balancers answer so for names that they do not know.
     async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
-        let outcome = FetchOutcome::of_answer(head.status.as_u16(), &head.headers);
-        let Some(asked) = RetryAfter::of_answer(&head.headers, outcome, clock::now()) else {
+        let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
+        let Some(asked) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
+        if matches!(asked, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
+            return Ok(());
+        }
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
         if let Some(authority) = self.authorities.get(host) {
             self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
@@ -418,6 +422,14 @@ impl<'a> Requester<'a> {
         let resolved = resolved.filter(|(_, addresses)| !addresses.is_empty()).collect();
         progress.traffic.keep_addresses(resolved, clock::now());
     }
+}
+
+/// The last day on which any host received a request, and the requests to all hosts on that day. Requests of earlier days do
+/// not count for the daily budget.
+fn requests_of_last_day(hosts: &[HostState]) -> (u32, i32) {
+    let day = hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
+    let of_day = hosts.iter().filter(|host| host.requests_day == day);
+    (of_day.map(|host| host.requests_today).sum(), day)
 }
 
 /// The end of the gap of the whole site after a request of another visit. The time of its answer is unknown; while the clock of

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use policy::OwnNetworks;
-use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
+use store::{GroupSet, HostOrigin, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
 use testweb::{Answer, Web};
 use tokio_util::task::TaskTracker;
 
@@ -160,4 +160,20 @@ async fn does_not_contact_a_site_that_has_opted_out() {
     let sent = requester.get(&mut begun(), &url, BodyKind::Manifest, &HeaderMap::new()).await;
     assert!(matches!(sent, Err(Interrupt::End(VisitEnd::OptedOut))));
     assert_eq!(fixture.paths(), [""; 0]);
+}
+
+#[test]
+fn requests_of_earlier_days_do_not_count_for_the_daily_budget_of_a_site() {
+    let host = |name: &str, requests_today, requests_day| HostState {
+        host: Host::parse(name).unwrap(),
+        origin: HostOrigin::Listed,
+        robots: None,
+        next_ok_at: None,
+        requests_today,
+        requests_day,
+    };
+    let hosts =
+        [host("a.example", 40, 20_000), host("b.a.example", 3, 20_001), host("c.a.example", 4, 20_001)];
+    assert_eq!(requests_of_last_day(&hosts), (7, 20_001));
+    assert_eq!(requests_of_last_day(&[]), (0, 0));
 }

@@ -8,6 +8,8 @@
 mod rules;
 mod security;
 
+use std::collections::HashSet;
+
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
@@ -141,12 +143,13 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let version = preferred.version.clone();
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
+    let mut seen: HashSet<Interface> = interfaces.iter().cloned().collect();
     for additional in root.objects("additionalInterfaces") {
         draft.check(&additional, &rules::ADDITIONAL);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);
         interface.transport = additional.string("transport");
-        if interface.url.is_some() && !interfaces.contains(&interface) {
+        if interface.url.is_some() && seen.insert(interface.clone()) {
             interfaces.push(interface);
         }
     }

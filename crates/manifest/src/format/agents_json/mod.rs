@@ -176,7 +176,8 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
 
 /// Flows, an addition of the SDK.
 fn flows(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let positions = draft.capability_positions();
     draft.each(root, "flows", &List::of(&rules::FLOW), |flow, draft| {
-        draft.add_workflow(flow, &rules::STEP_UNKNOWN, None);
+        draft.add_workflow(flow, &positions, &rules::STEP_UNKNOWN, None);
     });
 }

@@ -9,6 +9,8 @@ mod rules;
 
 pub(crate) use rules::FINDINGS;
 
+use std::collections::HashSet;
+
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::header;
@@ -124,11 +126,13 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Workflows (§3.6) are advisory: steps that exist are marked on their capabilities.
 fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let positions = draft.capability_positions();
     draft.each(root, "workflows", &List::of(&rules::WORKFLOW), |workflow, draft| {
-        draft.add_workflow(workflow, &rules::STEP_UNKNOWN, workflow.value("conditional").cloned());
-        let steps = workflow.texts("steps");
+        let conditions = workflow.value("conditional").cloned();
+        draft.add_workflow(workflow, &positions, &rules::STEP_UNKNOWN, conditions);
         let Some(conditional) = workflow.object("conditional") else { return };
-        for step in conditional.map.keys().filter(|step| !steps.contains(&step.as_str())) {
+        let steps: HashSet<&str> = workflow.texts("steps").into_iter().collect();
+        for step in conditional.map.keys().filter(|step| !steps.contains(step.as_str())) {
             let text = format!("\"{step}\" is no step");
             draft.report(&rules::CONDITION_UNKNOWN, conditional.at(step), text);
         }

@@ -1,7 +1,7 @@
 //! WoA transports (§4.3): how an agent is invoked. The invocation URL is the concatenation of `base` and
 //! `invoke_path`, which are not resolved like a relative URL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -150,8 +150,8 @@ fn interface(name: &str, transport: &Object<'_>) -> Interface {
 }
 
 fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {
-    let used: Vec<&str> = root.objects("agents").flat_map(|agent| agent.texts("transports")).collect();
-    for name in published.map.keys().filter(|name| !used.contains(&name.as_str())) {
+    let used: HashSet<&str> = root.objects("agents").flat_map(|agent| agent.texts("transports")).collect();
+    for name in published.map.keys().filter(|name| !used.contains(name.as_str())) {
         draft.report(&rules::TRANSPORT_UNUSED, published.at(name), format!("no agent names \"{name}\""));
     }
 }

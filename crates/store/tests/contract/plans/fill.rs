@@ -1,6 +1,6 @@
 //! Fills a database: some rows are made by the store itself, and the server multiplies them.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, ContentHash, ManifestId};
 use policy::{FetchOutcome, RobotsKind};
@@ -92,6 +92,9 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
     db.store
         .visit_save(&token, &VisitRecord { fetches: vec![manifest], ..in_vain(TEMPLATE, start()) })
         .await?;
+    let template = db.store.manifest_find(&ManifestId::of(&url(&at))).await?.context("the template")?;
+    let model = data_encoding::HEXLOWER.encode(&uncompressed(&serde_json::to_vec(&template.manifest)?)?);
+    db.execute(&format!("UPDATE manifest_version SET model = decode('{model}', 'hex')")).await?;
     db.store.feed_head().await?;
     db.store.seeds_add(&[seed("rests.example")], start()).await?;
     assert!(url(&at).as_str().contains(TEMPLATE));
@@ -102,12 +105,24 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
         ("FEED", FEED),
         ("DUE_ONE_IN", DUE_ONE_IN),
     ];
-    let mut sql = MULTIPLY.replace("NOW_MS", &now().timestamp_millis().to_string());
+    let mut sql = MULTIPLY
+        .replace("NOW_MS", &now().timestamp_millis().to_string())
+        .replace("TEMPLATE_ID", template.manifest.id.as_str());
     for (name, number) in numbers {
         sql = sql.replace(name, &number.to_string());
     }
     db.execute(&sql).await?;
     db.execute("VACUUM (ANALYZE)").await
+}
+
+/// A zstd frame with one uncompressed block (RFC 8878, section 3.1.1), in which the server can replace an id.
+fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>> {
+    let size = u32::try_from(bytes.len())?;
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    frame.extend(size.to_le_bytes());
+    frame.extend(&(size << 3 | 1).to_le_bytes()[..3]);
+    frame.extend(bytes);
+    Ok(frame)
 }
 
 /// `jsonb_populate_record` takes a row and gives it other values in the columns that are named.
@@ -180,6 +195,8 @@ FROM generate_series(1, WITH_MANIFESTS) n, generate_series(1, 2) v, manifest_ver
     'content_hash', pg_temp.hash(n + (2 - v) * WITH_MANIFESTS), 'document_hash', pg_temp.hash(n + (2 - v) * WITH_MANIFESTS),
     'last_seen_at_ms', NOW_MS - CASE v WHEN 1 THEN n * 60000::bigint ELSE 0 END)) made
 WHERE t.ctid = (SELECT ctid FROM manifest_version LIMIT 1);
+UPDATE manifest_version SET model = overlay(
+    model placing convert_to(manifest_id, 'UTF8') from position(convert_to('TEMPLATE_ID', 'UTF8') in model));
 INSERT INTO capability
 SELECT made.*
 FROM generate_series(1, 3 * WITH_MANIFESTS) n, capability t,

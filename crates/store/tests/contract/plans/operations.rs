@@ -15,7 +15,7 @@ use super::fill::{
     EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, in_vain, manifest_id, now,
 };
 use super::judge::Judge;
-use crate::build::{fetch, found, host, lease, seed, site, url, visit, worker};
+use crate::build::{fetch, found, host, lease, random, seed, site, url, visit, worker};
 
 /// After five times the server may keep a plan for all values.
 const TIMES: u32 = 7;
@@ -68,6 +68,15 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         let record = VisitRecord { new_seeds: vec![linked], fetches: vec![changed], ..in_vain(&name, now()) };
         store.visit_save(&leased.token, &record).await?;
         judge.judge("visit_save of a changed manifest", 300);
+
+        let leased = lease(store, &name, now()).await?;
+        judge.forget();
+        let mut large = found(&at, &format!("large {time}"), &["book"], now());
+        if let Some(manifest) = &mut large.manifest {
+            manifest.description = Some(random(u64::from(time), 400 * 1024));
+        }
+        store.visit_save(&leased.token, &visit(&name, now(), vec![large])).await?;
+        judge.judge("visit_save of a large manifest", 300);
 
         let leased = lease(store, &name, now()).await?;
         judge.forget();
