@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::no_room;
 use crate::problem::Problem;
-use runtime::{Full, Share, Shares};
+use runtime::{LimitReached, Share, Shares};
 
 /// What counts as small: most manifests have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;
@@ -235,7 +235,7 @@ impl ManifestReader<'_> {
 
     fn has_room(self) -> Result<(), Problem> {
         let is_at_limit = self.buffered.is_at_limit(self.client.address);
-        if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
+        if is_at_limit { Err(no_room("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use runtime::Full;
+use runtime::LimitReached;
 
 use crate::metrics;
 use crate::problem::Problem;
@@ -31,14 +31,14 @@ pub(crate) struct RejectionResponse {
 }
 
 /// The problem of a request without capacity; `reason` is `requests`, `bytes` or `documents`.
-pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
+pub(crate) fn no_room(reason: &'static str, full: LimitReached) -> Problem {
     match full {
-        Full::Client => {
+        LimitReached::Client => {
             metrics::rejected(reason);
             let detail = "too much is under way for this address at once; try again in a moment";
             Problem::too_many(detail, CLIENT_RETRY_AFTER_S)
         }
-        Full::All => {
+        LimitReached::All => {
             metrics::rejected("load");
             let detail = "too much is under way at once; try again in a moment";
             Problem::unavailable_for(detail, next_retry_after_s())

@@ -64,8 +64,8 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
 fn count(sites: &[PathSlots], slot: u8) -> PathCount {
     let classes = sites.iter().filter_map(|site| PathClass::from_code(site.get(slot)?.class));
     classes.fold(PathCount::default(), |count, class| match class {
-        PathClass::Present => PathCount { asked: count.asked + 1, found: count.found + 1 },
-        PathClass::Absent | PathClass::Html => PathCount { asked: count.asked + 1, ..count },
+        PathClass::Present => PathCount { requested: count.requested + 1, found: count.found + 1 },
+        PathClass::Absent | PathClass::Html => PathCount { requested: count.requested + 1, ..count },
         // a failure says nothing about what is published
         PathClass::Refused | PathClass::Failed => count,
     })

@@ -103,7 +103,7 @@ pub(crate) async fn search_registry(
 }
 
 fn denial_text(head: &Head) -> String {
-    match wall_of(&head.headers) {
+    match bot_wall_header(&head.headers) {
         Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
         None => format!("the server answered {}", head.status),
     }

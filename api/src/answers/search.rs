@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use axum::http::StatusCode;
 use indexer::{
-    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
+    CursorError, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
     SearchError, SearchRequest,
 };
 use manifest::{Capability, CapabilityId, ManifestId};
@@ -80,7 +80,7 @@ pub(crate) async fn explore(
 pub(crate) fn search_problem(error: &SearchError) -> Problem {
     let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
     match error {
-        SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
+        SearchError::Cursor(CursorError::Expired) => Problem::new(StatusCode::GONE, error.to_string()),
         SearchError::Cursor(_) => refused("cursor"),
         SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
         SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),

@@ -17,7 +17,7 @@ fn ask(limiter: &Limiter, keys: &[Key], now: DateTime<Utc>) -> (Pace, Option<Slo
 }
 
 const fn fine(ms: u64) -> Sample {
-    Sample::Fine(Duration::from_millis(ms))
+    Sample::Success(Duration::from_millis(ms))
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn adapts_the_rate_of_a_platform_to_its_answers() {
     let fastest = a_minute(&limiter, &keys, noon() + TimeDelta::minutes(10), Some(fine(100)));
     assert!((1_100..=1_201).contains(&fastest), "never more than twenty a second: {fastest}");
     for minute in 11..13 {
-        a_minute(&limiter, &keys, noon() + TimeDelta::minutes(minute), Some(Sample::Trouble));
+        a_minute(&limiter, &keys, noon() + TimeDelta::minutes(minute), Some(Sample::Failure));
     }
-    let slowest = a_minute(&limiter, &keys, noon() + TimeDelta::minutes(13), Some(Sample::Trouble));
+    let slowest = a_minute(&limiter, &keys, noon() + TimeDelta::minutes(13), Some(Sample::Failure));
     assert!(slowest <= 31, "one in two seconds: {slowest}");
 }
 

@@ -273,7 +273,7 @@ impl Pace {
             last_latency: authority.last_latency,
             network: target.network,
         };
-        pace.gap(Seed::of(authority.host.as_str()).turn(authority.requests)).wait
+        pace.gap(Seed::of(authority.host.as_str()).with_counter(authority.requests)).wait
     }
 }
 

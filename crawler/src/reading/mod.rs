@@ -163,7 +163,7 @@ impl Reader {
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
             // a process of its own tells whether the document or a stalled machine is the cause
-            Err(error) if error.blames_document() => {
+            Err(error) if error.is_caused_by_document() => {
                 tracing::warn!(url = %attempt.url, %error, "a document is read again in a process of its own");
                 self.verify(attempt, document).await
             }

@@ -54,7 +54,7 @@ impl Visit<'_> {
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
                 Ok(reply) => match (
-                    FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers),
+                    FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers),
                     reply.head.status.as_u16(),
                 ) {
                     (None, 304) => not_modified(task, &reply, stored.as_ref(), &conditions, at),
@@ -249,12 +249,12 @@ fn not_modified(
             let fetched = answered(task, reply, FetchOutcome::NotModified, at);
             ControlFlow::Break(Box::new(Fetched { cache: Some(Box::new(cache)), ..fetched }))
         }
-        NotModified::AskPlainly(trouble) if task.validators == Validators::Omitted => {
+        NotModified::Repeat(trouble) if task.validators == Validators::Omitted => {
             let reason = format!("the server answered 304 to an unconditional request ({trouble})");
             let fetched = Fetched::unanswered(task, FetchOutcome::ProtocolError, Some(reason), at);
             ControlFlow::Break(Box::new(fetched))
         }
-        NotModified::AskPlainly(_) => {
+        NotModified::Repeat(_) => {
             task.validators = Validators::Omitted;
             ControlFlow::Continue(())
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
-use policy::schedule::Holdings;
+use policy::schedule::ManifestPresence;
 use policy::{FetchOutcome, PathClass, VisitEnd, plan};
 use serde::{Deserialize, Serialize};
 use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
@@ -97,15 +97,15 @@ impl Findings {
     }
 
     /// Whether the site has a manifest: one that was seen, or a known one that this visit did not check.
-    pub(crate) fn holdings(&self, site: &SiteState) -> Holdings {
+    pub(crate) fn manifest_presence(&self, site: &SiteState) -> ManifestPresence {
         let is_present = self.manifests().any(|fetched| fetched.outcome.is_present());
         let is_unchecked = |known: &ResourceState| {
             known.manifest_id.is_some() && !self.fetched.iter().any(|fetched| fetched.url == known.url)
         };
         if is_present || site.resources.iter().any(is_unchecked) {
-            Holdings::Manifests
+            ManifestPresence::Present
         } else {
-            Holdings::Nothing
+            ManifestPresence::Absent
         }
     }
 
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn a_site_keeps_manifests_that_a_visit_did_not_check() {
         let known = site(1, &[(ONE, b"{}")]);
-        assert_eq!(Findings::default().holdings(&known), Holdings::Manifests);
-        assert_eq!(of([fetched(ONE, FetchOutcome::NotFound)]).holdings(&known), Holdings::Nothing);
-        assert_eq!(of([found(TWO, b"{}")]).holdings(&site(0, &[])), Holdings::Manifests);
+        assert_eq!(Findings::default().manifest_presence(&known), ManifestPresence::Present);
+        assert_eq!(of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known), ManifestPresence::Absent);
+        assert_eq!(of([found(TWO, b"{}")]).manifest_presence(&site(0, &[])), ManifestPresence::Present);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The record of a visit: how the site stands, what changed, and when to come back.
 
-use policy::schedule::{self, Holdings, NextVisit, NextVisitReason, SiteHistory};
+use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{Seed, VisitEnd};
 use store::{StoreError, VisitRecord};
 
@@ -51,12 +51,12 @@ impl Visit<'_> {
 
     fn history(&self, end: VisitEnd) -> SiteHistory {
         let (site, findings) = (self.site, &self.progress.findings);
-        let holdings = findings.holdings(site);
+        let manifest_presence = findings.manifest_presence(site);
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
         SiteHistory {
             end,
-            holdings,
+            manifest_presence,
             visits: site.visits.saturating_add(1),
             changes: site.changes.saturating_add(u32::from(findings.changed_any(site))),
             first_visit_at: site.first_visit_at,

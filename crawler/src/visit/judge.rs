@@ -44,7 +44,7 @@ pub(crate) enum FirstJudgement {
 
 /// Judges a final answer as far as possible without reading its document.
 pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
-    let outcome = FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers);
+    let outcome = FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers);
     let (None, Some(body)) = (outcome, &reply.body) else {
         let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
         let status = reply.head.status;

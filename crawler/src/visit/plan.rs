@@ -96,7 +96,7 @@ impl Plan {
             NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
                 self.queue.drop_named_by_others((end != VisitEnd::RateLimited).then_some(host));
             }
-            NextStep::AskCanary => {
+            NextStep::RequestCanary => {
                 if let Some(task) = canary(host) {
                     self.queue.push_front(task);
                 }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn requests_a_canary_beside_the_manifests() {
         let mut plan = Plan::default();
-        assert!(plan.apply(&task("https://a.example/1"), NextStep::AskCanary).is_continue());
+        assert!(plan.apply(&task("https://a.example/1"), NextStep::RequestCanary).is_continue());
         let canary = plan.next(&Scope::Site).unwrap();
         assert!(canary.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", canary.url);
         assert_eq!(canary.role, Role::Canary);

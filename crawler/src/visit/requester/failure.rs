@@ -48,7 +48,7 @@ pub(super) fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
 pub(super) fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
     let status = head_of(answer)?.status;
     let is_trouble = status.as_u16() == 429 || status.is_server_error();
-    Some(if is_trouble { Sample::Trouble } else { Sample::Fine(took) })
+    Some(if is_trouble { Sample::Failure } else { Sample::Success(took) })
 }
 
 pub(super) fn park_reason(scope: Scope) -> String {

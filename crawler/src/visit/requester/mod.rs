@@ -27,7 +27,7 @@ pub(super) use self::robots::Robots;
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::traffic::Traffic;
-use crate::egress::{Cause, Failure, Head, Reply, Session, Standing};
+use crate::egress::{Cause, Failure, Head, Reply, Session, NetworkScope};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
@@ -223,11 +223,11 @@ impl<'a> Requester<'a> {
         };
         traffic.count_resolution(resolved.took);
         let (network, addresses, ownership) = match resolved.standing {
-            Standing::Global => {
+            NetworkScope::Global => {
                 let (addresses, ownership) = self.choose_addresses(traffic, host, resolved.addresses)?;
                 (Network::Global, addresses, ownership)
             }
-            Standing::Own => (Network::Own, resolved.addresses, None),
+            NetworkScope::Own => (Network::Own, resolved.addresses, None),
         };
         let target = Target { addresses, network, crawl_delay: None };
         Box::pin(self.tools.pace.load_clocks(&target)).await?;
@@ -386,8 +386,8 @@ impl<'a> Requester<'a> {
 
     /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise.
     async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
-        let outcome = FetchOutcome::of_answer(head.status.as_u16(), &head.headers);
-        let Some(asked) = RetryAfter::of_answer(&head.headers, outcome, clock::now()) else {
+        let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
+        let Some(asked) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));

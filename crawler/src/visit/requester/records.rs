@@ -23,7 +23,7 @@ pub(super) fn record_of(
 ) -> (RobotsRecord, Arc<RobotsVerdict>) {
     let now = clock::now();
     let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
-    let verdict = verdict.after_walls(walls_in_row);
+    let verdict = verdict.after_bot_walls(walls_in_row);
     let failures_in_row = match (verdict.cause(), verdict.kind()) {
         // bot walls are counted apart from other failures
         (Some(RobotsCause::BotWall), _) => walls_in_row,
@@ -95,7 +95,7 @@ fn from_latin1(text: &str) -> Option<HeaderValue> {
 
 #[cfg(test)]
 mod tests {
-    use policy::RobotsAnswer;
+    use policy::RobotsResponse;
 
     use super::*;
 
@@ -109,7 +109,7 @@ mod tests {
         let first = record(failed(), None);
         let second = record(failed(), Some(&first));
         assert_eq!((first.failures_in_row, second.failures_in_row), (1, 2));
-        let none = RobotsAnswer::Answered { status: 404, body: None };
+        let none = RobotsResponse::Answered { status: 404, body: None };
         let answered = record(RobotsVerdict::of(none, PRODUCT_TOKEN), Some(&second));
         assert_eq!(answered.failures_in_row, 0);
         let wall = record(RobotsVerdict::Unreachable(RobotsCause::BotWall), Some(&second));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn restores_the_verdict_of_a_record_and_its_validators() {
         let body = b"User-agent: *\nDisallow: /private\n".as_slice();
-        let answer = RobotsAnswer::Answered { status: 200, body: Some(body) };
+        let answer = RobotsResponse::Answered { status: 200, body: Some(body) };
         let record = RobotsRecord {
             body: Some(body.to_vec()),
             status: Some(200),

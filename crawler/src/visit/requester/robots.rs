@@ -11,7 +11,7 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
-use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
+use policy::{BodyKind, RobotsResponse, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
 use store::{RobotsRecord, Seed};
 
 use super::super::context::Interrupt;
@@ -88,8 +88,8 @@ impl Requester<'_> {
     }
 
     /// The verdict of an answer. A long file that cannot be parsed in time permits nothing.
-    async fn judged_robots(&self, answer: RobotsAnswer<'_>) -> RobotsVerdict {
-        let RobotsAnswer::Answered { status, body: Some(body) } = answer else {
+    async fn judged_robots(&self, answer: RobotsResponse<'_>) -> RobotsVerdict {
+        let RobotsResponse::Answered { status, body: Some(body) } = answer else {
             return RobotsVerdict::of(answer, PRODUCT_TOKEN);
         };
         if body.len() <= SHORT_BYTES_MAX {
@@ -182,7 +182,7 @@ impl Requester<'_> {
                 }
                 Step::OtherSite(next) => {
                     progress.follow(seed_of(&next, &current));
-                    RobotsAnswer::OtherSite
+                    RobotsResponse::OtherSite
                 }
                 Step::Done(answer) => answer,
             };
