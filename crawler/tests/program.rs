@@ -54,7 +54,7 @@ async fn prints_one_json_object_per_pass() {
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
     assert!(blocked.contains("removed 1 manifests"), "{blocked}");
-    fixture.web.log().forget();
+    fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
@@ -413,9 +413,9 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
 
 #[tokio::test]
 async fn ignores_proxies_in_the_environment() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "shop.example\n");
-    let mut command = desk.command(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]);
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
+    let mut command = fixture.command(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]);
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, "http://127.0.0.1:9");
     }
@@ -456,7 +456,7 @@ async fn signed_requests_are_verified_by_openssl() {
     std::fs::write(dir.join("public.der"), info).unwrap();
     let mut nonces = std::collections::BTreeSet::new();
     for hit in fixture.web.log().hits() {
-        let (input, signature) = (hit.asked.signature_input.unwrap(), hit.asked.signature.unwrap());
+        let (input, signature) = (hit.request.signature_input.unwrap(), hit.request.signature.unwrap());
         let parameters = input.strip_prefix("sig1=").unwrap();
         assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");
         let base = format!(

@@ -386,7 +386,7 @@ async fn does_not_send_validators_of_robots_to_redirect_targets() {
         let sent = |host: &str| {
             let hits = crawl.hits(host);
             let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("a request for robots.txt");
-            robots.asked.if_none_match.clone()
+            robots.request.if_none_match.clone()
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
         assert_eq!(sent(WWW), None, "requested on behalf of another host");
