@@ -22,7 +22,7 @@ const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"
 /// As in the registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
-/// ManifestReader read at once, and in one request.
+/// Manifests read at once, and in one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
 /// Longest description of the registry's schema.

@@ -29,7 +29,10 @@ impl Fixture {
         let (open_max, life) = (4, Duration::from_mins(1));
         let (suffix, latest) = ("github.io".to_owned(), later(now, RESERVED));
         let request = SuffixPermitRequest { suffix, from: now, latest, gap: RESERVED, open_max, life };
-        assert!(matches!(self.store.suffix_permit_take(&request).await.unwrap(), SuffixPermitOutcome::Taken(_)));
+        assert!(matches!(
+            self.store.suffix_permit_take(&request).await.unwrap(),
+            SuffixPermitOutcome::Taken(_)
+        ));
     }
 
     async fn permit(&self, name: &str) -> Permit {

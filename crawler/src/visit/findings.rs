@@ -258,7 +258,10 @@ mod tests {
     fn a_site_keeps_manifests_that_a_visit_did_not_check() {
         let known = site(1, &[(ONE, b"{}")]);
         assert_eq!(Findings::default().manifest_presence(&known), ManifestPresence::Present);
-        assert_eq!(of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known), ManifestPresence::Absent);
+        assert_eq!(
+            of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known),
+            ManifestPresence::Absent
+        );
         assert_eq!(of([found(TWO, b"{}")]).manifest_presence(&site(0, &[])), ManifestPresence::Present);
     }
 

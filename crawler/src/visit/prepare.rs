@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, Priors};
-use policy::{BodyKind, PathClass, HostKnowledge, Status};
+use policy::{BodyKind, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
 use super::progress::Progress;

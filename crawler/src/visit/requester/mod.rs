@@ -27,7 +27,7 @@ pub(super) use self::robots::Robots;
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::traffic::Traffic;
-use crate::egress::{Cause, Failure, Head, Reply, Session, NetworkScope};
+use crate::egress::{Cause, Failure, Head, NetworkScope, Reply, Session};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
@@ -364,7 +364,7 @@ impl<'a> Requester<'a> {
             return None;
         }
         self.written_at = Some(Instant::now());
-        let state = progress.to_json(clock::now())?;
+        let state = progress.write_json(clock::now())?;
         Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
     }
 

@@ -11,7 +11,7 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
-use policy::{BodyKind, RobotsResponse, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
+use policy::{BodyKind, RobotsDecision, RobotsFile, RobotsKind, RobotsResponse, RobotsVerdict};
 use store::{RobotsRecord, Seed};
 
 use super::super::context::Interrupt;
