@@ -252,7 +252,10 @@ mod tests {
         assert_eq!((bytes.len(), shares.taken()), (50_000, 50_000 - SMALL_BYTES));
         assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), BodyError::TooLarge);
         let held = shares.take(CLIENT, 80_000).unwrap();
-        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), BodyError::NoRoom(LimitReached::Client));
+        assert_eq!(
+            read_of(Body::from(vec![0; 50_000])).await.unwrap_err(),
+            BodyError::NoRoom(LimitReached::Client)
+        );
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         assert_eq!(read_of(silent).await.unwrap_err(), BodyError::TooSlow);

@@ -33,7 +33,7 @@ pub(crate) trait BatchWriter: Clone + Send + Sync + 'static {
     /// The most rows in a batch.
     fn rows_max(&self) -> usize;
 
-    /// BatchWriter that are written at the same time.
+    /// How many batches are written at the same time.
     fn concurrency(&self) -> usize {
         1
     }
@@ -195,9 +195,9 @@ mod tests {
         let rows: Vec<u32> = (100..110).collect();
         let doubled: Vec<Option<u32>> = rows.iter().map(|row| Some(row * 2)).collect();
         assert_eq!(answered(&batcher, &rows).await, doubled);
-        let batches = doubling.0.lock().await;
-        assert!(batches.iter().all(|batch| batch.len() <= 4), "{batches:?}");
-        assert_eq!(batches.concat(), rows);
+        let written = doubling.0.lock().await;
+        assert!(written.iter().all(|batch| batch.len() <= 4), "{written:?}");
+        assert_eq!(written.concat(), rows);
     }
 
     #[tokio::test]

@@ -413,9 +413,9 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
 
 #[tokio::test]
 async fn ignores_proxies_in_the_environment() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "shop.example\n");
-    let mut command = desk.command(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]);
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
+    let mut command = fixture.command(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]);
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, "http://127.0.0.1:9");
     }

@@ -58,7 +58,7 @@ pub(crate) async fn stats(
 ) -> Result<StatsAnswer, Problem> {
     let stats = store.stats(now).await?;
     let index_position = index.searcher().ok().map(|searcher| searcher.generation().position.0);
-    let adoption = store.adoption().await?;
+    let adoption = store.dialect_usage().await?;
     let sites_newest = store.sites_newest(NEWEST_MAX).await?;
     Ok(StatsAnswer { adoption, sites_newest, ..answer(stats, index_position) })
 }

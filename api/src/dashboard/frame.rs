@@ -12,7 +12,7 @@ pub(crate) enum Section {
     Crawl,
     Stats,
     Validate,
-    NoSection,
+    None,
 }
 
 /// Given to the base template by every page.

@@ -18,7 +18,7 @@ pub(crate) struct ProblemPage<'a> {
 impl<'a> ProblemPage<'a> {
     pub(crate) fn new(problem: &'a ProblemBody) -> Self {
         Self {
-            frame: Frame::new(problem.title, Section::NoSection),
+            frame: Frame::new(problem.title, Section::None),
             status: problem.status.as_u16(),
             title: problem.title,
             detail: &problem.detail,

@@ -79,7 +79,7 @@ fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     chart::stacked(&bars)
 }
 
-fn kept(dialect: &Adoption) -> ConformanceRow {
+fn kept(dialect: &DialectUsage) -> ConformanceRow {
     ConformanceRow {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),

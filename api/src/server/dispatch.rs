@@ -74,14 +74,14 @@ impl Dispatcher {
     async fn has_capacity_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
         let (admission, uri, headers) = (&self.0.admission, request.uri(), request.headers());
         let is_overload = admission.load.is_overload(Instant::now());
-        if !(is_overload || admission.requests.is_used_up()) || ALWAYS_ANSWERED.contains(&uri.path()) {
+        if !(is_overload || admission.requests.is_exhausted()) || ALWAYS_ANSWERED.contains(&uri.path()) {
             return true;
         }
         let client = Client::connected(peer.ip(), uri, headers, &admission.trusted_proxies, &admission.names);
         if uri.path() == METRICS && admission.admin_tokens.allow_metrics(client, headers).await {
             return true;
         }
-        !admission.requests.is_used_up() && !admission.requests.holds_fair_share(client.address)
+        !admission.requests.is_exhausted() && !admission.requests.holds_fair_share(client.address)
     }
 
     async fn reject(&self, asked: &HeaderMap) -> Response {

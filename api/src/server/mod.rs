@@ -27,7 +27,7 @@ use self::dispatch::Dispatcher;
 use self::stream::{ClientStream, MayStillSend};
 use crate::admin::AdminTokens;
 use crate::capacity::CONNECTIONS_MAX;
-use crate::client::{customer, is_trusted};
+use crate::client::{client_network, is_trusted};
 use crate::config::ApiConfig;
 use crate::limits::PRUNE_INTERVAL;
 use crate::load::Load;

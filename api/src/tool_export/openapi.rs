@@ -197,7 +197,7 @@ impl Split {
             ParameterLocation::Cookie => self.parameter(name, "cookie", is_required, &schema),
             // A path parameter that the path does not name can only be a mistake for one of the query.
             ParameterLocation::Query | ParameterLocation::Path => {
-                self.parameter(name, "query", is_required, &schema)
+                self.parameter(name, "query", is_required, &schema);
             }
             ParameterLocation::Body => {
                 self.properties.insert(name.to_owned(), schema);

@@ -24,6 +24,13 @@ pub struct Identifier {
     pub is_minted: bool,
 }
 
+impl Identifier {
+    /// The publisher's domain.
+    pub fn publisher(&self) -> &str {
+        self.urn.split(':').nth(2).unwrap_or_default()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry<'m> {
     pub identifier: Identifier,

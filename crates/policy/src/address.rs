@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use manifest::{SiteScope, closed};
+use manifest::{SiteScope, string_enum};
 
 use crate::spread::Seed;
 

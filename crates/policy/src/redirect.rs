@@ -6,7 +6,7 @@
 //! target is that host's robots.txt, since the rules for other paths there are not known yet. Redirects to http, to an IP
 //! address, with user information, or to a port other than 443 and the first one are refused.
 
-use manifest::{ManifestUrl, NameError, closed};
+use manifest::{ManifestUrl, NameError, string_enum};
 
 use crate::outcome::FetchOutcome;
 use crate::plan::ROBOTS_PATH;

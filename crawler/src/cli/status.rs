@@ -34,7 +34,7 @@ struct Status {
 pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
-    let status = Status {
+    let report = Status {
         lag_seconds: lag(&stats, now).as_secs(),
         stats,
         workers: store.workers_list(now, WORKERS_MAX).await?,
@@ -42,9 +42,9 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
     };
     if format == OutputFormat::Json {
-        return Ok(output::json(&status)?);
+        return Ok(output::json(&report)?);
     }
-    for line in lines(&status) {
+    for line in lines(&report) {
         output::line(&line)?;
     }
     for (site, at, reason) in store.parked_list(PARKED_MAX).await? {
@@ -58,8 +58,8 @@ fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
 }
 
-fn lines(status: &Status) -> Vec<String> {
-    let stats = &status.stats;
+fn lines(report: &Status) -> Vec<String> {
+    let stats = &report.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
     let formats = stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}"));
     let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {end}"));
@@ -77,22 +77,22 @@ fn lines(status: &Status) -> Vec<String> {
         format!("Visits in the last day: {}", listed(ends.collect())),
         format!("Fetches in the last day: {}", listed(outcomes.collect())),
     ];
-    if status.lag_seconds > 0 {
-        let late = in_words(Duration::from_secs(status.lag_seconds));
+    if report.lag_seconds > 0 {
+        let late = in_words(Duration::from_secs(report.lag_seconds));
         lines.push(format!("The oldest visit has been due for {late}."));
     }
-    for WorkerLoad { worker, sites, groups } in &status.workers {
+    for WorkerLoad { worker, sites, groups } in &report.workers {
         lines.push(match groups {
             0 => format!("Worker: {worker}, {sites} sites"),
             groups => format!("Worker: {worker}, {sites} sites, {groups} of {ADDRESS_GROUPS} address groups"),
         });
     }
-    for failing in &status.failing {
+    for failing in &report.failing {
         let end = failing.last_end.map(crate::end_in_words).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
         lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
     }
-    for SlowSite { site, first_byte_ms } in &status.slowest {
+    for SlowSite { site, first_byte_ms } in &report.slowest {
         lines.push(format!("Slow: {site}, {first_byte_ms} ms to the first byte"));
     }
     lines

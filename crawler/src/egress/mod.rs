@@ -30,7 +30,7 @@ pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Reply};
 pub(crate) use session::REQUEST_TIME_MAX;
-pub use session::{Resolved, Session, Standing};
+pub use session::{NetworkScope, Resolved, Session};
 pub use signing::{KeyError, Signer};
 pub use tls::TlsError;
 

@@ -41,13 +41,13 @@ const PORT: u16 = 443;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     pub addresses: Vec<IpAddr>,
-    pub standing: Standing,
+    pub standing: NetworkScope,
     pub took: Duration,
 }
 
 /// Whose network a host is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum NetworkScope {
     /// Anybody's: every rule of politeness applies.
     Global,
     /// The operator's own: delays may be shorter than the floor.
@@ -94,8 +94,8 @@ impl Session {
         };
         let addresses: Vec<IpAddr> = pinned.iter().map(SocketAddr::ip).collect();
         let standing = match self.shared.own_rules {
-            OwnRules::Relaxed => standing(&self.shared.own, &addresses),
-            OwnRules::Strict => Standing::Global,
+            OwnRules::Relaxed => network_scope(&self.shared.own, &addresses),
+            OwnRules::Strict => NetworkScope::Global,
         };
         Ok(Resolved { addresses, standing, took: started.elapsed() })
     }
@@ -222,9 +222,9 @@ const fn limit(stage: Stage) -> Duration {
     }
 }
 
-fn standing(own: &OwnNetworks, addresses: &[IpAddr]) -> Standing {
+fn network_scope(own: &OwnNetworks, addresses: &[IpAddr]) -> NetworkScope {
     let all_own = addresses.iter().all(|address| matches!(own.judge(*address), AddressVerdict::Own(_)));
-    if all_own { Standing::Own } else { Standing::Global }
+    if all_own { NetworkScope::Own } else { NetworkScope::Global }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]

@@ -73,7 +73,7 @@ impl Progress {
     }
 
     /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each of them.
-    pub(crate) fn to_json(&mut self, now: DateTime<Utc>) -> Option<String> {
+    pub(crate) fn write_json(&mut self, now: DateTime<Utc>) -> Option<String> {
         let bodies = self.findings.document_bytes() + self.traffic.robots_bytes();
         if bodies + seeds::written_bytes(&self.findings.seeds) > KEPT_BODY_BYTES_MAX {
             return None;
@@ -177,7 +177,7 @@ mod tests {
         progress.plan.add(task("https://a.example/1"));
         progress.findings.record(Some(2), fetched("https://a.example/2", FetchOutcome::NotFound));
         let written: serde_json::Value =
-            serde_json::from_str(&progress.to_json(crate::clock::now()).unwrap()).unwrap();
+            serde_json::from_str(&progress.write_json(crate::clock::now()).unwrap()).unwrap();
         for key in
             ["started_at", "requests", "active", "robots", "queue", "rules", "fetched", "links", "phases"]
         {
@@ -194,7 +194,7 @@ mod tests {
     fn starts_over_after_a_day_and_where_the_progress_cannot_be_read() {
         let now = crate::clock::now();
         let mut progress = begun();
-        let written: serde_json::Value = serde_json::from_str(&progress.to_json(now).unwrap()).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&progress.write_json(now).unwrap()).unwrap();
         assert!(Progress::resume(&site(Some(written.clone())), now + INTERRUPTED_AGE_MAX).is_some());
         let later = now + INTERRUPTED_AGE_MAX + TimeDelta::seconds(1);
         assert!(Progress::resume(&site(Some(written)), later).is_none());
@@ -231,14 +231,14 @@ mod tests {
         };
         let mut progress = begun();
         progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) });
-        assert!(progress.to_json(now).is_some_and(|state| state.len() < 64 * 1024));
+        assert!(progress.write_json(now).is_some_and(|state| state.len() < 64 * 1024));
         let mut many_links = progress.clone();
         many_links.follow(FollowUps { tasks: Vec::new(), seeds: seeds(20_000) });
-        assert_eq!(many_links.to_json(now), None, "too many links");
+        assert_eq!(many_links.write_json(now), None, "too many links");
         for number in 0..120 {
             progress.plan.add(task(&format!("https://a.example/{number}?{}", "a".repeat(7_900))));
         }
-        assert_eq!(progress.to_json(now), None, "too many long URLs");
+        assert_eq!(progress.write_json(now), None, "too many long URLs");
     }
 
     #[test]

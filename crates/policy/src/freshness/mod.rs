@@ -207,7 +207,7 @@ impl CacheRecord {
         new.without_forbidden()
     }
 
-    /// Whether the validator of a 304 differs from the stored one; ETags are compared weakly (RFC 9110 §8.8.3.2).
+    /// Whether the validator of a 304 differs from the stored one; entity tags are compared weakly (RFC 9110 §8.8.3.2).
     fn is_contradicted_by(&self, headers: &HeaderMap) -> bool {
         let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
         let sent = |name: &HeaderName| headers.get(name).map(to_text);

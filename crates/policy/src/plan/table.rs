@@ -3,7 +3,7 @@
 //! The order is that of the assumed priors. Slots are positions in packed records and never change. The expected kind of
 //! body decides how much of it is read.
 
-use manifest::{Format, closed};
+use manifest::{Format, string_enum};
 
 /// Bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;

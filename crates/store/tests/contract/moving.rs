@@ -154,7 +154,7 @@ pub(crate) async fn a_damaged_dump_leaves_nothing_behind(db: Db) -> Result<()> {
 pub(crate) async fn a_dump_of_an_earlier_schema_is_imported_or_refused_with_a_remedy(db: Db) -> Result<()> {
     let refused = async |lines: &[&str]| {
         let lines: Vec<String> = lines.iter().copied().map(str::to_owned).collect();
-        import(&db.store, &lines).await.map_err(|error| error.to_string()).unwrap_err()
+        import(&db.store, &lines).await.expect_err("an import of another schema is refused").to_string()
     };
     let newer = refused(&[r#"{"agentdex_dump":1,"schema":99}"#]).await;
     assert!(newer.contains("the dump has schema 99") && newer.contains("use the newer program"), "{newer}");

@@ -28,7 +28,7 @@ use super::context::{Interrupt, Stop, Tools};
 use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
-use crate::egress::{Cause, Failure, Head, Reply, Session, Standing};
+use crate::egress::{Cause, Failure, Head, NetworkScope, Reply, Session};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
@@ -223,11 +223,11 @@ impl<'a> Requester<'a> {
         };
         traffic.count_resolution(resolved.took);
         let (network, addresses, ownership) = match resolved.standing {
-            Standing::Global => {
+            NetworkScope::Global => {
                 let (addresses, ownership) = self.choose_addresses(traffic, host, resolved.addresses)?;
                 (Network::Global, addresses, ownership)
             }
-            Standing::Own => (Network::Own, resolved.addresses, None),
+            NetworkScope::Own => (Network::Own, resolved.addresses, None),
         };
         let target = Target { addresses, network, crawl_delay: None };
         Box::pin(self.tools.pace.load_clocks(&target)).await?;
@@ -364,7 +364,7 @@ impl<'a> Requester<'a> {
             return None;
         }
         self.written_at = Some(Instant::now());
-        let state = progress.to_json(clock::now())?;
+        let state = progress.write_json(clock::now())?;
         Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
     }
 

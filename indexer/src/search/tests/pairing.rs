@@ -8,6 +8,10 @@ use super::sample_index::opened;
 use crate::request::SearchRequest;
 
 #[test]
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method is not general enough over its lifetime"
+)]
 fn a_document_without_traits_does_not_shift_other_scores() {
     let dir = tempfile::tempdir().unwrap();
     let mut opened = opened(dir.path(), 400);

@@ -18,7 +18,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("id", &rules::ID_DUPLICATE);
     draft.each(root, "capabilities", &list, |published, draft| {
-        read_capability(published, &scopes, &mut resolver, draft)
+        read_capability(published, &scopes, &mut resolver, draft);
     });
 }
 
