@@ -213,7 +213,7 @@ fn rejects_a_manifest_with_foreign_paths_or_another_version() {
         for (from, to, reason) in [
             ("\"meta.json\"", "\"../../meta.json\"", "is not a file of an index"),
             ("\"format\": 1", "\"format\": 2", "its format is 2"),
-            ("\"position\": 5", "\"position\": 6", "another position"),
+            ("\"position\": 5", "\"position\": 6", "another feed position"),
             ("\"bytes\": ", "\"bytes\": 9999999999999", "the most is"),
             ("{", "[", "expected"),
         ] {

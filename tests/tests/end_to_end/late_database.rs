@@ -175,6 +175,6 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     let refused = output(world.crawler(&[]));
     let report = text_of(&refused);
     assert_eq!(refused.status.code(), Some(1), "{report}");
-    assert!(report.contains("does not let this program in") && report.contains("nowhere"), "{report}");
+    assert!(report.contains("refused the connection") && report.contains("nowhere"), "{report}");
     assert!(!report.contains(WAITS), "{report}");
 }
