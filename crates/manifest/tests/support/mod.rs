@@ -1,5 +1,7 @@
 //! Fixture folders, read into documents.
 
+#![allow(clippy::allow_attributes, dead_code, reason = "each test uses a part of this module")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUr
 use serde::Deserialize;
 
 /// How a fixture's document came; everything may be left out.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct About {
     pub url: Option<String>,
@@ -21,14 +23,14 @@ pub(crate) struct About {
 }
 
 /// A document that completes the fixture's.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Linked {
     pub url: String,
     pub file: String,
 }
 
 /// Replaces every `from` in the document by `times` copies of `text`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Repeat {
     pub from: String,
     pub text: String,
@@ -69,6 +71,11 @@ impl Case {
             bytes = text.replace(&repeat.from, &repeat.text.repeat(repeat.times)).into_bytes();
         }
         Self { folder, format, bytes, about }
+    }
+
+    /// The same fixture with another document.
+    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
+        Self { folder: self.folder.clone(), format: self.format.clone(), bytes, about: self.about.clone() }
     }
 
     /// Reads the fixture's document.
