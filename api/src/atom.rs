@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     author: String,
     /// A page for people.
     url: String,
-    /// What it is about, where that has no page of its own.
+    /// What it is about, if that has no page.
     json_url: Option<String>,
     summary: String,
     at: DateTime<Utc>,
@@ -54,7 +54,7 @@ impl Feed {
 }
 
 impl Entry {
-    /// `parts` name the entry for ever, whatever becomes of its address.
+    /// `parts` identify the entry permanently, even if its address changes.
     pub(crate) fn new(
         parts: &[&str],
         title: &str,

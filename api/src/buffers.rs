@@ -26,7 +26,7 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Answers up to this size are not counted: the connection's own buffers hold them. Nor are the first bytes of a body.
 const SMALL_BYTES: usize = 32 * 1024;
-/// Bytes of a large answer that are handed to the connection at once.
+/// Bytes of a large response that are passed to the connection in one piece.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// What an answer without a known size counts as: the pieces that are made ahead of the client, and their compression.
 const STREAM_BYTES: usize = 256 * 1024;
@@ -227,7 +227,7 @@ mod tests {
         let whole: Vec<u8> = (0..100_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let answer = counted(Response::new(Body::from(whole.clone())), &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), whole.len());
-        assert_eq!(answer.body().size_hint().exact(), Some(100_000), "its length is still told");
+        assert_eq!(answer.body().size_hint().exact(), Some(100_000), "Content-Length is still sent");
         let second = Response::new(Body::from(vec![0; 60_000]));
         assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
         let small = Response::new(Body::from(vec![0; SMALL_BYTES]));

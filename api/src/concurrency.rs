@@ -19,7 +19,7 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// Pieces at once for each core: two, so that one may wait for the disk.
 const PER_CORE: usize = 2;
 
-/// A permit that is taken; given back before others hear of it, also after a panic.
+/// A permit in use; it is released before waiting clients are notified, also after a panic.
 #[derive(Debug)]
 struct RunningWork {
     permit: Option<Permit>,

@@ -59,7 +59,7 @@ impl Default for CountCache {
 }
 
 impl CountCache {
-    /// Drops every count, because a site is to disappear from them at once.
+    /// Drops every count, so that a blocked site disappears from them immediately.
     pub(crate) fn clear(&self) {
         *self.lists() = RecentlyUsed::new();
     }
@@ -132,14 +132,14 @@ mod tests {
         for list in 0..5 * LISTS_MAX.get() {
             counted(&totals, &list.to_string(), long, 1).await;
         }
-        assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was asked for twice");
-        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was asked for once, long ago");
+        assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was requested twice");
+        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was requested once, long before");
         for list in 0..5 * LISTS_MAX.get() {
             for _ in 0..2 {
                 counted(&totals, &list.to_string(), long, 1).await;
             }
         }
-        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were asked for as often");
+        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were requested as often");
         let lists = totals.lists();
         assert!(lists.once.len() <= LISTS_MAX.get() && lists.again.len() <= LISTS_MAX.get());
     }

@@ -1,7 +1,7 @@
 //! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
 //! one of its requests, not by all of them.
 //!
-//! Each client has a queue of its own. A permit that becomes free goes to the next client in a fixed round. A request for more
+//! Each client has its own queue. A permit that becomes free goes to the next client in a fixed round. A request for more
 //! than is free waits until that much is free, and those behind it in the round wait with it, so that it is served in the end.
 
 use std::collections::{HashMap, VecDeque};

@@ -229,7 +229,7 @@ mod tests {
         limits.read(client).unwrap();
         limits.read(client).unwrap();
         limits.read(client).unwrap_err();
-        assert!(!limits.set(few), "the same limits are no news");
+        assert!(!limits.set(few), "unchanged limits are not reported as a change");
         limits.read(client).unwrap_err();
         assert!(limits.set(LimitsConfig { reads_burst: five, ..few }));
         assert_eq!(limits.read(client).unwrap().limit, 5);

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Requests that may always be under way, and in a burst: where each takes long, a handful is no overload.
+/// Requests that may always be in progress: a few slow requests are not an overload.
 const STANDING_MIN: f64 = 32.0;
 const BURST_MIN: f64 = 128.0;
 /// Seconds that a request may be expected to take in a queue that stays, and in a burst. `tests/bench api` measures that 99 of
 /// 100 are then answered within 100 ms.
 const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
-/// A queue that is long for more than this is no burst.
+/// A queue that stays long for more than this is not a burst.
 const BURST: Duration = Duration::from_millis(100);
 /// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ mod tests {
         let mut fast = state(400, 5_000.0, start);
         assert!(fast.is_overload(start), "80 ms is too long from the beginning");
         let mut slow = state(31, 10.0, start);
-        assert!(!slow.is_overload(start) && !slow.is_overload(later), "a handful is no overload");
+        assert!(!slow.is_overload(start) && !slow.is_overload(later), "a few requests are not an overload");
         slow.under_way = 127;
         assert!(!slow.is_overload(later), "nor is a burst on a process that had nothing to do");
     }

@@ -175,8 +175,8 @@ impl ManifestReader<'_> {
         hosts_max: u32,
     ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let permit = self.permit(HISTORY_BYTES).await?;
-        let story = self.store.site_report_brief(site, visits_max, hosts_max).await?;
-        Ok(story.map(|value| Permitted { value, permit }))
+        let report = self.store.site_report_brief(site, visits_max, hosts_max).await?;
+        Ok(report.map(|value| Permitted { value, permit }))
     }
 
     /// What happened at a site, and what `visit` adds to a list for each of its manifests, in the order of their URLs. One permit

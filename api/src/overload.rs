@@ -9,7 +9,7 @@ use runtime::LimitReached;
 use crate::metrics;
 use crate::problem::Problem;
 
-/// Paths that are answered even under overload, so that operators and orchestrators see whether this process lives and can
+/// Paths that are answered even under overload, so that operators and orchestrators see whether this process is alive and can
 /// search.
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 /// The path of the metrics, which are answered under overload to clients that may read them.

@@ -1,6 +1,6 @@
 //! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
-//! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
+//! A page in a browser on this machine can point its own domain name at a loopback address (DNS rebinding). Its
 //! requests then come from this machine, but with that name as their `Host`.
 
 use std::net::IpAddr;

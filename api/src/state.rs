@@ -184,7 +184,7 @@ impl App {
         self.0.semantic_types.get(self.config.counts_kept_for, read).await
     }
 
-    /// Clears the caches of answers, because a site is to disappear from them at once.
+    /// Clears the response caches, so that a blocked site disappears from them immediately.
     pub(crate) async fn clear_caches(&self) {
         self.crawl.clear().await;
         self.stats.clear().await;

@@ -86,7 +86,7 @@ mod tests {
         allowance.moved(2_000, Duration::ZERO);
         assert_eq!(allowance.left(), Duration::from_secs(8));
         allowance.moved(1_000_000, Duration::ZERO);
-        assert_eq!(allowance.left(), PACE.allowance, "a fast start is no credit for later");
+        assert_eq!(allowance.left(), PACE.allowance, "a fast start earns no allowance for later");
     }
 
     #[test]

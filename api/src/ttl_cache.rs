@@ -16,7 +16,7 @@ impl<T> Default for TtlCache<T> {
 }
 
 impl<T> TtlCache<T> {
-    /// Drops the answer, because something changed that must show at once.
+    /// Drops the value, because a change must be visible immediately.
     pub(crate) async fn clear(&self) {
         *self.0.lock().await = None;
     }

@@ -108,10 +108,10 @@ async fn plan_site(
     now: DateTime<Utc>,
 ) -> Result<DrySite, CrawlError> {
     let known = store.site_report(&name, 0).await?;
-    let waits = known.as_ref().and_then(|story| {
+    let waits = known.as_ref().and_then(|report| {
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-        let parked = story.state.parked.as_ref().filter(|parked| parked.resume_at > now);
-        match (&story.blocked, parked, story.summary.next_visit_at) {
+        let parked = report.state.parked.as_ref().filter(|parked| parked.resume_at > now);
+        match (&report.blocked, parked, report.summary.next_visit_at) {
             (Some(_), ..) => Some("never: its owner asked to be left out".to_owned()),
             (None, Some(parked), _) => {
                 Some(format!("resumes at {}: {}", later(parked.resume_at), parked.reason))
@@ -123,7 +123,7 @@ async fn plan_site(
     if let Some(when) = waits {
         return Ok(DrySite { site: name, when, requests: Vec::new() });
     }
-    let mut state = known.map_or_else(|| unknown(name.clone()), |story| story.state);
+    let mut state = known.map_or_else(|| unknown(name.clone()), |report| report.state);
     for seed in seeds.iter().filter(|seed| seed.host.site() == name) {
         if !state.hosts.iter().any(|host| host.host == seed.host) {
             state.hosts.push(seeded(seed.host.clone()));

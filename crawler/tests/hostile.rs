@@ -28,7 +28,7 @@ async fn end_of(host: Host) -> (VisitEnd, Crawl) {
     let name = host.name().to_owned();
     let crawl = Crawl::of([host]).await;
     crawl.pass().await;
-    let end = crawl.story(&name).await.visits[0].end;
+    let end = crawl.report(&name).await.visits[0].end;
     (end, crawl)
 }
 
@@ -87,8 +87,8 @@ async fn never_connects_to_private_addresses() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.egress.own_networks = policy::OwnNetworks::default();
     crawl.pass().await;
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::AddressRefused);
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::AddressRefused);
     assert!(crawl.web.log().connections().is_empty());
 }
 
@@ -97,10 +97,10 @@ async fn keeps_retry_after_across_runs() {
     for (status, value) in [(429, "120"), (503, "300"), (429, "soon"), (503, "-5")] {
         let mut crawl = Crawl::of([answering(Answer::retry_after(status, value))]).await;
         crawl.pass().await;
-        let story = crawl.story("bad.example").await;
-        assert_eq!(story.visits[0].end, VisitEnd::RateLimited, "{status} {value}");
+        let report = crawl.report("bad.example").await;
+        assert_eq!(report.visits[0].end, VisitEnd::RateLimited, "{status} {value}");
         assert_eq!(crawl.paths("bad.example"), ["/robots.txt", MANIFEST]);
-        let wait = story.state.not_before.unwrap() - story.visits[0].ended_at;
+        let wait = report.state.not_before.unwrap() - report.visits[0].ended_at;
         assert!(wait.num_seconds() >= 55, "{status} {value}: {wait}");
         // even an operator in a hurry waits
         let summary = crawl.pass_again().await;

@@ -80,9 +80,9 @@ async fn does_not_follow_robots_to_another_site() {
         for number in 0..ATTACKERS {
             let name = format!("attacker{number}.example");
             assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable is no permission");
-            let story = crawl.story(&name).await;
-            assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable);
-            let robots = story.state.hosts[0].robots.as_ref().unwrap();
+            let report = crawl.report(&name).await;
+            assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable);
+            let robots = report.state.hosts[0].robots.as_ref().unwrap();
             assert_eq!(robots.kind, RobotsKind::Unreachable);
             assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site"));
         }
@@ -175,8 +175,8 @@ async fn redirected_robots_uses_the_clock_of_its_host() {
     let elsewhere = shop().redirect("/robots.txt", 301, "https://www.shop.example/rules.txt");
     let crawl = Crawl::of([elsewhere]).await;
     crawl.pass().await;
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
 }
 
 /// Of each 2xx the file is read, and what is not the whole file permits nothing.
@@ -198,7 +198,7 @@ async fn robots_with_any_2xx_are_read() {
     let empty = Host::new("empty.example").route("/robots.txt", Answer::status(204)).route(MANIFEST, AWP);
     let crawl = Crawl::of([empty]).await;
     crawl.pass().await;
-    assert_eq!(crawl.story("empty.example").await.visits[0].end, VisitEnd::Completed);
+    assert_eq!(crawl.report("empty.example").await.visits[0].end, VisitEnd::Completed);
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
     for name in &names {
         let wanted = if name.starts_with("file") { 2 } else { 1 };
         assert_eq!(crawl.paths(name).len(), wanted, "{name}: {:?}", crawl.paths(name));
-        let wait = crawl.story(name).await.state.not_before.unwrap() - now();
+        let wait = crawl.report(name).await.state.not_before.unwrap() - now();
         assert!((3_400..=3_600).contains(&wait.num_seconds()), "{name}: {wait}");
     }
     crawl.pass_again().await;
@@ -242,16 +242,16 @@ async fn three_bot_walls_end_a_visit_whatever_their_status() {
         let robots = Host::new("robots.example").route("/robots.txt", wall);
         let crawl = Crawl::of([walled, robots]).await;
         crawl.pass().await;
-        let story = crawl.story("wall.example").await;
+        let report = crawl.report("wall.example").await;
         assert_eq!(
-            (story.visits[0].end, crawl.paths("wall.example").len()),
+            (report.visits[0].end, crawl.paths("wall.example").len()),
             (VisitEnd::Blocked, 4),
             "{status}"
         );
-        let story = crawl.story("robots.example").await;
-        assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable, "{status}");
+        let report = crawl.report("robots.example").await;
+        assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable, "{status}");
         assert_eq!(crawl.paths("robots.example"), ["/robots.txt"], "{status}");
-        assert_eq!(story.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
+        assert_eq!(report.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
     }
 }
 
@@ -266,9 +266,9 @@ async fn keeps_manifests_until_the_third_bot_wall_for_robots() {
     for (number, (end, kind, removed)) in [unreachable, unreachable, denied].into_iter().enumerate() {
         expire_robots(&crawl, "shop.example").await;
         let summary = crawl.pass_again().await;
-        let story = crawl.story("shop.example").await;
-        let robots = story.state.hosts[0].robots.clone().unwrap();
-        assert_eq!((story.visits[0].end, robots.kind), (end, kind), "wall {number}");
+        let report = crawl.report("shop.example").await;
+        let robots = report.state.hosts[0].robots.clone().unwrap();
+        assert_eq!((report.visits[0].end, robots.kind), (end, kind), "wall {number}");
         assert_eq!(robots.cause.as_deref(), Some("bot_wall"));
         assert_eq!(summary.manifests_removed, removed, "wall {number}");
         assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
@@ -293,7 +293,7 @@ async fn redirected_robots_adds_only_valid_sites_as_seeds() {
         let crawl =
             Crawl::on(Web::builder().host(shop).host(www).start().await.unwrap(), "shop.example").await;
         crawl.pass().await;
-        assert_eq!(crawl.story("shop.example").await.visits[0].end, end, "{target}");
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, end, "{target}");
         assert_eq!(crawl.store.stats(now()).await.unwrap().sites, sites, "{target}");
     }
 }
@@ -340,9 +340,9 @@ async fn requests_urls_that_another_site_names_once() {
         named.sort();
         named.dedup();
         assert_eq!(named.len(), all, "{case}: each is requested once");
-        let story = crawl.story(VICTIM).await;
-        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
-        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+        let report = crawl.report(VICTIM).await;
+        assert!(report.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {report:?}");
+        assert_eq!((report.summary.manifests, report.state.failures_in_row), (1, 0), "{case}");
     }
 }
 
@@ -382,9 +382,9 @@ async fn searches_hosts_that_another_site_names_last() {
                 "{case}: the site's own hosts are requested first"
             );
         }
-        let story = crawl.story(VICTIM).await;
-        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
-        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+        let report = crawl.report(VICTIM).await;
+        assert!(report.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {report:?}");
+        assert_eq!((report.summary.manifests, report.state.failures_in_row), (1, 0), "{case}");
     }
 }
 
@@ -398,7 +398,7 @@ async fn reports_a_dead_site_despite_hosts_that_another_site_names() {
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
-    assert_eq!(crawl.story(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
+    assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
 }
 
 /// One document at many submitted URLs is one manifest. At URLs that the operator lists it is one manifest for each URL.
@@ -421,7 +421,7 @@ async fn submissions_with_queries_do_not_duplicate_a_manifest() {
     for (origin, key, manifests) in [(SeedOrigin::Submitted, "s", 1), (SeedOrigin::File, "f", 5)] {
         crawl.store.seeds_add(&copies(origin, key), now()).await.unwrap();
         crawl.pass_again().await;
-        assert_eq!(crawl.story(VICTIM).await.summary.manifests, manifests);
+        assert_eq!(crawl.report(VICTIM).await.summary.manifests, manifests);
     }
     crawl.pass_again().await;
     let again = crawl.paths(VICTIM).into_iter().filter(|path| path.contains("?s=")).count();
@@ -438,7 +438,7 @@ async fn links_with_queries_do_not_duplicate_a_manifest() {
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
-    assert_eq!(crawl.story(VICTIM).await.summary.manifests, 1);
+    assert_eq!(crawl.report(VICTIM).await.summary.manifests, 1);
     let copy = crawl.fetch(VICTIM, &format!("{MANIFEST}?n=0")).await;
     assert_eq!(copy.outcome, FetchOutcome::NotAManifest);
     let reason = copy.reason.unwrap();
@@ -474,7 +474,7 @@ async fn does_not_send_validators_of_robots_to_redirect_targets() {
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
         assert_eq!(sent(WWW), None, "requested on behalf of another host");
-        assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, end);
     }
 }
 
@@ -542,9 +542,9 @@ async fn keeps_retry_after_of_a_seed_list() {
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
-    let story = crawl.story("lists.example").await;
-    assert_eq!((story.visits.len(), story.summary.next_visit_at), (0, None), "it is no site to visit");
-    assert!(story.state.not_before.is_some());
+    let report = crawl.report("lists.example").await;
+    assert_eq!((report.visits.len(), report.summary.next_visit_at), (0, None), "it is no site to visit");
+    assert!(report.state.not_before.is_some());
 }
 
 /// On addresses that are not the operator's own the budget of the day holds for lists too.

@@ -21,8 +21,8 @@ async fn first_visit_requests_robots_first_and_finds_the_manifest() {
     assert_eq!(paths.last().map(String::as_str), Some("/"));
     assert_eq!(paths.len(), policy::plan::PATHS.len() + 1, "{paths:?}");
     assert_eq!(u64::try_from(paths.len()).unwrap(), summary.requests);
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::Completed);
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::Completed);
     assert_eq!(crawl.outcome("shop.example", "/agents.json").await, FetchOutcome::NotFound);
 }
 
@@ -112,7 +112,7 @@ async fn requests_only_robots_of_a_site_that_forbids_everything() {
     let closed = Crawl::of([shop().robots("User-agent: *\nDisallow: /\n")]).await;
     closed.pass().await;
     assert_eq!(closed.paths("shop.example"), ["/robots.txt"]);
-    assert_eq!(closed.story("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
+    assert_eq!(closed.report("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
     assert!(closed.store.manifests_of_site(&site).await.unwrap().is_empty());
     // the copy that allowed is used within its time
     crawl.pass_again().await;
@@ -184,7 +184,7 @@ async fn finds_nothing_due_in_a_second_run() {
 async fn plans_the_next_visit_after_a_visit() {
     let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
     crawl.pass().await;
-    let days = |story: store::SiteReport| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
-    assert!(days(crawl.story("shop.example").await) < 2);
-    assert!(days(crawl.story("empty.example").await) >= 11);
+    let days = |report: store::SiteReport| (report.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
+    assert!(days(crawl.report("shop.example").await) < 2);
+    assert!(days(crawl.report("empty.example").await) >= 11);
 }

@@ -116,7 +116,7 @@ pub(crate) fn tags_of(hit: &Hit, capability: &Capability) -> Vec<Tag> {
     all
 }
 
-/// A snippet of the index, which is escaped already, with nothing but `<mark>` in it: whatever else could open or close
+/// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close
 /// an element or an attribute is escaped here once more.
 fn marked(snippet: &str) -> String {
     let mut html = String::with_capacity(snippet.len());

@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// The drawing, with its sentence for those who do not see it.
+/// The drawing, with a text alternative for screen readers.
 pub(crate) struct Graph {
     pub(crate) width: usize,
     pub(crate) height: usize,

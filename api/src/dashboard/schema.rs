@@ -8,7 +8,7 @@ use serde_json::Value;
 const ROWS_MAX: usize = 100;
 /// Most values of an enumeration that are shown.
 const CHOICES_MAX: usize = 12;
-/// How deep a type is spelled out: a list of lists of objects is as much as anybody reads.
+/// Maximum depth of a displayed type: a list of lists of objects is as much as is readable.
 const DEPTH_MAX: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

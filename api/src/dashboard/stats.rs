@@ -18,7 +18,7 @@ struct Chart {
     rows: Vec<Bar>,
 }
 
-/// How well one dialect is kept to.
+/// How well documents conform to one dialect.
 struct ConformanceRow {
     dialect: &'static str,
     href: String,

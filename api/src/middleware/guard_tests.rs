@@ -1,4 +1,4 @@
-//! The guard in front of a route that answers on a signal.
+//! The guard before a route that responds on a signal.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -134,7 +134,7 @@ async fn returns_503_while_all_request_capacity_is_taken() {
     assert_eq!(
         world.get(client(1), "/readyz").await.status(),
         StatusCode::OK,
-        "whether it is ready is always told"
+        "the readiness probe is always answered"
     );
     drop(places);
     world.may_end.add_permits(1);

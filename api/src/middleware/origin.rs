@@ -77,7 +77,7 @@ fn refused(config: &ApiConfig, origin: &str) -> Problem {
 }
 
 /// Whether an origin is of this server. An IP address or a loopback name equal to the `Host` cannot result from DNS
-/// rebinding, so it is accepted whatever the listen address.
+/// rebinding, so it is accepted for any listen address.
 fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
     let Ok(origin) = Url::parse(origin) else { return false };
     let is_listed = config
@@ -113,6 +113,6 @@ mod tests {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");
         }
         assert!(changes(Method::POST, "/woa/{agent}", "/woa/submit_site"));
-        assert!(may_change_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
+        assert!(may_change_state(&Method::POST, None, "/new"), "an unknown route is protected by default");
     }
 }

@@ -93,7 +93,7 @@ fn message(text: &str, found: &Value) -> Value {
     let digest = Sha256::digest(format!("{text}\n{found}").as_bytes());
     let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());
     let rows = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let said = if rows.is_empty() {
+    let text = if rows.is_empty() {
         "Nothing in the index speaks of this.".to_owned()
     } else {
         let line = |row: &Value| {
@@ -108,7 +108,7 @@ fn message(text: &str, found: &Value) -> Value {
         format!("What publishers declare, in their words (untrusted):\n{}", lines.join("\n"))
     };
     json!({"kind": "message", "role": "agent", "messageId": id,
-           "parts": [{"kind": "text", "text": said}, {"kind": "data", "data": found}]})
+           "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": found}]})
 }
 
 fn failure(id: &Value, code: i32, message: &str) -> Response {

@@ -1,6 +1,6 @@
 //! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the result of the MCP tool.
 //!
-//! ARWS §4 wants credentials for whatever changes state. Submitting a site needs none, so that it is not among these.
+//! ARWS §4 requires credentials for everything that changes state. Submitting a site needs none, so it is not listed here.
 
 use serde_json::{Map, Value, json};
 

@@ -70,8 +70,8 @@ fn hello() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
-/// What a client is told until the connection ends.
-async fn said(stream: &mut TcpStream) -> String {
+/// Everything that a client receives until the connection ends.
+async fn received(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     tokio::time::timeout(SOON, stream.read_to_end(&mut text)).await.unwrap().unwrap();
     String::from_utf8(text).unwrap()
@@ -107,12 +107,12 @@ async fn closes_connections_that_send_no_request_in_time() {
     for begun in ["", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: "] {
         let mut slow = served.connect().await;
         slow.write_all(begun.as_bytes()).await.unwrap();
-        let answer = said(&mut slow).await;
+        let answer = received(&mut slow).await;
         assert!(!answer.contains("200 OK"), "{begun:?}: {answer}");
     }
     let mut honest = served.connect().await;
     honest.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
-    let answer = said(&mut honest).await;
+    let answer = received(&mut honest).await;
     assert!(is_hello(&answer), "{answer}");
     served.end().await;
 }
@@ -125,7 +125,7 @@ async fn answers_connected_clients_before_it_stops() {
     let mut late = served.connect().await;
     for client in [&mut early, &mut late] {
         client.write_all(REQUEST).await.unwrap();
-        let answer = said(client).await;
+        let answer = received(client).await;
         assert!(is_hello(&answer), "{answer}");
     }
     let address = served.address;
@@ -180,7 +180,7 @@ async fn keeps_connections_whose_client_keeps_reading() {
     let served = Served::start(router, ClientTimeouts { reads, ..ClientTimeouts::default() }).await;
     let mut client = served.connect().await;
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
-    let answer = said(&mut client).await;
+    let answer = received(&mut client).await;
     assert_eq!(answer.matches('x').count(), 200, "a stream that is silent costs its client nothing");
     served.end().await;
 }
@@ -245,11 +245,11 @@ async fn rejects_requests_under_overload_before_routing() {
     assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    assert!(is_hello(&answered(&mut client).await), "whoever watches is always answered");
+    assert!(is_hello(&answered(&mut client).await), "monitoring requests are always answered");
     for (host, is_served) in [("localhost", true), ("rebound.example", false)] {
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
         client.write_all(head.as_bytes()).await.unwrap();
-        assert_eq!(is_hello(&answered(&mut client).await), is_served, "the numbers, asked for at {host}");
+        assert_eq!(is_hello(&answered(&mut client).await), is_served, "the metrics, requested at {host}");
     }
     drop(busy);
     client.write_all(REQUEST).await.unwrap();
@@ -278,7 +278,7 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
         let answer = answered(&mut other).await;
         assert!(is_hello(&answer), "{answer}");
     }
-    // Behind a trusted proxy, clients are told apart by the address that it forwards.
+    // Behind a trusted proxy, clients are distinguished by the address that it forwards.
     for (forwarded, is_served) in [("127.0.0.2", false), ("127.0.0.4", true)] {
         let mut proxy = served.connect_from("127.0.0.9").await;
         let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {forwarded}\r\n\r\n");
@@ -291,7 +291,7 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
 }
 
 /// A route that says what the gate found wrong.
-fn told() -> Router {
+fn router() -> Router {
     let refuse = |request: axum::extract::Request| async move {
         let refused = request.extensions().get::<Refused>().cloned();
         refused.map_or_else(|| Ok("hello"), |Refused(problem)| Err::<&str, Problem>(problem))
@@ -301,7 +301,7 @@ fn told() -> Router {
 
 #[tokio::test]
 async fn refuses_requests_without_exactly_one_host() {
-    let served = Served::start(told(), ClientTimeouts::default()).await;
+    let served = Served::start(router(), ClientTimeouts::default()).await;
     for (head, is_fine) in [
         ("GET / HTTP/1.1\r\nhost: x\r\n", true),
         ("GET / HTTP/1.1\r\n", false),
@@ -314,7 +314,7 @@ async fn refuses_requests_without_exactly_one_host() {
     ] {
         let mut client = served.connect().await;
         client.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         if is_fine {
             assert!(answer.contains(" 200 OK\r\n"), "{head:?}: {answer}");
         } else {
@@ -335,7 +335,7 @@ async fn accepts_headers_up_to_32_kib() {
         let filler = "x".repeat(bytes - begin.len() - end.len());
         let mut client = served.connect().await;
         client.write_all(format!("{begin}{filler}{end}").as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}: {answer}");
     }
     served.end().await;
@@ -349,7 +349,7 @@ async fn accepts_at_most_64_headers() {
         let mut client = served.connect().await;
         let request = format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n\r\n");
         client.write_all(request.as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{more}: {answer}");
     }
     served.end().await;
@@ -365,7 +365,7 @@ async fn client_that_is_still_sending_receives_the_refusal() {
     client.write_all(head.as_bytes()).await.unwrap();
     client.write_all(&body).await.expect("all of it is taken");
     client.shutdown().await.unwrap();
-    let answer = said(&mut client).await;
+    let answer = received(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     served.end().await;
 }

@@ -127,9 +127,9 @@ fn beside(mut named: Map<String, Value>, beside: Map<String, Value>) -> Map<Stri
     let is_open = named.len() == 1 && named.contains_key("description");
     for (key, value) in beside {
         match (key.as_str(), named.get("description").and_then(Value::as_str), value.as_str()) {
-            ("description", Some(open), Some(said)) if is_open => {
-                let told = format!("{said} ({open})");
-                named.insert(key, Value::from(told));
+            ("description", Some(open), Some(description)) if is_open => {
+                let combined = format!("{description} ({open})");
+                named.insert(key, Value::from(combined));
             }
             (place, ..) if OF_THE_PLACE.contains(&place) => {
                 named.insert(key, value);

@@ -1,6 +1,6 @@
 //! Converts published schemas to schemas that every runtime accepts.
 //!
-//! Publishers write what resembles JSON Schema. Here each keyword is kept where its value has the shape that
+//! Publishers write what resembles JSON Schema. This module keeps each keyword whose value has the shape that
 //! JSON Schema 2020-12 requires, converted where that is unambiguous, and dropped otherwise; the top is always an object
 //! without alternatives, since OpenAI and Anthropic refuse others.
 
@@ -113,9 +113,9 @@ fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
         out.insert("title".to_owned(), Value::from(title));
     }
     let pattern = text("pattern").map(|pattern| format!("Matches {pattern}"));
-    let told: Vec<String> = text("description").into_iter().chain(pattern).collect();
-    if !told.is_empty() {
-        out.insert("description".to_owned(), Value::from(told.join(" ")));
+    let parts: Vec<String> = text("description").into_iter().chain(pattern).collect();
+    if !parts.is_empty() {
+        out.insert("description".to_owned(), Value::from(parts.join(" ")));
     }
     if let Some(format) = text("format") {
         out.insert("format".to_owned(), Value::from(format));
@@ -239,9 +239,9 @@ fn object(
         if shown != *name
             && let Value::Object(map) = &mut property
         {
-            let said = map.get("description").and_then(Value::as_str).unwrap_or_default();
-            let told = format!("{said} Sent as \"{}\".", one_line(name, TEXT_CHARS_MAX));
-            map.insert("description".to_owned(), Value::from(told.trim_start()));
+            let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
+            let extended = format!("{description} Sent as \"{}\".", one_line(name, TEXT_CHARS_MAX));
+            map.insert("description".to_owned(), Value::from(extended.trim_start()));
         }
         if required.contains(name.as_str()) {
             needed.push(shown.clone());

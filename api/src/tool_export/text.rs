@@ -24,8 +24,8 @@ pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Op
     ours.push(format!("[declared by {site}; agentdex {}{stamp}]", capability.id));
     let ours = ours.join(" ");
     let room = DESCRIPTION_CHARS_MAX.saturating_sub(ours.chars().count() + 1);
-    let said = capability.description.as_deref().filter(|text| !text.trim().is_empty());
-    let theirs = said.map_or_else(|| title(capability), |text| one_line(text, room));
+    let description = capability.description.as_deref().filter(|text| !text.trim().is_empty());
+    let theirs = description.map_or_else(|| title(capability), |text| one_line(text, room));
     format!("{theirs} {ours}")
 }
 

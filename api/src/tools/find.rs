@@ -15,7 +15,7 @@ use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Rows by default: a model chooses well between a handful.
+/// Rows by default: a model chooses well among a few.
 const RESULTS_DEFAULT: u32 = 6;
 const RESULTS_MAX: u32 = 20;
 /// Characters of a description in a row.

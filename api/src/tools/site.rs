@@ -49,7 +49,7 @@ pub(super) fn definition() -> Definition {
             "last_visit_at": nullable("string"), "last_visit_ended": nullable("string"),
             "next_visit_at": nullable("string"), "next_visit_reason": nullable("string"),
             "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
-            "url": {"type": "string", "description": "Where the whole story is told."}, "text_is": {"type": "string"}}}),
+            "url": {"type": "string", "description": "URL of the complete record."}, "text_is": {"type": "string"}}}),
     }
 }
 

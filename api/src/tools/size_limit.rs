@@ -1,4 +1,4 @@
-//! Keeps answers within what a model reads without harm.
+//! Limits results to a size that a model can read.
 
 use serde_json::Value;
 

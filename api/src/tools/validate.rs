@@ -45,8 +45,8 @@ pub(super) fn definition() -> Definition {
             &[],
             &json!({
                 "document": {"type": "string", "description": "The manifest's text: JSON, YAML, Markdown or plain text."},
-                "url": {"type": "string", "description": "Where the document lies or will lie; alone, the stored document of this URL is judged."},
-                "format": {"type": "string", "enum": formats["enum"], "description": "Read it as this dialect, whatever it looks like."},
+                "url": {"type": "string", "description": "Where the document is or will be published; without a document, the stored document of this URL is checked."},
+                "format": {"type": "string", "enum": formats["enum"], "description": "Read it as this dialect instead of detecting the dialect."},
             }),
         ),
         output: json!({"type": "object", "required": ["format", "conformance", "capabilities", "findings", "findings_total", "text_is"], "properties": {

@@ -8,8 +8,8 @@ mod conventions;
 mod documents;
 mod feedback;
 mod feeds;
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 mod openapi;
 mod origins;
 mod owners;

@@ -103,9 +103,9 @@ async fn capability_page_shows_tool_definitions() {
 #[tokio::test]
 async fn crawl_is_served_as_json_and_as_a_page() {
     let world = World::new().await;
-    let told = world.get("/crawl").await.json();
-    assert_eq!(told["hours"].as_array().unwrap().len(), 24);
-    assert!(told["queue"]["due"].is_u64() && told["workers"].is_array(), "{told}");
+    let state = world.get("/crawl").await.json();
+    assert_eq!(state["hours"].as_array().unwrap().len(), 24);
+    assert!(state["queue"]["due"].is_u64() && state["workers"].is_array(), "{state}");
     assert!(world.page("/crawl").await.text().contains("Visits by the hour"));
 }
 

@@ -112,8 +112,8 @@ async fn returns_400_with_the_known_values() {
         assert_eq!(problem["errorCode"], "INVALID_ARGUMENT", "{query}");
         assert_eq!(problem["message"], problem["detail"], "{query}");
         assert_eq!(problem["parameter"], parameter, "{query}");
-        let told = format!("{} {}", problem["detail"], problem["known"]);
-        assert!(told.contains(word), "{query}: {told}");
+        let text = format!("{} {}", problem["detail"], problem["known"]);
+        assert!(text.contains(word), "{query}: {text}");
     }
 }
 

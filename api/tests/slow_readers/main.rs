@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::ground::{Ground, fetched_at, found};
+use crate::fixture::{Fixture, fetched_at, found};
 
 /// As in the program: what is given back to the system is the allocator's affair.
 #[global_allocator]
@@ -32,7 +32,7 @@ const UNREAD_MAX: Duration = Duration::from_secs(8);
 const SOON: Duration = Duration::from_mins(2);
 
 /// A site with one document of a few megabytes; answers where its bytes are.
-async fn published(ground: &Ground) -> String {
+async fn published(fixture: &Fixture) -> String {
     let url = ManifestUrl::parse("https://large.example/agent.json").unwrap();
     let (begin, end) = (
         r#"{"awp_version": "0.1", "domain": "large.example", "intent": "x", "actions": [], "x": ""#,
@@ -56,7 +56,7 @@ async fn published(ground: &Ground) -> String {
         force: None,
     });
     let path = format!("/manifests/{}/raw", manifest.id);
-    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    fixture.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
     path
 }
 
@@ -102,13 +102,13 @@ async fn warm_up(server: SocketAddr, path: &str) {
 
 #[tokio::test]
 async fn unread_responses_keep_memory_flat_and_are_cut() {
-    let ground = Ground::new().await;
-    let path = published(&ground).await;
-    ground.build_index().await;
-    let mut config = ground.config();
+    let fixture = Fixture::new().await;
+    let path = published(&fixture).await;
+    fixture.build_index().await;
+    let mut config = fixture.config();
     let reads = MinRate { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
     config.timeouts = ClientTimeouts { reads, ..ClientTimeouts::default() };
-    let (_, app) = ground.serve(config);
+    let (_, app) = fixture.serve(config);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     let stop = CancellationToken::new();

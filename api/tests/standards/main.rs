@@ -6,8 +6,8 @@
 mod answer;
 mod ard;
 mod descriptions;
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 mod hostile;
 mod mcp;
 mod mcp_registry;

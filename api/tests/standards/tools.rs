@@ -51,8 +51,8 @@ async fn every_tool_result_matches_its_output_schema() {
     let submitted = world.post("/tools/submit_site", &json!({"domain": "New.Example"})).await.ok();
     assert_valid(&schema("submit_site"), &submitted, "submit");
     assert_eq!(submitted["status_url"], "https://dex.example/sites/new.example");
-    let story = world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
-    assert!(story.is_some(), "the site was not queued");
+    let report = world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
+    assert!(report.is_some(), "the site was not queued");
 }
 
 #[track_caller]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::Store;
 
 use crate::answer::Answer;
-use crate::ground::{Ground, fetched_at, found};
+use crate::fixture::{Fixture, fetched_at, found};
 
 /// How the world reaches the interface under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
@@ -17,7 +17,7 @@ pub(crate) const PUBLIC_URL: &str = "https://dex.example";
 pub(crate) struct World {
     pub(crate) store: Store,
     router: Router,
-    ground: Ground,
+    fixture: Fixture,
 }
 
 impl Answer {
@@ -31,17 +31,17 @@ impl Answer {
 impl World {
     /// A web of five sites in four dialects, one of them a catalog of others' artefacts.
     pub(crate) async fn new() -> Self {
-        let ground = Ground::new().await;
+        let fixture = Fixture::new().await;
         for (url, body) in documents() {
-            visit(&ground, url, &body).await;
+            visit(&fixture, url, &body).await;
         }
-        let store = ground.store.clone();
+        let store = fixture.store.clone();
         store.feed_head().await.unwrap();
-        ground.build_index().await;
-        let mut config = ground.config();
+        fixture.build_index().await;
+        let mut config = fixture.config();
         config.public_url = Some(PUBLIC_URL.parse().unwrap());
-        let (router, _) = ground.serve(config);
-        Self { store, router, ground }
+        let (router, _) = fixture.serve(config);
+        Self { store, router, fixture }
     }
 
     #[expect(clippy::disallowed_methods, reason = "what a client compares dates with")]
@@ -51,7 +51,7 @@ impl World {
 
     /// Lets a site publish a document that nobody has seen yet.
     pub(crate) async fn publish(&self, url: &str, body: &Value) {
-        visit(&self.ground, url, body).await;
+        visit(&self.fixture, url, body).await;
         self.store.feed_head().await.unwrap();
     }
 
@@ -114,7 +114,7 @@ fn documents() -> Vec<(&'static str, Value)> {
 }
 
 /// Visits a site at a fixed time and saves what it publishes, as the real readers read it.
-async fn visit(ground: &Ground, url: &str, body: &Value) {
+async fn visit(fixture: &Fixture, url: &str, body: &Value) {
     let (url, body) = (ManifestUrl::parse(url).unwrap(), body.to_string().into_bytes());
     let manifest = manifest::read(&Document {
         bytes: &body,
@@ -125,5 +125,5 @@ async fn visit(ground: &Ground, url: &str, body: &Value) {
         linked: &[],
         force: None,
     });
-    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    fixture.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
 }

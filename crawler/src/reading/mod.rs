@@ -290,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn quarantines_when_a_second_reader_fails_or_hangs() {
-        for (program, deadline, said) in [("/bin/false", DEADLINE, "ended without an answer")] {
+        for (program, deadline, expected) in [("/bin/false", DEADLINE, "ended without an answer")] {
             let fixture = fixture(deadline, Some(program)).await;
             let document = document("a.example", "{}");
             let attempt = ReadAttempt {
@@ -302,7 +302,7 @@ mod tests {
             };
             fixture.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
             let reason = reason(read(&fixture, "a.example", "{}").await);
-            assert!(reason.contains(said), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
         let pool = fixture(DEADLINE, None).await.reader.pool;
         let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };

@@ -147,7 +147,7 @@ async fn bodies_are_cut_at_their_caps() {
         );
     }
     assert_eq!(crawl.outcome("endless1.example", FIRST).await, FetchOutcome::TooLarge);
-    assert_eq!(crawl.story("endless0.example").await.visits[0].end, VisitEnd::Completed);
+    assert_eq!(crawl.report("endless0.example").await.visits[0].end, VisitEnd::Completed);
 }
 
 /// A server that sends as fast as it can fills the buffers of both ends beside, which the systems bound, and no more.
@@ -238,7 +238,7 @@ async fn broken_handshakes_are_tried_once() {
             .map(|connection| &connection.handshake)
             .collect();
         assert_eq!(tries.len(), 1, "{name}: {tries:?}");
-        let visit = crawl.story(name).await.visits[0].clone();
+        let visit = crawl.report(name).await.visits[0].clone();
         let is_classified =
             matches!(visit.end, VisitEnd::TlsFailed | VisitEnd::Unreachable | VisitEnd::RobotsUnreachable);
         assert!(is_classified, "{name}: {}", visit.end);
@@ -322,9 +322,9 @@ async fn retry_after_in_every_form_is_kept() {
     let mut crawl = Crawl::of(hosts).await;
     crawl.pass().await;
     for (index, (value, least_s, most_s)) in table.iter().enumerate() {
-        let story = crawl.story(&format!("busy{index}.example")).await;
-        assert_eq!(story.visits[0].end, VisitEnd::RateLimited, "{value:?}");
-        let wait_s = (story.state.not_before.unwrap() - story.visits[0].ended_at).num_seconds() + 1;
+        let report = crawl.report(&format!("busy{index}.example")).await;
+        assert_eq!(report.visits[0].end, VisitEnd::RateLimited, "{value:?}");
+        let wait_s = (report.state.not_before.unwrap() - report.visits[0].ended_at).num_seconds() + 1;
         assert!((*least_s..=*most_s + 1).contains(&wait_s), "{value:?}: {wait_s} s");
         assert_eq!(crawl.paths(&format!("busy{index}.example")), ["/robots.txt", FIRST], "{value:?}");
     }

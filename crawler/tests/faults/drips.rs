@@ -119,10 +119,10 @@ fn judge_memory(peaks: &BTreeMap<usize, u64>, open: usize) -> String {
     // a visit ends after its third request
     let (first, second) = (highest(0, 3 * open), highest(9 * open / 2, usize::MAX));
     let (Some(first), Some(second)) = (first, second) else { panic!("too few samples: {peaks:?}") };
-    let told = format!("memory: {first} KiB in the first half, {second} KiB in the second");
+    let measured = format!("memory: {first} KiB in the first half, {second} KiB in the second");
     let flat_max = first + first * GROWTH_PERCENT_MAX / 100 + SLACK_KIB;
-    assert!(second <= flat_max, "{told}");
+    assert!(second <= flat_max, "{measured}");
     let open_max = LOADED_KIB_MAX + OPEN_VISIT_KIB_MAX * open as u64 + SLACK_KIB;
-    assert!(first.max(second) <= open_max, "{open} visits open; {told}");
-    told
+    assert!(first.max(second) <= open_max, "{open} visits open; {measured}");
+    measured
 }

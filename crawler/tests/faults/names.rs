@@ -183,9 +183,9 @@ async fn distinguishes_failing_name_servers_from_dead_names() {
         ("private.example", vec![VisitEnd::AddressRefused]),
     ];
     for (name, allowed) in ends {
-        let story = crawl.story(name).await;
-        assert!(allowed.contains(&story.visits[0].end), "{name}: {}", story.visits[0].end);
-        assert_ne!(story.summary.status, policy::Status::Gone, "{name}");
+        let report = crawl.report(name).await;
+        assert!(allowed.contains(&report.visits[0].end), "{name}: {}", report.visits[0].end);
+        assert_ne!(report.summary.status, policy::Status::Gone, "{name}");
     }
 }
 
@@ -214,7 +214,7 @@ async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     assert_eq!(responder.asked("rebind.example", A), 1, "one resolution holds for the whole visit");
     let summary = crawl.pass_again().await;
     assert_eq!((summary.requests, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
-    assert_eq!(crawl.story("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
+    assert_eq!(crawl.report("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
     assert!(
         tokio::time::timeout(Duration::ZERO, trap.accept()).await.is_err(),
         "the private address was connected to"

@@ -56,7 +56,7 @@ async fn slow_servers_do_not_delay_others() {
         ("stalled", VisitEnd::RobotsUnreachable, None),
     ] {
         let name = format!("{kind}7.example");
-        assert_eq!(crawl.story(&name).await.visits[0].end, end, "{name}");
+        assert_eq!(crawl.report(&name).await.visits[0].end, end, "{name}");
         if let Some(outcome) = outcome {
             assert_eq!(crawl.outcome(&name, FIRST).await, outcome, "{name}");
         }

@@ -78,7 +78,7 @@ impl Crawl {
         self.pass().await
     }
 
-    pub(crate) async fn story(&self, site: &str) -> SiteReport {
+    pub(crate) async fn report(&self, site: &str) -> SiteReport {
         let site = SiteName::parse(site).unwrap();
         self.store.site_report(&site, 10).await.unwrap().expect("a known site")
     }
@@ -86,8 +86,8 @@ impl Crawl {
     /// The last visit's fetch of a path.
     pub(crate) async fn fetch(&self, host: &str, path: &str) -> FetchReport {
         let url = format!("https://{host}{path}");
-        let story = self.story(host).await;
-        let visit = story.visits.first().expect("a visit");
+        let report = self.report(host).await;
+        let visit = report.visits.first().expect("a visit");
         let found = visit.fetches.iter().find(|fetch| fetch.url.as_str() == url);
         found.unwrap_or_else(|| panic!("no fetch of {url} in {:?}", visit.fetches)).clone()
     }

@@ -1,4 +1,4 @@
-//! When the web is calm again: everything that is declared is found, exactly once, and the feed has no doubles.
+//! Checks after the faults are removed: every declared action is found exactly once, and the feed has no duplicates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;
 use crate::load::client;
-use crate::weather::Weather;
+use crate::sites::SoakSites;
 
 const FEED_PAGE: usize = 1_000;
 /// Wrong shops that are explained in the report.
 const EXPLAINED_MAX: usize = 3;
 
-/// What became of the shops.
+/// Whether the shops are found.
 pub(crate) struct Found {
     pub(crate) shops: usize,
-    /// Those of them that the crawler may not read.
+    /// Shops whose robots.txt forbids their manifest.
     pub(crate) closed: usize,
     /// Shops whose newest manifest is not found, or not alone, on some interface.
     pub(crate) wrong: Vec<String>,
@@ -27,16 +27,16 @@ pub(crate) struct Found {
     pub(crate) took: Duration,
 }
 
-/// Waits until every interface shows every shop as it is, or for so long.
+/// Waits until every API process shows every shop as it is, for at most `max`.
 pub(crate) async fn wait_until_found(
     fleet: &mut Fleet,
-    weather: &Weather,
+    sites: &SoakSites,
     max: Duration,
 ) -> anyhow::Result<Found> {
     let began = Instant::now();
     loop {
-        fleet.pass_again(weather)?;
-        let findable = weather.findable();
+        fleet.pass_again(sites)?;
+        let findable = sites.findable();
         let wrong = wrong(fleet, &findable).await;
         if wrong.is_empty() || began.elapsed() > max {
             let took = began.elapsed();

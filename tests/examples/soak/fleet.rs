@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::load::client;
-use crate::weather::{Chance, Weather};
+use crate::sites::{Random, SoakSites};
 
 /// Pause between two requests to a host.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
@@ -55,10 +55,10 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    pub(crate) fn start(weather: &Weather, database: &TestDatabase) -> anyhow::Result<Self> {
+    pub(crate) fn start(sites: &SoakSites, database: &TestDatabase) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let files = weather.web.write_files(folder.path())?;
-        let seeds = weather.seeds();
+        let files = sites.web.write_files(folder.path())?;
+        let seeds = sites.seeds();
         let seeds = write_seeds(folder.path(), &seeds.iter().map(String::as_str).collect::<Vec<_>>())?;
         let stopped = Stopped {
             passes_began_us: Vec::new(),
@@ -85,7 +85,7 @@ impl Fleet {
         for name in ["crawler", "indexer", "api", "indexer-2", "api-2", "api-replica"] {
             fleet.spawn(name)?;
         }
-        fleet.pass(weather)?;
+        fleet.pass(sites)?;
         Ok(fleet)
     }
 
@@ -123,8 +123,8 @@ impl Fleet {
     }
 
     /// Starts a pass that visits again what was visited half a minute ago.
-    fn pass(&mut self, weather: &Weather) -> anyhow::Result<()> {
-        self.stopped.passes_began_us.push(weather.web.log().now_us());
+    fn pass(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
+        self.stopped.passes_began_us.push(sites.web.log().now_us());
         self.stopped.passes += 1;
         self.spawn("crawler-pass")
     }
@@ -187,26 +187,26 @@ impl Fleet {
     /// What happens to a fleet: one thing at each look, and now and then several.
     pub(crate) async fn disturb(
         &mut self,
-        chance: &mut Chance,
-        weather: &Weather,
+        random: &mut Random,
+        sites: &SoakSites,
         database: &TestDatabase,
     ) -> anyhow::Result<()> {
         self.looks += 1;
         self.note_the_fallen();
         if self.has_ended("crawler-pass")? {
-            self.pass(weather)?;
-        } else if chance.below(4) == 0 {
+            self.pass(sites)?;
+        } else if random.below(4) == 0 {
             self.kill("crawler-pass")?;
             self.stopped.kills += 1;
-            self.pass(weather)?;
+            self.pass(sites)?;
         }
-        if chance.below(8) == 0 {
+        if random.below(8) == 0 {
             self.kill("indexer-2")?;
             self.stopped.indexer_kills += 1;
             self.spawn("indexer-2")?;
         }
         if self.looks.is_multiple_of(9) {
-            let (name, interface) = if chance.below(2) == 0 { ("api-2", 1) } else { ("api-replica", 2) };
+            let (name, interface) = if random.below(2) == 0 { ("api-2", 1) } else { ("api-replica", 2) };
             self.restart(name).await?;
             self.ready(&self.interfaces()[interface]).await?;
         }
@@ -225,14 +225,14 @@ impl Fleet {
         };
         command.args(["--database-url", &self.database_url, "explain", site]);
         match command.current_dir(self.folder.path()).output() {
-            Ok(said) => String::from_utf8_lossy(&said.stdout).into_owned(),
+            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
             Err(error) => error.to_string(),
         }
     }
 
-    /// Between the end of one pass and the next: what a calm web declares has to be read.
-    pub(crate) fn pass_again(&mut self, weather: &Weather) -> anyhow::Result<()> {
-        if self.has_ended("crawler-pass")? { self.pass(weather) } else { Ok(()) }
+    /// Between the end of one pass and the next: everything that the sites declare has to be read.
+    pub(crate) fn pass_again(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
+        if self.has_ended("crawler-pass")? { self.pass(sites) } else { Ok(()) }
     }
 
     fn has_ended(&mut self, name: &str) -> anyhow::Result<bool> {

@@ -1,4 +1,4 @@
-//! What a soak came to, as Markdown.
+//! The result of a soak test as Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt;

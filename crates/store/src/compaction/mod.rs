@@ -8,7 +8,7 @@
 //! Not kept are the text and the validators of robots.txt, which are older than the day for which they count, clocks that
 //! have passed, and the reports of single visits. Times but the first are whole seconds.
 //!
-//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`FORM`] then, and
+//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`ENCODING_VERSION`] then, and
 //! decode the forms before with zeros appended: postcard reads them as none, 0 or empty.
 
 pub(crate) mod legacy;
@@ -20,8 +20,8 @@ use crate::convert::RowRef;
 use crate::model::{HostOrigin, SiteState};
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
-/// First byte of `site.packed`. [`legacy::FORM`] is still read.
-const FORM: u8 = 2;
+/// First byte of `site.packed`. [`legacy::ENCODING_VERSION`] is still read.
+const ENCODING_VERSION: u8 = 2;
 
 /// A site whose rows are compacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl CompactedSite {
             })
         };
         let hosts: Vec<PackedHost> = self.hosts.iter().map(packed).collect::<Option<_>>()?;
-        postcard::to_extend(&(FORM, &self.state, hosts), Vec::new()).ok()
+        postcard::to_extend(&(ENCODING_VERSION, &self.state, hosts), Vec::new()).ok()
     }
 
     /// Reads the columns of a site; `None` where it has rows of its own.
@@ -84,8 +84,8 @@ impl CompactedSite {
         let Some(bytes) = columns.packed else { return Ok(None) };
         let at = RowRef::new("site", site);
         let decoded = match bytes.split_first() {
-            Some((&legacy::FORM, body)) => legacy::decode(site, body),
-            Some((&FORM, body)) => Self::decode_body(site, body),
+            Some((&legacy::ENCODING_VERSION, body)) => legacy::decode(site, body),
+            Some((&ENCODING_VERSION, body)) => Self::decode_body(site, body),
             _ => Err(postcard::Error::DeserializeBadEncoding),
         };
         let mut compacted = decoded.map_err(|error| at.damaged("packed", &error))?;

@@ -30,13 +30,13 @@ pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) 
         assert!(store.document_find(&ContentHash::of(&body(text))).await?.is_none());
     }
     assert!(store.semantic_types().await?.is_empty());
-    let story = store.site_report(&name, 9).await?.context("the tombstone is told")?;
+    let report = store.site_report(&name, 9).await?.context("the tombstone is told")?;
     assert_eq!(
-        story.blocked.map(|block| (block.reason, block.at)),
+        report.blocked.map(|block| (block.reason, block.at)),
         Some(("asked by mail ✉".into(), later(2)))
     );
-    assert_eq!((story.summary.status, story.summary.next_visit_at), (Status::OptedOut, None));
-    assert!(story.visits.is_empty() && story.state.resources.is_empty());
+    assert_eq!((report.summary.status, report.summary.next_visit_at), (Status::OptedOut, None));
+    assert!(report.visits.is_empty() && report.state.resources.is_empty());
     let stats = store.stats(later(3)).await?;
     assert_eq!((stats.sites_blocked, stats.manifests, stats.documents, stats.sites_due), (1, 0, 0, 0));
 

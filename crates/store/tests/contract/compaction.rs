@@ -75,16 +75,16 @@ pub(crate) async fn a_site_with_nothing_rests_in_one_row_and_wakes(db: Db) -> Re
     let store = &db.store;
     let name = site("shop.example");
     visited_in_vain(store, "shop.example", start()).await?;
-    let before = store.site_report(&name, 9).await?.context("a story")?;
+    let before = store.site_report(&name, 9).await?.context("the report of the site")?;
     assert_eq!(rested(store, days(1)).await?, 0, "the last days' stories are kept");
     assert_eq!(rested(store, days(3)).await?, 1);
     assert_eq!(rested(store, days(3)).await?, 0);
     assert_eq!(rows(&db).await?, 0);
 
-    let told = store.site_report(&name, 9).await?.context("a story")?;
-    assert_eq!(told.summary, before.summary);
-    assert_eq!(told.state.paths_checked, before.state.paths_checked);
-    assert!(told.visits.is_empty() && told.state.hosts[0].is_seeded());
+    let report = store.site_report(&name, 9).await?.context("the report of the site")?;
+    assert_eq!(report.summary, before.summary);
+    assert_eq!(report.state.paths_checked, before.state.paths_checked);
+    assert!(report.visits.is_empty() && report.state.hosts[0].is_seeded());
     let page = |status| SitesRequest { max: 9, status, ..SitesRequest::default() };
     let listed = store.sites_page(&page(Some(Status::Fresh))).await?;
     assert_eq!(listed, std::slice::from_ref(&before.summary));
@@ -106,10 +106,10 @@ pub(crate) async fn a_site_with_nothing_rests_in_one_row_and_wakes(db: Db) -> Re
     assert_eq!(rows(&db).await?, 0);
     let taken = lease(store, "shop.example", days(14)).await?;
     store.visit_save(&taken.token, &nothing_found("shop.example", days(14))).await?;
-    let told = store.site_report(&name, 9).await?.context("a story")?;
-    assert_eq!((told.state.visits, told.visits.len()), (2, 1));
-    assert_eq!(told.summary.first_seen_at, before.summary.first_seen_at);
-    assert_eq!(told.state.first_visit_at, before.state.first_visit_at);
+    let report = store.site_report(&name, 9).await?.context("the report of the site")?;
+    assert_eq!((report.state.visits, report.visits.len()), (2, 1));
+    assert_eq!(report.summary.first_seen_at, before.summary.first_seen_at);
+    assert_eq!(report.state.first_visit_at, before.state.first_visit_at);
     assert_eq!(rested(store, days(17)).await?, 1);
     assert_eq!(store.sites_revisit(days(16), days(18)).await?, 1, "sites at rest are visited again too");
     assert_eq!(store.next_due_at().await?, Some(days(18)));
@@ -153,7 +153,7 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
         member: None,
     };
     store.clocks_save(&[write]).await?;
-    let state = store.site_report(&site("clock.example"), 1).await?.context("a story")?.state;
+    let state = store.site_report(&site("clock.example"), 1).await?.context("the report of the site")?.state;
     assert_eq!((state.visits, state.not_before), (1, Some(days(20))));
     // What a site asked for by Retry-After is remembered at rest.
     assert_eq!(rested(store, days(6)).await?, 1);
@@ -169,7 +169,7 @@ pub(crate) async fn seeds_rest_until_they_bring_more(db: Db) -> Result<()> {
     assert_eq!(store.seeds_add(&seeds, later(1)).await?, added(0, 3));
     assert_eq!(rows(&db).await?, 0, "a seed is one row");
     assert_eq!(store.stats(later(1)).await?.sites_by_status, [(Status::Pending, 2)]);
-    let state = store.site_report(&site("shop.example"), 1).await?.context("a story")?.state;
+    let state = store.site_report(&site("shop.example"), 1).await?.context("the report of the site")?.state;
     assert_eq!((state.hosts.len(), state.status, state.visits), (2, Status::Pending, 0));
 
     assert_eq!(

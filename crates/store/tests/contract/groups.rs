@@ -282,8 +282,8 @@ pub(crate) async fn workers_are_told_with_their_groups(Db { store, .. }: Db) -> 
     store.worker_join(&guest, Share::None, LIFE, start()).await?;
     store.groups_settle(idle, &[], &[1, 2]).await?;
     let load = |name, sites, groups| WorkerLoad { worker: worker(name), sites, groups };
-    let told = [load("w", 1, 0), load("idle", 0, 2), load("guest", 0, 0)];
-    assert_eq!(store.workers_list(start(), 10).await?, told);
-    assert_eq!(store.workers_list(later(2), 10).await?, told[..1], "a life that has ended is not told");
+    let loads = [load("w", 1, 0), load("idle", 0, 2), load("guest", 0, 0)];
+    assert_eq!(store.workers_list(start(), 10).await?, loads);
+    assert_eq!(store.workers_list(later(2), 10).await?, loads[..1], "an expired worker is not listed");
     Ok(())
 }

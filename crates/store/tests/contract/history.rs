@@ -39,9 +39,9 @@ pub(crate) async fn each_change_is_a_version(Db { store, .. }: Db) -> Result<()>
     let expected = says(&[("added", ""), ("changed", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
     let versions = store.manifest_versions(&id()).await?;
-    let told: Vec<_> = versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
+    let listed: Vec<_> = versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
     let (one, two) = (ContentHash::of(&body("one")), ContentHash::of(&body("two")));
-    assert_eq!(told, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
+    assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
     assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
     let stored = store.manifest_find(&id()).await?.context("the manifest")?;
     assert_eq!((stored.versions, stored.first_seen_at, stored.changed_at), (3, start(), later(2)));
@@ -92,7 +92,7 @@ pub(crate) async fn gone_and_denied_remove_at_once(Db { store, .. }: Db) -> Resu
         assert_eq!(standing(&store).await?, status);
         let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
         assert_eq!(feed_after(&store, head.0).await?, rows);
-        let summary = store.site_report(&site("sky.example"), 1).await?.context("the story")?.summary;
+        let summary = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?.summary;
         assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
     }
     Ok(())
@@ -211,8 +211,8 @@ pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }:
     visited(&store, "sky.example", later(5), vec![fresh]).await?;
     let expected = says(&[("added", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
-    let story = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
-    let whole = story.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
+    let report = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?;
+    let whole = report.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
     assert_eq!(whole.content_hash, Some(ContentHash::of(&body("two"))));
     assert_eq!((whole.fetched_at, whole.changed_at), (start(), Some(later(5))));
     store.site_block(&site("sky.example"), "asked", later(6)).await?;

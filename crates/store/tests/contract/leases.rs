@@ -199,8 +199,8 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
         (Some(&robots), Some(later(5)), false)
     );
     store.standalone_end(&again.token, &[]).await?;
-    let story = store.site_report(&name, 1).await?.context("a known site")?;
-    assert_eq!((story.summary.next_visit_at, story.summary.last_visit_at), (None, None));
+    let report = store.site_report(&name, 1).await?.context("a known site")?;
+    assert_eq!((report.summary.next_visit_at, report.summary.last_visit_at), (None, None));
     store.seeds_add(&[seed("lists.example")], later(2)).await?;
     assert_eq!(store.next_due_at().await?, Some(later(2)));
     assert_eq!(store.sites_lease(&request("w", 1, later(2)), later(2)).await?.len(), 1);

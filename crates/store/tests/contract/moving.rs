@@ -41,7 +41,7 @@ async fn fill(store: &Store) -> Result<()> {
     };
     store.sites_lease(&held, later(3)).await?.pop().context("a lease")?;
     store.feed_reader_save("indexer", FeedPosition(2), later(4)).await?;
-    let said = Feedback {
+    let feedback = Feedback {
         at: later(5),
         query: "book".into(),
         capability: manifest::CapabilityId::of_key("https://shop.example/agent.json#awp:book"),
@@ -50,7 +50,7 @@ async fn fill(store: &Store) -> Result<()> {
         client: "a".into(),
     };
     let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
-    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Saved);
+    assert_eq!(store.feedback_save(&feedback, caps).await?, FeedbackOutcome::Saved);
     Ok(())
 }
 

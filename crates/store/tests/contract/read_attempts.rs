@@ -65,9 +65,9 @@ pub(crate) async fn a_quarantined_document_is_read_again_by_another_version_only
     assert_eq!(store.read_attempts_write(&[begin("one", "a.example")]).await?, [None]);
     assert_eq!(store.read_attempts_write(&[quarantine.clone(), quarantine]).await?, [None, None]);
     let seen = store.read_attempts_write(&[begin("one", "b.example")]).await?;
-    let told = seen[0].as_ref().and_then(|earlier| earlier.quarantined.clone()).unwrap_or_default();
-    assert!(told.starts_with("the document was not read within 20 sxxx"), "{told}");
-    assert_eq!(told.chars().count(), 300);
+    let reason = seen[0].as_ref().and_then(|earlier| earlier.quarantined.clone()).unwrap_or_default();
+    assert!(reason.starts_with("the document was not read within 20 sxxx"), "{reason}");
+    assert_eq!(reason.chars().count(), 300);
     let newer = ReadAttempt { reader_version: 2, ..attempt("one", "b.example") };
     assert_eq!(store.read_attempts_write(&[ReadAttemptWrite::Begin(newer)]).await?, [None]);
     let seen = store.read_attempts_write(&[begin("one", "c.example")]).await?;

@@ -178,15 +178,15 @@ pub(crate) async fn dialects_and_new_sites_are_told(Db { store, .. }: Db) -> Res
     }
     visited(&store, "nothing.example", later(2), Vec::new()).await?;
     let adoption = store.dialect_usage().await?;
-    let told: Vec<_> =
+    let listed: Vec<_> =
         adoption.iter().map(|dialect| (dialect.format, dialect.sites, dialect.manifests)).collect();
-    assert_eq!(told, [(Format::Awp, 2, 3)]);
+    assert_eq!(listed, [(Format::Awp, 2, 3)]);
     let judged: u64 = adoption.iter().map(|dialect| dialect.conforms + dialect.minor + dialect.major).sum();
     assert_eq!(judged, 3, "every manifest has its verdict");
 
     let newest = store.sites_newest(10).await?;
-    let told: Vec<_> = newest.iter().map(|new| (new.site.as_str(), new.since, new.capabilities)).collect();
-    assert_eq!(told, [("b.example", later(1), 2), ("a.example", later(0), 1)]);
+    let listed: Vec<_> = newest.iter().map(|new| (new.site.as_str(), new.since, new.capabilities)).collect();
+    assert_eq!(listed, [("b.example", later(1), 2), ("a.example", later(0), 1)]);
     assert_eq!(store.sites_newest(1).await?.len(), 1);
     Ok(())
 }
@@ -198,9 +198,9 @@ pub(crate) async fn the_last_hours_and_the_workers_are_told(Db { store, .. }: Db
     {
         visited(&store, name, at, Vec::new()).await?;
     }
-    let told = store.visits_by_hour(hour(-1)).await?;
+    let listed = store.visits_by_hour(hour(-1)).await?;
     let of = |hour, count| VisitsOfHour { hour, end: VisitEnd::Completed, count };
-    assert_eq!(told, [of(hour(0), 2), of(hour(1), 1)]);
+    assert_eq!(listed, [of(hour(0), 2), of(hour(1), 1)]);
 
     assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold nothing");
     leased(&store, "held.example", hour(2)).await?;
@@ -216,17 +216,17 @@ pub(crate) async fn semantic_types_are_counted_once_a_capability(Db { store, .. 
         visited(&store, &name, start(), vec![found(&at, &name, capabilities, start())]).await?;
     }
     let counts = store.semantic_types().await?;
-    let told: Vec<_> = counts
+    let listed: Vec<_> = counts
         .iter()
         .map(|count| {
             (count.name.as_str(), count.namespace.as_str(), count.capabilities, count.declared, count.sites)
         })
         .collect();
-    assert_eq!(told, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
+    assert_eq!(listed, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
     let namespaces = store.semantic_namespaces(&["travel", "trav", "none"]).await?;
-    let told: Vec<_> =
+    let listed: Vec<_> =
         namespaces.iter().map(|count| (count.namespace.as_str(), count.capabilities, count.sites)).collect();
-    assert_eq!(told, [("travel", 3, 2)]);
+    assert_eq!(listed, [("travel", 3, 2)]);
     Ok(())
 }
 
@@ -346,8 +346,8 @@ pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }
     let nothing = vec![fetch("https://none.example/agent.json", FetchOutcome::NotFound, start())];
     let record = VisitRecord { paths_checked: slots(4), ..visit("none.example", start(), nothing) };
     store.visit_save(&token, &record).await?;
-    let told = store.paths_of_positives(10).await?;
-    let checked: Vec<_> = told.iter().filter(|slots| !slots.is_empty()).cloned().collect();
+    let listed = store.paths_of_positives(10).await?;
+    let checked: Vec<_> = listed.iter().filter(|slots| !slots.is_empty()).cloned().collect();
     assert_eq!(checked, [slots(1), slots(2)], "a site without manifests is no evidence");
     assert_eq!(store.paths_of_positives(1).await?, [slots(1)]);
     Ok(())
@@ -457,8 +457,8 @@ pub(crate) async fn lists_leave_damaged_rows_out(db: Db) -> Result<()> {
     assert_eq!(stats.outcomes_last_day, [(FetchOutcome::Found, 7)]);
     assert_eq!(store.dialect_usage().await?.len(), 1);
     assert_eq!(store.visits_by_hour(start()).await?.len(), 1);
-    let told = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
-    assert!(told.visits.is_empty());
+    let report = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
+    assert!(report.visits.is_empty());
     // The next visit replaces the damaged values, and a site with a damaged manifest can be blocked.
     let again = found("https://s0.example/agent.json", "s0.example", &["book"], later(9));
     db.execute("UPDATE site_state SET status = 'fresh'").await?;

@@ -338,14 +338,14 @@ pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: D
     )
     .await?;
     let name = site("shop.example");
-    let told = async {
+    let report = async {
         assert_eq!(lease(store, "shop.example", later(1)).await?.site.hosts.len(), 60_001);
         assert!(store.site_summary(&name).await?.is_some_and(|summary| summary.name == name));
-        store.site_report_brief(&name, 1, 200).await?.context("a story")
+        store.site_report_brief(&name, 1, 200).await?.context("the report of the site")
     };
-    let told = tokio::time::timeout(Duration::from_secs(20), told).await.context("in linear time")??;
-    assert_eq!((told.state.hosts.len(), told.hosts_total), (200, 60_001));
-    assert!(told.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
+    let report = tokio::time::timeout(Duration::from_secs(20), report).await.context("in linear time")??;
+    assert_eq!((report.state.hosts.len(), report.hosts_total), (200, 60_001));
+    assert!(report.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
     assert!(store.site_summary(&site("none.example")).await?.is_none());
     Ok(())
 }

@@ -54,16 +54,16 @@ pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> R
     assert_eq!((hints.len(), &hints[0].url), (1, &url("https://other.example/a.json")));
     assert_eq!(hints[0].linked_from.as_ref().map(ManifestUrl::site), Some(site("sky.example")));
 
-    let story = store.site_report(&site("sky.example"), 10).await?.context("the story")?;
-    assert_eq!(story.summary.formats, [manifest::Format::Awp]);
-    assert_eq!((story.summary.manifests, story.summary.capabilities), (1, 2));
-    assert_eq!(story.summary.next_visit_at, Some(record.next_visit.at));
-    assert_eq!(story.summary.next_visit_reason.as_deref(), Some("unchanged for a day"));
-    assert_eq!((story.state.visits, story.state.changes), (1, 1));
-    let told = story.visits.first().context("the visit")?;
-    assert_eq!((told.end, told.requests, told.phases), (VisitEnd::Completed, 3, record.phases));
+    let report = store.site_report(&site("sky.example"), 10).await?.context("the report of the site")?;
+    assert_eq!(report.summary.formats, [manifest::Format::Awp]);
+    assert_eq!((report.summary.manifests, report.summary.capabilities), (1, 2));
+    assert_eq!(report.summary.next_visit_at, Some(record.next_visit.at));
+    assert_eq!(report.summary.next_visit_reason.as_deref(), Some("unchanged for a day"));
+    assert_eq!((report.state.visits, report.state.changes), (1, 1));
+    let visit = report.visits.first().context("the visit")?;
+    assert_eq!((visit.end, visit.requests, visit.phases), (VisitEnd::Completed, 3, record.phases));
     let outcomes: Vec<_> =
-        told.fetches.iter().map(|fetch| (fetch.outcome, fetch.manifest_id.clone())).collect();
+        visit.fetches.iter().map(|fetch| (fetch.outcome, fetch.manifest_id.clone())).collect();
     assert_eq!(outcomes, [(FetchOutcome::Found, Some(id)), (FetchOutcome::NotFound, None)]);
     Ok(())
 }
@@ -84,8 +84,8 @@ pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
     let counts = store.stats(start()).await?;
     assert_eq!((counts.manifests, counts.documents, counts.capabilities, counts.feed_head.0), (0, 0, 0, 0));
     assert_eq!((counts.sites, counts.sites_leased, counts.visits), (1, 1, 0));
-    let told = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
-    assert!(told.state.resources.is_empty() && told.state.hosts.iter().all(|host| host.robots.is_none()));
+    let report = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?;
+    assert!(report.state.resources.is_empty() && report.state.hosts.iter().all(|host| host.robots.is_none()));
     store.visit_save(&token, &record).await?;
     assert_eq!(store.stats(start()).await?.manifests, 1);
     Ok(())
@@ -120,10 +120,10 @@ pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { stor
     assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
     let counts = store.stats(start()).await?;
     assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (3, 1, 0));
-    let told = store.site_report(&site("none.example"), 2).await?.context("the story")?;
+    let report = store.site_report(&site("none.example"), 2).await?.context("the report of the site")?;
     let hosts: Vec<_> =
-        told.state.hosts.iter().map(|host| (host.is_seeded(), host.robots.is_some())).collect();
-    assert_eq!((hosts, told.visits.len()), (vec![(true, true), (false, true)], 1));
+        report.state.hosts.iter().map(|host| (host.is_seeded(), host.robots.is_some())).collect();
+    assert_eq!((hosts, report.visits.len()), (vec![(true, true), (false, true)], 1));
     Ok(())
 }
 
@@ -189,10 +189,10 @@ pub(crate) async fn the_last_fifty_visits_are_kept(Db { store, .. }: Db) -> Resu
         visited(&store, "sky.example", later(number), Vec::new()).await?;
     }
     visited(&store, "other.example", start(), Vec::new()).await?;
-    let story = store.site_report(&site("sky.example"), 1_000).await?.context("the story")?;
-    assert_eq!(story.visits.len(), 50);
-    assert_eq!(story.visits.first().map(|visit| visit.started_at), Some(later(59)));
-    assert_eq!(story.state.visits, 60);
+    let report = store.site_report(&site("sky.example"), 1_000).await?.context("the report of the site")?;
+    assert_eq!(report.visits.len(), 50);
+    assert_eq!(report.visits.first().map(|visit| visit.started_at), Some(later(59)));
+    assert_eq!(report.state.visits, 60);
     assert_eq!(store.stats(later(60)).await?.visits, 61);
     Ok(())
 }
@@ -273,8 +273,8 @@ pub(crate) async fn paths_that_were_merely_tried_leave_no_row(db: Db) -> Result<
     let known: Vec<_> =
         state.resources.iter().map(|known| (known.url.as_str(), known.misses_in_row)).collect();
     assert_eq!(known, [("https://none.example/3", 1)]);
-    let story = db.store.site_report(&site("none.example"), 1).await?.context("the story")?;
-    assert_eq!(story.visits.first().map(|visit| visit.fetches.len()), Some(20));
+    let report = db.store.site_report(&site("none.example"), 1).await?.context("the report of the site")?;
+    assert_eq!(report.visits.first().map(|visit| visit.fetches.len()), Some(20));
     Ok(())
 }
 

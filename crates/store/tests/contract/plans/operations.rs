@@ -210,7 +210,7 @@ async fn feed(store: &Store, judge: &Judge) -> Result<()> {
 async fn sites(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
         for name in [expanded(1_000 + time), compacted(1_000 + time)] {
-            store.site_report(&site(&name), 10).await?.context("a story")?;
+            store.site_report(&site(&name), 10).await?.context("the report of the site")?;
             judge.judge("site_report", 100);
         }
         let page = SitesRequest { max: 50, ..SitesRequest::default() };
