@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn rejects_and_names_invalid_values() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
         std::fs::write(&path, "[api]\nlisten_on = \"x\"\n").unwrap();

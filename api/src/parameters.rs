@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_what_is_known() {
+    fn rejects_invalid_parameters_and_lists_the_valid_ones() {
         assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("known here: q, limit"));
         assert!(detail(pairs("format=soap").closed::<Format>("format")).contains("awp, atp"));
         assert!(detail(pairs("limit=0").limit(20, 100)).contains("from 1 to 100"));

@@ -117,7 +117,7 @@ async fn a_visit_sends_no_request_to_another_site() {
 }
 
 #[tokio::test]
-async fn applies_retry_after_and_crawl_delay_of_a_host_whichever_site_leads_there() {
+async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site() {
     let limited = Host::new(VICTIM).catch_all(Answer::retry_after(429, "3600"));
     let slow = Host::new(VICTIM).robots("User-agent: *\nCrawl-delay: 30\n").file(
         LIST,
@@ -235,7 +235,7 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
 }
 
 #[tokio::test]
-async fn three_bot_walls_end_a_visit_whatever_their_status() {
+async fn three_bot_walls_of_any_status_end_a_visit() {
     for status in [200, 202, 302, 404, 503] {
         let wall = Answer::html("<p>prove it").with_status(status).header("cf-mitigated", "challenge");
         let walled = Host::new("wall.example").robots("").catch_all(wall.clone());

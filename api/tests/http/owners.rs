@@ -91,7 +91,7 @@ async fn rechecks_are_limited_to_one_in_ten_minutes() {
 }
 
 #[tokio::test]
-async fn badge_shows_what_is_known_of_a_site() {
+async fn badge_shows_the_state_of_a_site() {
     let world = World::new().await;
     for (site, fact) in [
         ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),

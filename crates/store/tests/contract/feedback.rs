@@ -24,7 +24,7 @@ fn feedback_line(client: &str, query: &str, what: &str, about: &str) -> Feedback
     }
 }
 
-pub(crate) async fn feedback_is_kept_once_told_and_removed(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn feedback_is_stored_once_listed_and_removed(Db { store, .. }: Db) -> Result<()> {
     let book = feedback_line("a", "näh \u{1f6eb}\0 flight", "book", "sky.example");
     assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Saved);
     assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Duplicate);
@@ -87,7 +87,7 @@ pub(crate) async fn feedback_has_caps(Db { store, .. }: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_day_has_one_salt_and_yesterday_none(db: Db) -> Result<()> {
+pub(crate) async fn keeps_one_salt_for_today_only(db: Db) -> Result<()> {
     let store = &db.store;
     assert_eq!(store.feedback_salt(7, "one").await?, "one");
     assert_eq!(store.feedback_salt(7, "other").await?, "one");
