@@ -13,7 +13,7 @@ use testweb::{Answer, Certificate, Handshake, Host};
 
 const MANIFEST: &str = "/.well-known/agent-card.json";
 
-/// A host that answers the first manifest path so.
+/// A host with this response to the first manifest path.
 fn answering(answer: Answer) -> Host {
     Host::new("bad.example").robots("User-agent: *\nAllow: /\n").route(MANIFEST, answer)
 }
@@ -102,7 +102,7 @@ async fn keeps_retry_after_across_runs() {
         assert_eq!(crawl.paths("bad.example"), ["/robots.txt", MANIFEST]);
         let wait = report.state.not_before.unwrap() - report.visits[0].ended_at;
         assert!(wait.num_seconds() >= 55, "{status} {value}: {wait}");
-        // even an operator in a hurry waits
+        // a visit requested by the operator waits too
         let summary = crawl.pass_again().await;
         assert_eq!(crawl.web.log().hit_count(), 0, "{status} {value}");
         assert_eq!(summary.parked.len(), 1, "{summary:?}");
@@ -223,7 +223,7 @@ async fn opt_out_during_a_visit_suppresses_the_next_request() {
     let (summary, hits_before) = tokio::join!(run, blocker);
     summary.unwrap();
     let hits = crawl.web.log().hit_count();
-    // one request may have been on its way when the block was written
+    // one request may have been in flight when the block was written
     assert!(hits <= hits_before + 1, "{hits} requests, {hits_before} before the opt-out");
     crawl.store.seeds_add(&[Seed::of_host("shop.example".parse().unwrap())], now()).await.unwrap();
     assert_eq!(crawl.pass().await.sites_visited, 0);

@@ -1,4 +1,4 @@
-//! Manifests that another document completes: read together, requested separately, whichever of the two changed.
+//! Manifests that another document completes: read together, requested separately, with a change in either of them.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 

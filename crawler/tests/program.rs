@@ -1,4 +1,4 @@
-//! The program as its operator meets it: exit codes, sentences, the summary, and going on after being killed.
+//! The program from the operator's view: exit codes, messages, the summary, and resuming after a kill.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
@@ -62,7 +62,7 @@ async fn prints_one_json_object_per_pass() {
     assert_eq!(fixture.web.log().hit_count(), 0);
 }
 
-/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a typing error.
+/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a misspelling.
 #[tokio::test]
 async fn explain_shows_the_timeline_of_a_site() {
     let agent = testweb::Answer::json(AWP).header("cache-control", "max-age=3600");
@@ -144,7 +144,7 @@ async fn status_shows_the_state_of_the_crawl() {
     }
 }
 
-/// What was found moves the order of asking, here and after the next start.
+/// Found manifests change the order of requests, in this run and after a restart.
 #[tokio::test]
 async fn ranks_paths_by_results() {
     let hosts = (0..40).map(|index| {
@@ -266,7 +266,7 @@ async fn reads_seeds_from_stdin() {
     assert_eq!(summary["sites_visited"], 1);
 }
 
-/// Waits until a text file holds something.
+/// Waits until a file contains a text.
 async fn wait_for(path: &std::path::Path, part: &str) -> String {
     let found = async {
         loop {

@@ -1,4 +1,4 @@
-//! Politeness towards hosts that other sites link to: the rules of the requested host apply, whichever site leads there.
+//! Politeness towards hosts that other sites link to: the rules of the requested host apply, for every referring site.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
@@ -26,14 +26,14 @@ fn attackers(make: impl Fn(Host) -> Host) -> Vec<Host> {
     (0..ATTACKERS).map(|number| make(Host::new(&format!("attacker{number}.example")))).collect()
 }
 
-/// A web of the attackers and the victim, of which the attackers alone are seeded.
+/// A web with the attackers and the victim; only the attackers are seeded.
 async fn led_by(attackers: Vec<Host>, victim: Host) -> Crawl {
     let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
     let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
     Crawl::on(web, &seeds.join("\n")).await
 }
 
-/// Lets the copies of robots.txt expire that are kept of a site.
+/// Lets the stored copies of robots.txt of a site expire.
 async fn expire_robots(crawl: &Crawl, site: &str) {
     let request = LeaseRequest {
         worker: WorkerId::new("expiry"),
@@ -68,7 +68,7 @@ async fn list_crawl(hosts: Vec<Host>) -> Crawl {
     Crawl::on(web, "").await
 }
 
-/// Every attacker's robots.txt leads to the victim: at first nobody asks the victim anything, and as a seed it is visited once,
+/// Every attacker's robots.txt redirects to the victim: at first the victim gets no request; as a seed it is visited once,
 /// under its own robots.txt.
 #[tokio::test]
 async fn does_not_follow_robots_to_another_site() {
@@ -91,7 +91,7 @@ async fn does_not_follow_robots_to_another_site() {
     }
 }
 
-/// Every way in which one site can lead to another: none of them makes a request there in the visit of the one that leads.
+/// Every way in which one site can refer to another: none causes a request to the other site in the visit of the first.
 #[tokio::test]
 async fn a_visit_sends_no_request_to_another_site() {
     let url = format!("https://{VICTIM}/private.json");
@@ -159,7 +159,7 @@ async fn sessions_reject_hosts_of_other_sites() {
     assert_ne!(session.resolve(&own).await.map_err(|failure| failure.cause).err(), Some(Cause::OtherSite));
 }
 
-/// A robots.txt on another host of the site is requested by the clock and the Crawl-delay of that host.
+/// A robots.txt on another host of the site is requested under the clock and the Crawl-delay of that host.
 #[tokio::test]
 async fn redirected_robots_uses_the_clock_of_its_host() {
     let www = Host::new("www.shop.example").robots("User-agent: *\nCrawl-delay: 30\n");
@@ -179,7 +179,7 @@ async fn redirected_robots_uses_the_clock_of_its_host() {
     assert_eq!(report.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
 }
 
-/// Of each 2xx the file is read, and what is not the whole file permits nothing.
+/// The file is read for every 2xx, and a partial file permits nothing.
 #[tokio::test]
 async fn robots_with_any_2xx_are_read() {
     let answers = (200..=299).filter(|status| ![204, 205].contains(status));
@@ -275,7 +275,7 @@ async fn keeps_manifests_until_the_third_bot_wall_for_robots() {
     }
 }
 
-/// Where a robots.txt redirects to becomes a seed where it may be a site; another host of the same site is followed.
+/// The target of a redirected robots.txt becomes a seed if it may be a site; another host of the same site is followed.
 #[tokio::test]
 async fn redirected_robots_adds_only_valid_sites_as_seeds() {
     for (target, sites, end) in [
@@ -547,7 +547,7 @@ async fn keeps_retry_after_of_a_seed_list() {
     assert!(report.state.not_before.is_some());
 }
 
-/// On addresses that are not the operator's own the budget of the day holds for lists too.
+/// The daily budget applies to lists too, except on the operator's own addresses.
 #[tokio::test]
 async fn a_list_is_within_the_budget_of_its_host() {
     let mut crawl = list_crawl(vec![list_host(Answer::text(""))]).await;

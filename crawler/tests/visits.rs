@@ -52,7 +52,7 @@ async fn second_visit_is_conditional_and_changes_nothing() {
     let summary = crawl.pass_again().await;
     assert_eq!((summary.sites_visited, summary.manifests_added, summary.manifests_changed), (1, 0, 0));
     let hits = crawl.hits("shop.example");
-    // robots.txt is used from the copy, the manifest is confirmed, one more path is tried
+    // the copy of robots.txt is used, the manifest is revalidated, one more path is tried
     assert_eq!(hits.len(), 2, "{hits:?}");
     let manifest = hits.iter().find(|hit| hit.path == "/agent.json").unwrap();
     assert_eq!(manifest.status, Some(304));
@@ -114,7 +114,7 @@ async fn requests_only_robots_of_a_site_that_forbids_everything() {
     assert_eq!(closed.paths("shop.example"), ["/robots.txt"]);
     assert_eq!(closed.report("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
     assert!(closed.store.manifests_of_site(&site).await.unwrap().is_empty());
-    // the copy that allowed is used within its time
+    // the copy that allowed the path is used until it expires
     crawl.pass_again().await;
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }

@@ -1,4 +1,4 @@
-//! The interface over a real SQLite store and a real index, called as a client calls it.
+//! The HTTP API with a real SQLite store and a real index, called as a client calls it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 

@@ -138,7 +138,7 @@ async fn validates_a_stored_document_by_its_url() {
     assert_eq!(not_kept.status, StatusCode::FORBIDDEN);
 }
 
-/// A file with the hash of the token, and the folder that it lies in.
+/// A file with the hash of the token, and its directory.
 pub(crate) fn tokens() -> (std::path::PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens");

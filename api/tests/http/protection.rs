@@ -1,4 +1,4 @@
-//! Limits, shedding, headers behind TLS, and who sees the numbers.
+//! Rate limits, load shedding, headers behind TLS, and access to metrics.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -97,7 +97,7 @@ async fn metrics_are_for_this_machine_and_admins() {
     }
 }
 
-/// A page in a browser can make its own name lead to this machine (DNS rebinding): it comes from here, with that name.
+/// A page in a browser can point its own name at this machine (DNS rebinding): the request is local, with a foreign name.
 #[tokio::test]
 async fn foreign_host_names_are_not_local() {
     let public_url = Some("https://agentdex.example".parse().unwrap());
@@ -132,7 +132,7 @@ async fn errors_vary_by_accept() {
     }
 }
 
-/// A real listener, since a slow client shows on a connection only.
+/// Uses a real listener, because a slow client needs a connection.
 #[tokio::test]
 async fn serves_a_connection_until_it_stops() {
     let world = World::new().await;
@@ -160,7 +160,7 @@ async fn serves_a_connection_until_it_stops() {
     ended.unwrap().unwrap().unwrap();
 }
 
-/// A body of which one byte comes, and then nothing.
+/// A body that stalls after one byte.
 fn stalled() -> Body {
     let first = futures::stream::iter([Ok::<_, std::io::Error>(vec![b'x'])]);
     Body::from_stream(first.chain(futures::stream::pending()))

@@ -1,4 +1,4 @@
-//! Capabilities, sites, manifests, types, numbers and changes as JSON.
+//! Capabilities, sites, manifests, types, statistics and changes as JSON.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -85,7 +85,7 @@ async fn site_response_lists_capabilities_up_to_4_mib_and_counts_all() {
     assert!(counts[0] == 4_000 && (1..4_000).contains(&counts[1]) && counts[2] == 0, "{counts:?}");
 }
 
-/// One more manifest, at a site of its own.
+/// Saves one more manifest, at another site.
 async fn publish_another(world: &World) {
     let mut manifest = documents::skyhop();
     manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();

@@ -1,4 +1,4 @@
-//! Suggestions, what is alike, tool definitions, differences, and the changes of a site.
+//! Suggestions, similar capabilities, tool definitions, differences, and the changes of a site.
 
 use axum::http::StatusCode;
 use manifest::{ContentHash, Manifest, ManifestId};

@@ -1,4 +1,4 @@
-//! The interfaces that standards define, over a real store and a real index: what a client of the standard relies on.
+//! The endpoints that standards define, with a real store and a real index: what a client of the standard relies on.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 

@@ -1,11 +1,11 @@
-//! The tools over plain HTTP: the same arguments, answers and refusals as over MCP.
+//! The tools over plain HTTP: the same arguments, results and errors as over MCP.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Longest answer in bytes, with room for what surrounds the rows.
+/// Maximum size of a response in bytes, including the members around the rows.
 const ANSWER_BYTES_MAX: usize = 18_000;
 
 #[tokio::test]

@@ -47,7 +47,7 @@ impl Fixture {
         builder.finish(store.feed_head().await.unwrap()).unwrap();
     }
 
-    /// The interface with its defaults.
+    /// The default configuration of the API.
     pub(crate) fn config(&self) -> ApiConfig {
         ApiConfig {
             listen: "127.0.0.1:8080".parse().unwrap(),

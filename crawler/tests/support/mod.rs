@@ -1,4 +1,4 @@
-//! A crawler, a web and a store of their own for each test.
+//! A crawler, a test web and a store for each test.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use testweb::{Hit, Host, Web};
 pub(crate) const AWP: &str = r#"{"awp_version":"0.1","domain":"shop.example","intent":"Sell books","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
 
-/// What a test crawls with.
+/// Settings of a crawl.
 pub(crate) struct Crawl {
     pub(crate) web: Web,
     pub(crate) store: Store,
@@ -71,7 +71,7 @@ impl Crawl {
         tokio::time::timeout(Duration::from_mins(1), crawl).await.expect("a pass within a minute").unwrap()
     }
 
-    /// Crawls everything again, whatever was planned.
+    /// Crawls everything again, regardless of planned times.
     pub(crate) async fn pass_again(&mut self) -> Summary {
         self.config.revisit_older_than = Some(Duration::ZERO);
         self.web.log().clear();
