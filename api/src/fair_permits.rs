@@ -172,7 +172,7 @@ mod tests {
         let six = permits.acquire(client(1), 6).await.unwrap();
         let large = wait(&permits, 2, 5).await;
         let small = wait(&permits, 3, 1).await;
-        assert_eq!(permits.free(), 4, "the small request does not overtake the large one for ever");
+        assert_eq!(permits.free(), 4, "small requests do not overtake the large one indefinitely");
         drop(six);
         let (large, small) = (large.await.unwrap(), small.await.unwrap());
         assert_eq!(permits.free(), 4);

@@ -48,7 +48,7 @@ impl QueryPairs {
         Ok(Self(pairs))
     }
 
-    /// Refuses names that the route does not know.
+    /// Rejects parameters that the route does not have.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
             return Ok(());
@@ -124,7 +124,7 @@ impl QueryPairs {
         text.parse().map(Some).map_err(|error| unknown_value(key, &error))
     }
 
-    /// The first value of a key as it was typed, blanks at its ends included; empty where the key stands alone.
+    /// The first value of a key, including leading and trailing spaces; empty for a key without a value.
     pub(crate) fn raw(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }

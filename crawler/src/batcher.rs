@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(*doubling.0.lock().await, [vec![1, BAD, 3], vec![1], vec![BAD], vec![3]]);
         let error = batcher.write(BAD).await.unwrap_err().to_string();
         assert_eq!(error, "number cannot be stored: batch cannot be stored: 13 is in it");
-        assert_eq!(doubling.0.lock().await.len(), 5, "a row that is alone is tried once");
+        assert_eq!(doubling.0.lock().await.len(), 5, "a single row is tried once");
     }
 
     #[tokio::test]

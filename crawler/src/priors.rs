@@ -56,7 +56,7 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
             PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked: requested, found }
         })
         .collect();
-    // every visit requests the home page last, whatever its estimate
+    // every visit requests the homepage last, regardless of its estimate
     estimates.sort_by_key(|row| (row.path == "/", std::cmp::Reverse(row.estimated)));
     Ok(estimates)
 }

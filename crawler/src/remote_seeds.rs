@@ -73,7 +73,7 @@ pub(crate) async fn search_registry(
 ) -> Result<Vec<Seed>, SeedError> {
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let (search, text) =
-        search_of(base).ok_or_else(|| unfetched("it is no base of a registry".to_owned()))?;
+        search_of(base).ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
     let (mut seeds, mut token) = (Vec::new(), None::<String>);
     for page in 0..PAGES_MAX {
         let body = search_body(&text, token.as_deref());

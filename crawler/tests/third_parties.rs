@@ -79,7 +79,7 @@ async fn does_not_follow_robots_to_another_site() {
         assert_eq!(crawl.hits(VICTIM).len(), 0, "{target}");
         for number in 0..ATTACKERS {
             let name = format!("attacker{number}.example");
-            assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable is no permission");
+            assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable does not permit anything");
             let report = crawl.report(&name).await;
             assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable);
             let robots = report.state.hosts[0].robots.as_ref().unwrap();
@@ -543,7 +543,7 @@ async fn keeps_retry_after_of_a_seed_list() {
     assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
     let report = crawl.report("lists.example").await;
-    assert_eq!((report.visits.len(), report.summary.next_visit_at), (0, None), "it is no site to visit");
+    assert_eq!((report.visits.len(), report.summary.next_visit_at), (0, None), "the site is never visited");
     assert!(report.state.not_before.is_some());
 }
 

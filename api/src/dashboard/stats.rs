@@ -149,7 +149,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
             rows: rows(&answer.visit_ends_last_day, end_words, no_link),
         },
         Chart {
-            title: "What fetches came to, last 24 hours",
+            title: "Results of fetches, last 24 hours",
             rows: rows(&answer.fetch_outcomes_last_day, outcome_words, no_link),
         },
     ]

@@ -74,7 +74,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
             let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
-            let message = format!("there is no tool of this name; there are {}", known.join(", "));
+            let message = format!("unknown tool; the tools are {}", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         }
         let parts = context.extensions.get::<Parts>();

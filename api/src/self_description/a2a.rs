@@ -64,7 +64,7 @@ pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         return Ok(failure(&call.id, INVALID_REQUEST, "\"jsonrpc\" is \"2.0\""));
     }
     if call.method != "message/send" {
-        return Ok(failure(&call.id, METHOD_NOT_FOUND, "this agent answers message/send alone"));
+        return Ok(failure(&call.id, METHOD_NOT_FOUND, "this agent supports message/send only"));
     }
     let text = text_of(&call.params);
     if text.is_empty() {
@@ -94,7 +94,7 @@ fn message(text: &str, found: &Value) -> Value {
     let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());
     let rows = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = if rows.is_empty() {
-        "Nothing in the index speaks of this.".to_owned()
+        "No capability in the index matches.".to_owned()
     } else {
         let line = |row: &Value| {
             format!(

@@ -16,7 +16,7 @@ fn manifest(url: &str, format: &str, capabilities: &[Value], more: &Value) -> Ma
         "url": url,
         "origin": parsed.origin(),
         "discovery": "well_known",
-        "detection": {"format": format, "strength": "strong", "version": "0.1", "evidence": ["a marker of its own"]},
+        "detection": {"format": format, "strength": "strong", "version": "0.1", "evidence": ["its own marker"]},
         "served": {"at": "2026-11-21T07:00:00Z", "status": 200, "content_type": "application/json", "bytes": 42},
         "capabilities": capabilities.iter().map(|given| capability(url, format, given)).collect::<Vec<_>>(),
     });
@@ -68,7 +68,7 @@ pub(crate) fn skyhop() -> Manifest {
         {"code": "awp.action.inputs.missing", "severity": "should", "spec": "AWP 0.1 §9", "pointer": "/actions/0/inputs",
          "text": "the action declares no inputs", "fix": "List the inputs with their types."},
         {"code": "awp.contact.missing", "severity": "may", "spec": "AWP 0.1 §4", "pointer": "",
-         "text": "nobody to write to is named", "fix": "Add contact."}]);
+         "text": "no contact is named", "fix": "Add contact."}]);
     let more = json!({"name": "Skyhop", "findings": findings, "conformance": [{"spec": "AWP 0.1", "level": "minor"}]});
     manifest(SKYHOP, "awp", &[book, search], &more)
 }

@@ -94,7 +94,7 @@ async fn feed_links_have_the_type_of_their_target() {
         let answer = world.get_with(path, &[("accept", "text/html")]).await;
         let expected = link.attribute("type").unwrap();
         if answer.status == StatusCode::OK {
-            assert!(answer.header("content-type").starts_with(expected), "{href} is no {expected}");
+            assert!(answer.header("content-type").starts_with(expected), "{href} is not {expected}");
             types.insert(expected.to_owned());
         }
     }

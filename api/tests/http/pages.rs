@@ -173,7 +173,7 @@ async fn site_page_shows_fetches_findings_and_opt_out() {
         "not there",
         "HTTP 404",
         "Allow: /",
-        "a marker of its own",
+        "its own marker",
         "awp.contact.missing",
         "Next visit",
         "nothing changed for a week",

@@ -39,7 +39,7 @@ async fn returns_429_with_retry_after_beyond_the_rate_limit() {
     let world = World::with(Settings { limits: strict(), ..Settings::default() }).await;
     for left in ["2", "1", "0"] {
         let answer = from(&world, "192.0.2.7", "/healthz", &[]).await;
-        assert_eq!(answer.status, StatusCode::OK, "whether it lives is always told");
+        assert_eq!(answer.status, StatusCode::OK, "the liveness probe is always answered");
         let answer = from(&world, "192.0.2.7", "/sites", &[]).await;
         assert_eq!((answer.status, answer.header("ratelimit-remaining")), (StatusCode::OK, left));
         assert_eq!(answer.header("ratelimit-limit"), "3");

@@ -110,7 +110,7 @@ async fn stats_are_cached_across_requests() {
     let world = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
     let before = tell(&world).await;
     publish_another(&world).await;
-    assert_eq!(tell(&world).await, before, "the database was asked again");
+    assert_eq!(tell(&world).await, before, "the database was queried again");
     let fresh = World::new().await;
     tell(&fresh).await;
     publish_another(&fresh).await;
@@ -133,14 +133,14 @@ async fn site_totals_are_cached_across_requests() {
     assert_eq!((total, totals(&fresh, list).await), (listed, (total, listed)));
     publish_another(&kept).await;
     publish_another(&fresh).await;
-    assert_eq!(totals(&kept, list).await, (total, listed + 1), "the page is of this moment, the total is kept");
+    assert_eq!(totals(&kept, list).await, (total, listed + 1), "the page is current, the total is cached");
     assert_eq!(totals(&fresh, list).await, (total + 1, listed + 1));
     let another = "/sites?with_manifests=true&prefix=another";
-    assert_eq!(totals(&kept, another).await, (1, 1), "another list has a total of its own");
+    assert_eq!(totals(&kept, another).await, (1, 1), "another list has its own total");
     assert_eq!(
         totals(&kept, "/sites?limit=1&with_manifests=true").await,
         (total, 1),
-        "every page has the same"
+        "every page has the same total"
     );
 }
 

@@ -41,7 +41,7 @@ async fn client_input_causes_no_outgoing_request() {
         }
     }
     let reached = listener.accept();
-    assert!(reached.is_err(), "somebody connected: {reached:?}");
+    assert!(reached.is_err(), "a connection arrived: {reached:?}");
 }
 
 async fn ask_everywhere(world: &World, target: &str) {

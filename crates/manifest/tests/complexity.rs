@@ -155,7 +155,7 @@ fn an_openapi_document_of_twelve_megabytes_is_within_the_budget() {
     assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{} MiB", spent.bytes_max >> 20);
 }
 
-/// The bodies that took a gigabyte and more, in their full size whatever the build.
+/// The bodies that took a gigabyte and more, in their full size in every build.
 #[test]
 fn the_largest_hostile_bodies_stay_below_the_peak() {
     for (path, head, unit, size) in [

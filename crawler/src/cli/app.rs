@@ -1,6 +1,6 @@
 //! The program: parses, resolves and dispatches commands, and reports errors in one sentence.
 //!
-//! Exits with 0 when the pass is complete, whatever the sites answered; 1 on an error of the crawler; 2 on wrong usage.
+//! Exits with 0 when the pass is complete, regardless of the sites' responses; 1 on an error of the crawler; 2 on wrong usage.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

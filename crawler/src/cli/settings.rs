@@ -44,7 +44,7 @@ const CONCURRENCY_MAX: u32 = 50_000;
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// How much is said on stderr.
+/// Verbosity of stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
     Quiet,
@@ -292,7 +292,7 @@ fn name_servers(texts: &[String]) -> Result<Vec<SocketAddr>, UsageError> {
     let parse = |text: &String| {
         let socket = text.parse::<SocketAddr>().ok();
         socket.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT))).ok_or_else(|| {
-            UsageError(format!("--name-servers: \"{text}\" is no address: write it like 192.0.2.53"))
+            UsageError(format!("--name-servers: \"{text}\" is not an address: write it like 192.0.2.53"))
         })
     };
     texts.iter().map(parse).collect()

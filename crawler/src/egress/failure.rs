@@ -20,7 +20,7 @@ pub enum Cause {
     NameUnknown,
     /// The name servers failed or were silent.
     NameServers,
-    /// The name leads to an address that is never connected to.
+    /// The name resolves to a forbidden address.
     Address,
     /// The host belongs to another site than the one that is visited.
     OtherSite,
@@ -58,7 +58,7 @@ impl Cause {
     }
 }
 
-/// A fetch that brought nothing usable.
+/// A fetch without a usable response.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub cause: Cause,

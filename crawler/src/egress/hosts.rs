@@ -40,7 +40,7 @@ impl HostsFile {
         Ok(Self(names))
     }
 
-    /// Where a name leads; port 0 stands for the port of the URL.
+    /// The target of a name; port 0 means the port of the URL.
     pub fn find(&self, host: &Host) -> Option<&[SocketAddr]> {
         self.0.get(host).map(Vec::as_slice)
     }

@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about politeness and sends exactly one request per call. It refuses addresses that are
 //! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
-//! redirects, retries, and answers beyond its limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
+//! redirects, retries, and answers beyond its limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
 
 mod body;
 mod dns;

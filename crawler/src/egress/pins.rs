@@ -1,7 +1,7 @@
-//! The addresses of one visit: resolved once, judged one by one, and all that the connector may use.
+//! The addresses of one visit: resolved once, checked one by one; the connector may use no others.
 //!
 //! A name cannot resolve differently later in the visit (DNS rebinding), and an address that is not global is refused here, on
-//! connecting, whatever was decided before.
+//! connecting, regardless of earlier decisions.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -50,7 +50,7 @@ impl Pins {
         Ok(pinned)
     }
 
-    /// Keeps of a name's addresses these alone, in this order.
+    /// Keeps only these addresses of a name, in this order.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pinned) = names.get_mut(host.as_str()) {

@@ -1,4 +1,4 @@
-//! Where a connection stands and how long each phase took.
+//! The current phase of a connection and the duration of each phase.
 //!
 //! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls
 //! asks for a stored session at the start of its handshake. No session is ever stored.

@@ -48,7 +48,7 @@ pub struct Resolved {
 /// Whose network a host is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
-    /// Anybody's: every rule of politeness applies.
+    /// A third party's: every rule of politeness applies.
     Global,
     /// The operator's own: delays may be shorter than the floor.
     Own,
@@ -111,7 +111,7 @@ impl Session {
         self.pins.find(host).unwrap_or_default()
     }
 
-    /// Speaks to a host at these of its addresses alone.
+    /// Connects to a host only at these addresses.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
     }

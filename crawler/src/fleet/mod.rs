@@ -1,6 +1,6 @@
 //! Runs a number of concurrent visits: leases sites, visits them and saves the results, until nothing is due or it is stopped.
 //!
-//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed meanwhile. Stopping is soft
+//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed in the meantime. Stopping is soft
 //! first: visits end after the request in flight and are parked; then hard: tasks are dropped and leases released.
 
 mod hand_overs;

@@ -61,7 +61,7 @@ fn a_group_that_comes_back_has_a_new_ownership() {
     // the answer of the store is lost, so the owner of the groups is unknown and none of them is used
     let again = table.plan(&alone, Instant::now());
     assert!(moving.iter().all(|group| table.ownership(*group).is_none()));
-    assert!(again.is_some(), "the store is asked what is owned");
+    assert!(again.is_some(), "the store is asked for the owned groups");
     let all: Vec<u16> = (0..ADDRESS_GROUPS).collect();
     assert_eq!(table.set_owned(&all), moving.len());
     assert!(moving.iter().all(|group| table.ownership(*group).is_some_and(|since| since != epoch)));

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const EXEMPT_BYTES: usize = 256 * 1_024;
 /// The most that one visit may hold: the largest document with the largest manifest, and half as much again.
 pub(super) const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
-/// One permit stands for so many bytes.
+/// Bytes per permit.
 const PERMIT_BYTES: usize = 4 * 1_024;
 /// Memory for what all visits of this process hold.
 const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
@@ -17,7 +17,7 @@ const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
 const BODY_FACTOR: usize = 2;
 /// A manifest takes at most twice the memory of its JSON.
 pub(super) const MANIFEST_FACTOR: usize = 2;
-/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
+/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait forever.
 pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
 /// What a visit holds in memory until it is saved; given back when it is dropped.
 #[derive(Debug, Default)]

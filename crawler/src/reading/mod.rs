@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// Runs one piece of reading that is no document, such as the links of a page.
+    /// Parses other input than a document, such as the links of a page.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Reader {
             }
             // a process of its own tells whether the document or a stalled machine is the cause
             Err(error) if error.is_caused_by_document() => {
-                tracing::warn!(url = %attempt.url, %error, "a document is read again in a process of its own");
+                tracing::warn!(url = %attempt.url, %error, "a document is read again in a separate process");
                 self.verify(attempt, document).await
             }
             Err(error) => {

@@ -1,7 +1,7 @@
-//! Reads a document in a process of its own, under limits of the operating system.
+//! Reads a document in a separate process, under limits of the operating system.
 //!
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document causes.
+//! JSON on its standard output. It ends at its limits of memory and processor time, for any document.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -110,7 +110,7 @@ impl ReaderProgram {
     }
 }
 
-/// Why a second reader brought no manifest.
+/// Why a second reader returned no manifest.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// It ended at a limit, or without an answer.

@@ -33,7 +33,7 @@ pub(super) fn open(source: impl Read) -> Result<Archive, String> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))
 }
 
-/// Files that the table can hold at most: each begins with the signature. In other data it stands by chance only.
+/// Files that the table can hold at most: each begins with the signature. Other data contains it only by chance.
 fn files(bytes: &[u8]) -> usize {
     bytes.windows(FILE_SIGNATURE.len()).filter(|window| *window == FILE_SIGNATURE).count()
 }

@@ -132,7 +132,7 @@ impl SeedReader {
         }
     }
 
-    /// One line, or one URL of an XML file, which has no line and stands for its host alone.
+    /// One line, or one URL of an XML file, which has no line number and names only its host.
     fn line(&mut self, name: &str, number: u64, text: &str, tally: &mut Tally, each: &mut impl FnMut(Seed)) {
         match parse_line(text, self.scope) {
             Ok(None) => {}
@@ -260,7 +260,7 @@ impl<R: BufRead> Lines<R> {
 
 fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     let content = line.split('#').next().unwrap_or_default().trim();
-    // the fragment of a URL is no comment, but says nothing about what to fetch either
+    // the fragment of a URL is not a comment, but does not affect the request either
     if content.is_empty() {
         return Ok(None);
     }

@@ -110,7 +110,7 @@ fn reads_archives_and_feeds_as_lists() {
     let hosts = |seeds: &[Seed]| seeds.iter().map(|seed| seed.host.to_string()).collect::<Vec<_>>();
     let (seeds, _) = read(opml);
     assert_eq!(hosts(&seeds), ["feeds.a.example", "a.example", "b.example"]);
-    assert!(seeds.iter().all(|seed| seed.url.is_none()), "a feed is no manifest");
+    assert!(seeds.iter().all(|seed| seed.url.is_none()), "a feed is not a manifest");
 
     let sitemap = b"\xef\xbb\xbf<urlset><url><loc> https://a.example/one </loc></url>\
         <url><loc><![CDATA[https://b.example/two]]></loc></url><url><loc>nowhere</loc></url></urlset>";

@@ -39,7 +39,7 @@ async fn malformed_answers_are_classified() {
         (manifest("HTTP/1.0 200 OK\r\ncontent-type: application/json"), Found, "the older version"),
         (manifest("HTTP/1.1 200"), Found, "no reason phrase"),
         (manifest("HTTP/1.1 200 OK\r\nx-folded: one\r\n two"), ProtocolError, "a header over two lines"),
-        (manifest("HTTP/1.1 200 OK\r\ncontent-length: many"), ProtocolError, "a length that is no number"),
+        (manifest("HTTP/1.1 200 OK\r\ncontent-length: many"), ProtocolError, "a length that is not a number"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: -1"), ProtocolError, "a negative length"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6"), ProtocolError, "two lengths"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: 99999"), ProtocolError, "a body that is cut short"),

@@ -65,7 +65,7 @@ impl CompactedSite {
         }
     }
 
-    /// The bytes of `site.packed`; `None` where the site cannot be compacted, since a host of it is no subdomain.
+    /// The bytes of `site.packed`; `None` where the site cannot be compacted, because one of its hosts is not a subdomain.
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
         let packed = |host: &HostRow| {
             Some(PackedHost {

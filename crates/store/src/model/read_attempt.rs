@@ -49,6 +49,6 @@ pub struct EarlierAttempt {
     pub site: SiteName,
     /// When reading began.
     pub began_at: DateTime<Utc>,
-    /// Why the document is quarantined; `None` while no reader has said so.
+    /// Why the document is quarantined; `None` while it is not.
     pub quarantined: Option<String>,
 }

@@ -17,7 +17,7 @@ pub struct Seed {
     /// Position in a popularity list, from 1.
     pub rank: Option<u32>,
     pub origin: SeedOrigin,
-    /// Makes the site due now, whatever its schedule. Retry-After and robots.txt still apply.
+    /// Makes the site due now, regardless of its schedule. Retry-After and robots.txt still apply.
     pub revisit_now: bool,
 }
 

@@ -10,7 +10,7 @@ use super::paths::PathSlots;
 use super::robots::RobotsRecord;
 use super::visit::{ParkedVisit, VisitReport};
 
-/// What a visit needs to know.
+/// The state that a visit needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteState {
     pub name: SiteName,
@@ -166,7 +166,7 @@ pub struct SiteSummary {
     pub formats: Vec<Format>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,
-    /// `None` while the site is blocked, and where no seed asked for a visit.
+    /// `None` while the site is blocked, and if no seed requires a visit.
     pub next_visit_at: Option<DateTime<Utc>>,
     /// Why the next visit is then, in words.
     pub next_visit_reason: Option<String>,

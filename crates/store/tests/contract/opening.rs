@@ -152,7 +152,7 @@ pub(crate) async fn reports_unreachable_databases_with_advice(db: Db) -> Result<
     let Some(error @ StoreError::NotWritable { .. }) = error else { anyhow::bail!("{error:?}") };
     assert!(error.to_string().contains("--data-dir") && !error.is_transient(), "{error}");
     let other = dir.path().join("agentdex.db");
-    std::fs::write(&other, "this is no database, but long enough to be looked at".repeat(100))?;
+    std::fs::write(&other, "this is not a database, but as long as one".repeat(100))?;
     assert!(Store::open(&StoreConfig::new(DatabaseUrl::Sqlite(other))).await.is_err());
     Ok(())
 }

@@ -267,7 +267,7 @@ pub(crate) async fn stores_no_row_for_paths_without_content(db: Db) -> Result<()
     let hinted = Seed { url: Some(url("https://none.example/3")), ..crate::build::seed("none.example") };
     db.store.seeds_add(&[hinted], start()).await?;
     visited(&db.store, "none.example", start(), paths).await?;
-    assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "the hinted one alone");
+    assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "only the hinted one");
     let state = lease(&db.store, "none.example", later(1)).await?.site;
     assert!(state.hints.is_empty(), "it was fetched");
     let known: Vec<_> =

@@ -83,7 +83,7 @@ findings! {
     rule UNKNOWN_SCHEME: Must("a2a.security.unknown_scheme", "A2A 0.3 §5.5")
         "a requirement names a scheme that `securitySchemes` does not define" => "Define the scheme or correct its name.";
     rule SKILL_ENDPOINT: Note("a2a.skill.endpoint", "A2A 0.3 §5.5.4")
-        "a skill has an endpoint of its own, which A2A clients do not read"
+        "a skill has its own endpoint, which A2A clients do not read"
             => "Let the card's interface serve all skills, or declare plain HTTP operations in OpenAPI.";
 }
 
