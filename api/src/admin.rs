@@ -1,8 +1,8 @@
 //! Admin tokens: bearer tokens whose hashes are in a file that is read for each request.
 //!
 //! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
-//! long, so that one round of SHA-256 guards it as well as a slow hash would. Tokens are compared in constant time, all
-//! of them every time, and never written anywhere: what is logged is the name.
+//! long, so one round of SHA-256 protects it as well as a slow hash would. Tokens are compared in constant time, all
+//! of them every time. Logs contain the name, never the token.
 
 use std::path::PathBuf;
 

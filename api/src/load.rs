@@ -1,6 +1,6 @@
-//! Distinguishes bursts from overload, by the requests under way and the recent throughput.
+//! Distinguishes bursts from overload, by the requests in progress and the recent throughput.
 //!
-//! Requests under way divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
+//! Requests in progress divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
 //! a burst and drains. A standing queue delays every client and serves none sooner, so requests are rejected until it is
 //! short, as controlled delay does for routers (RFC 8289). After that, bursts are rejected until a second has passed without
 //! overload, since retries would otherwise fill the queue again.
@@ -13,8 +13,8 @@ use tokio::time::Instant;
 /// Requests that may always be in progress: a few slow requests are not an overload.
 const STANDING_MIN: f64 = 32.0;
 const BURST_MIN: f64 = 128.0;
-/// Seconds that a request may be expected to take in a queue that stays, and in a burst. `tests/bench api` measures that 99 of
-/// 100 are then answered within 100 ms.
+/// Maximum expected latency in seconds, for a standing queue and for a burst. `tests/bench api` measures that 99 of
+/// 100 requests are then answered within 100 ms.
 const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
 /// A queue that stays long for more than this is not a burst.
@@ -24,24 +24,24 @@ const CALM: Duration = Duration::from_secs(1);
 /// Window of the throughput.
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// What is under way in this process.
+/// The requests in progress in this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Load(Arc<Mutex<State>>);
 
 #[derive(Debug, Clone, Copy)]
 struct State {
     under_way: u32,
-    /// Answers a second over the last windows.
+    /// Responses per second over the last windows.
     per_second: f64,
     window_since: Instant,
     answered: u32,
-    /// Since when more has been under way than may stay.
+    /// When the queue became longer than a standing queue may be.
     long_since: Option<Instant>,
-    /// When a request was last found to be one too many.
+    /// When a request was last rejected as overload.
     overload_at: Option<Instant>,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct InFlightRequest(Load);
 
@@ -86,13 +86,13 @@ impl Load {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Counts a request until what is answered is dropped.
+    /// Counts a request until its response is dropped.
     pub(crate) fn begin(&self) -> InFlightRequest {
         self.state().under_way += 1;
         InFlightRequest(self.clone())
     }
 
-    /// Whether one more request would only make others wait.
+    /// Whether one more request would only delay others.
     pub(crate) fn is_overload(&self, now: Instant) -> bool {
         self.state().is_overload(now)
     }

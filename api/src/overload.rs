@@ -1,4 +1,4 @@
-//! Requests that are rejected because there is no capacity for them, and when their clients may come back.
+//! Rejects requests without capacity, and tells clients when to retry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,16 +14,16 @@ use crate::problem::Problem;
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 /// The path of the metrics, which are answered under overload to clients that may read them.
 pub(crate) const METRICS: &str = "/metrics";
-/// Seconds after which a client that has too much under way may try again: its own requests end within moments.
+/// Seconds after which a client with too many requests in progress may retry: its own requests end within moments.
 const CLIENT_RETRY_AFTER_S: u32 = 1;
 /// Minimum and maximum `Retry-After`.
 pub(crate) const RETRY_AFTER_S: (u64, u64) = (1, 5);
 
-/// A request that is not to be handled. It passes the middleware nevertheless, so that its answer has the usual shape.
+/// A request that is rejected. It still passes the middleware, so that the response has the usual format.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Problem);
 
-/// The answer to a request that is rejected before it is routed, without `Retry-After`.
+/// The response to a request that is rejected before routing, without `Retry-After`.
 #[derive(Debug, Clone)]
 pub(crate) struct RejectionResponse {
     pub(crate) headers: HeaderMap,
@@ -53,7 +53,7 @@ pub(crate) const fn spread(number: u64, (least, most): (u64, u64)) -> u64 {
     least + ((fraction * (most - least + 1)) >> 32)
 }
 
-/// Seconds after which the next rejected client may come back; clients in a row get different values.
+/// Seconds after which the next rejected client may retry; successive clients get different values.
 fn next_retry_after_s() -> u32 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let seconds = spread(NUMBER.fetch_add(1, Ordering::Relaxed), RETRY_AFTER_S);

@@ -1,5 +1,5 @@
 //! `--dry-run`: what a pass would request, decided by the same code, without sending a packet or changing the
-//! store. What links, redirects and answers would add or end is not known beforehand.
+//! store. Requests that depend on links, redirects and responses are not known beforehand.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub struct DryRun {
     pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
-    /// At the most: answers may end a visit early.
+    /// An upper bound: responses may end a visit early.
     pub requests: usize,
 }
 
@@ -172,7 +172,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
     requests
 }
 
-/// A site that the store has never heard of.
+/// A site that the store does not have.
 pub(crate) fn unknown(name: SiteName) -> SiteState {
     SiteState {
         name,

@@ -10,7 +10,7 @@ use policy::plan::{PATHS, PathCount, Priors};
 use serde::Serialize;
 use store::{PathSlots, Store, StoreError};
 
-/// Sites that the estimate is made from: beyond this it no longer moves.
+/// Maximum number of sites in the estimate: beyond this it is stable.
 const SITES_MAX: u32 = 20_000;
 
 /// The priors of a process, shared by its visits.

@@ -1,7 +1,7 @@
-//! How much the interface bears: requests a second and times at a hundred connections, beside a server that answers a
-//! constant of the same size; a steady load of half of that; twice and ten times of it, and what comes after; an export.
+//! Benchmark of the API: requests per second and latencies at a hundred connections, compared with a server that sends a
+//! constant of the same size; a steady load of half of that; twice and ten times of it, and the recovery; an export.
 //!
-//! The generator runs on the same machine and takes its share of it.
+//! The load generator runs on the same machine and takes its share of it.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -25,28 +25,28 @@ use store::{FeedPosition, Store};
 use tokio::task::JoinSet;
 
 const CONNECTIONS: usize = 100;
-/// More than the interface has places for.
+/// More connections than the API has slots for.
 const CONNECTIONS_TOO_MANY: usize = 1_000;
 const REQUESTS: usize = 1_000;
-/// Sites saved at once while the store is filled.
+/// Sites saved per batch while the store is filled.
 const SITES_AT_ONCE: usize = 500;
 
-/// How much the interface bears.
+/// Benchmark of the API.
 #[derive(Parser)]
 struct Arguments {
     /// Program to measure, as target/release/api
     #[arg(long, value_name = "PROGRAM")]
     api: PathBuf,
-    /// Capabilities that are made
+    /// Number of generated capabilities
     #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
-    /// Kept, and asked as it is where it is full already
+    /// Data directory, which is kept, and reused if it is already full
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Seconds of every load but the overload
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     seconds: Duration,
-    /// Seconds of twice and of ten times what it bears
+    /// Seconds of the loads of twice and ten times the capacity
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     overload_seconds: Duration,
     /// File for the report
@@ -65,7 +65,7 @@ struct Report {
     searches_in_process_per_second: f64,
     export_lines: u64,
     export_seconds: f64,
-    /// Resident memory of the interface in KiB before the export, and the most while it ran.
+    /// Resident memory of the API in KiB before the export, and its peak during the export.
     export_memory_kib: (u64, u64),
     bars: Vec<Bar>,
 }
@@ -100,7 +100,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A store of visits and the index over it; returns ids of some capabilities with their sites.
+/// A store of visits and an index of it; returns ids of some capabilities with their sites.
 async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
     std::fs::create_dir_all(dir)?;
     let store = Store::open_in_data_dir(dir).await?;
@@ -125,7 +125,7 @@ async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Resul
     Ok(sample)
 }
 
-/// What is asked for.
+/// The requested paths.
 struct Paths {
     words: Vec<String>,
     kinds: [(&'static str, Vec<String>); 4],
@@ -155,7 +155,7 @@ impl Paths {
     }
 }
 
-/// The bound: the searcher alone on every core.
+/// The upper bound: the searcher on every core, without HTTP.
 fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Result<f64> {
     let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir)?;
     let requests: Vec<SearchRequest> = words
@@ -168,7 +168,7 @@ fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Re
     })
 }
 
-/// The program while it serves.
+/// The running program.
 struct Served {
     child: Child,
     address: SocketAddr,
@@ -180,7 +180,7 @@ impl Served {
         let child = Command::new(program)
             .args(["-q", "--listen", &address.to_string(), "--data-dir"])
             .arg(data_dir)
-            // One machine stands for many clients here.
+            // One machine represents many clients here.
             .env("AGENTDEX_API_LIMITS_CONNECTIONS_PER_CLIENT", "2000")
             .env("AGENTDEX_API_LIMITS_REQUESTS_PER_CLIENT", "512")
             .env("AGENTDEX_API_LIMITS_BUFFERED_MIB_PER_CLIENT", "32")
@@ -210,7 +210,7 @@ impl Drop for Served {
     }
 }
 
-/// A server that does nothing but answer so many bytes.
+/// A server that sends a constant response of this size.
 async fn constant(bytes: usize) -> anyhow::Result<(SocketAddr, JoinSet<()>)> {
     let body: &'static str = Box::leak("x".repeat(bytes).into_boxed_str());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -271,7 +271,7 @@ async fn steady_and_too_much(
     Ok(())
 }
 
-/// Reads the whole export and watches the memory of the program meanwhile.
+/// Reads the whole export and measures the memory of the program meanwhile.
 async fn export(served: &Served, report: &mut Report) -> anyhow::Result<()> {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let pid = served.child.id();

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 
-/// Most values of one key: more than a person or a program means to choose between.
+/// Maximum number of values of one key.
 const VALUES_MAX: usize = 50;
-/// Longest value in bytes: the longest identifier, with room to spare.
+/// Maximum length of a value in bytes: the longest identifier, with room to spare.
 const VALUE_BYTES_MAX: usize = 1_024;
 
 /// A path into a catalog entry that the index answers for.

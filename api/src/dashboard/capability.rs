@@ -1,4 +1,4 @@
-//! The page of one capability: what it takes, what it answers, how safe it is, how to call it, where that is declared.
+//! The page of one capability: parameters, result, safety, how to call it, and where it is declared.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -17,9 +17,9 @@ use super::{curl, labels, links};
 use crate::answers::record;
 use crate::tool_export::{self, ToolShape};
 
-/// Other capabilities of the same manifest that are linked.
+/// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
-/// How deep the type of a bare answer is spelled out.
+/// Maximum depth of the displayed type of an unstructured result.
 const ANSWER_DEPTH: u8 = 3;
 
 struct Fact {

@@ -1,4 +1,4 @@
-//! One result as a card: what it does, where, how it is called, how safe, how fresh, and what was inferred.
+//! One result as a card: what it does, where, how it is called, how safe, how fresh, and which values are inferred.
 
 use chrono::{DateTime, Utc};
 use indexer::Hit;
@@ -8,15 +8,15 @@ use manifest::model::{SemanticType, TypeSource};
 use super::labels;
 use super::time::Moment;
 
-/// Longest description on a card, in characters; the capability's own page has it all.
+/// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
 
-/// A small label with an optional remark that a pointer or a screen reader brings out.
+/// A small label with an optional tooltip, which screen readers also read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) class: &'static str,
     pub(crate) text: String,
-    /// Says that the value was inferred, and how.
+    /// Marks a value as inferred and states how.
     pub(crate) inferred: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Call {
 pub(crate) struct Card {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Publisher's text with marks, escaped (see `marked`).
+    /// Publisher's text with highlighted words, escaped (see `marked`).
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
     pub(crate) site: String,

@@ -1,4 +1,4 @@
-//! The page of numbers.
+//! The page of statistics.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use super::time::Moment;
 use super::{chart, labels, links};
 use crate::answers::stats::{Count, StatsAnswer};
 
-/// Dialects that the chart of conformance has room for; its table has all.
+/// Maximum number of dialects in the conformance chart; the table has all.
 const DIALECTS_DRAWN: usize = 16;
 
 struct Chart {
@@ -69,7 +69,7 @@ pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
     sites.iter().map(new).collect()
 }
 
-/// A bar for each dialect: its manifests without a fault, with small ones, with grave ones.
+/// A bar for each dialect: its manifests without deviations, with minor ones, and with major ones.
 fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()

@@ -160,7 +160,7 @@ pub enum McpError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-/// Serves one client over standard input and output until it leaves or `cancel`.
+/// Serves one client over standard input and output until it disconnects or `cancel`.
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
     let stop_following = cancel.child_token();

@@ -24,7 +24,7 @@ use crate::timeouts::{ClientTimeouts, MinRate};
 struct World {
     app: App,
     router: Router,
-    /// One permit lets one waiting request answer.
+    /// One permit lets one waiting request finish.
     may_end: Arc<Semaphore>,
     _dir: tempfile::TempDir,
 }

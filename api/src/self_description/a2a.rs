@@ -88,7 +88,7 @@ fn text_of(params: &Value) -> String {
     texts.join(" ").trim().chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// The same question has the same answer, so that its id is made from both.
+/// The id is a hash of question and answer, so that equal messages have equal ids.
 fn message(text: &str, found: &Value) -> Value {
     let digest = Sha256::digest(format!("{text}\n{found}").as_bytes());
     let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());

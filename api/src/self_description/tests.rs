@@ -1,4 +1,4 @@
-//! Our own readers read our own descriptions: the right dialect, the right capabilities, and nothing to mend.
+//! Our own parsers read our own descriptions: the right dialect, the right capabilities, and no findings.
 
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 

@@ -23,7 +23,7 @@ pub(super) fn document(identity: &Identity) -> Value {
     })
 }
 
-/// A document to validate is too long for an address; a crawled one is named by its URL.
+/// A document is too long for a URL; a crawled one is named by its URL.
 fn is_askable(tool: Tool, argument: &str) -> bool {
     tool != Tool::ValidateManifest || argument != "document"
 }

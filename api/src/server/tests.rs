@@ -1,4 +1,4 @@
-//! Clients on loopback that are slow, greedy or wrong, against the server with short deadlines.
+//! Slow, greedy and invalid clients on loopback, with short deadlines of the server.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use crate::overload::Refused;
 use crate::problem::Problem;
 use crate::timeouts::MinRate;
 
-/// Longest that a test waits for what has to happen.
+/// Timeout of each wait.
 const SOON: Duration = Duration::from_secs(20);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// A server of one route, and what it admits by.
+/// A server with one route, and its limits.
 struct Served {
     address: SocketAddr,
     admission: AdmissionControl,
@@ -53,7 +53,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// As a client with an address of its own.
+    /// Connects as a client with its own address.
     async fn connect_from(&self, address: &str) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
@@ -77,7 +77,7 @@ async fn received(stream: &mut TcpStream) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// One answer on a connection that stays open.
+/// One response on a connection that stays open.
 async fn answered(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     loop {
@@ -133,7 +133,7 @@ async fn answers_connected_clients_before_it_stops() {
     assert!(TcpStream::connect(address).await.is_err());
 }
 
-/// A body of zeros without end, and a sender that is dropped with it.
+/// An endless body of zeros, and a sender that is dropped with it.
 fn endless(held: Arc<()>) -> Body {
     let zeros = futures::stream::unfold(held, async |held| {
         Some((Ok::<_, std::io::Error>(vec![0_u8; 64 * 1024]), held))
@@ -154,7 +154,7 @@ async fn closes_connections_whose_client_stops_reading() {
     silent.read_exact(&mut status_line).await.unwrap();
     assert_eq!(&status_line, b"HTTP/1.1 200 OK");
     let gone = async {
-        // Of the body, the router keeps one reference for each answer that it makes.
+        // The router keeps one reference to the body for each response.
         while Arc::strong_count(&held) > 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -290,7 +290,7 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
     served.end().await;
 }
 
-/// A route that says what the gate found wrong.
+/// A route that returns the rejection of the gate.
 fn router() -> Router {
     let refuse = |request: axum::extract::Request| async move {
         let refused = request.extensions().get::<Refused>().cloned();
@@ -381,7 +381,7 @@ async fn refusal_does_not_keep_a_reused_connection_open() {
     assert!(answered(&mut client).await.starts_with("HTTP/1.1 422"));
     client.write_all(REQUEST).await.unwrap();
     assert!(is_hello(&answered(&mut client).await));
-    // The client stays; the connection was idle and ends at once, not after the time to linger.
+    // The client stays connected; the connection was idle and ends immediately, not after the lingering time.
     served.end().await;
     drop(client);
 }

@@ -1,10 +1,10 @@
-//! What a model reads: the publisher's text, then ours about danger, in the room that every runtime gives.
+//! The description for a model: the publisher's text, then our warnings, within the limit of every runtime.
 
 use manifest::{Capability, Confirmation, Manifest, SafetyClass};
 
 use crate::text::one_line;
 
-/// Longest description that OpenAI takes.
+/// Longest description that OpenAI accepts.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TITLE_CHARS_MAX: usize = 120;
 /// Characters of the hash that the description shows: enough to distinguish two compilations.
@@ -16,7 +16,7 @@ pub(super) fn title(capability: &Capability) -> String {
     if title.is_empty() { capability.id.as_str().to_owned() } else { title }
 }
 
-/// The publisher's words are cut to make room for ours, never the other way round.
+/// The publisher's text is cut to make room for our warnings.
 pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Option<&str>) -> String {
     let mut ours = cautions(capability);
     let site = manifest.url.site();

@@ -1,4 +1,4 @@
-//! `explore`: what there is, in counts.
+//! `explore`: counts by facet.
 
 use indexer::{ExploreRequest, FacetKey, FacetRequest, Filters};
 use manifest::Format;

@@ -20,7 +20,7 @@ const RESULTS_DEFAULT: u32 = 6;
 const RESULTS_MAX: u32 = 20;
 /// Characters of a description in a row.
 const DESCRIPTION_CHARS: usize = 240;
-/// Bytes of one row with its schemas: beyond, the schemas are left to `get_capability`.
+/// Maximum size of a row with its schemas in bytes; larger schemas are left to `get_capability`.
 const ROW_BYTES_MAX: usize = 4_000;
 
 #[derive(Debug, Deserialize)]
@@ -167,7 +167,7 @@ fn row(hit: &Hit) -> Value {
     })
 }
 
-/// Adds the schemas to the rows. True when the schemas of a row were too large for it.
+/// Adds the schemas to the rows. True if the schemas of a row were too large for it.
 async fn with_schemas(
     app: &App,
     client: Client,
@@ -185,7 +185,7 @@ async fn with_schemas(
         let Some(row) = row else { return };
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
             let schema = schema.as_ref().unwrap_or(&Value::Null);
-            // One that cannot fit is not copied.
+            // A schema that cannot fit is not copied.
             if size(schema) > ROW_BYTES_MAX {
                 *is_cut = true;
             } else if let Some(row) = row.as_object_mut() {
@@ -215,7 +215,7 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
         "results": rows, "total": found.total, "total_is_exact": true,
         "nothing_good": found.nothing_good, "coverage": (f64::from(found.coverage) * 100.0).round() / 100.0,
         "advice": advice, "did_you_mean": found.did_you_mean,
-        // A cursor leads behind the rows that were found, also behind those that were cut.
+        // A cursor points after the rows that were found, including rows that were cut.
         "next_cursor": if is_cut { None } else { found.next_cursor },
         "truncated": is_cut, "text_is": UNTRUSTED,
     })

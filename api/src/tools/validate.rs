@@ -1,4 +1,4 @@
-//! `validate_manifest`: what a document is, and what is wrong with it. Nothing is fetched and nothing is stored: a URL
+//! `validate_manifest`: the dialect of a document and its findings. Nothing is fetched or stored: a URL
 //! names a document that the crawler has read before.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::state::App;
 
 /// Findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
-/// Bytes that stay free for everything beside the findings.
+/// Bytes reserved for everything besides the findings.
 const HEAD_BYTES: usize = 1_500;
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,6 @@
-//! `explain DOMAIN`: what was fetched, which rule decided, and what comes next, in words.
+//! `explain DOMAIN`: what was fetched, which rule decided, and the next visit, in words.
 //!
-//! The store keeps the facts; the rules that decide the next visit also explain it.
+//! The store has the facts; the rules that decide the next visit also explain it.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn from_now(at: DateTime<Utc>) -> String {
     }
 }
 
-/// What a host's robots.txt says to us, and how much of the day's budget is used.
+/// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
 fn host_lines(host: &HostState) -> Vec<String> {
     let robots = host.robots.as_ref().map_or_else(|| "not requested yet".to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
@@ -190,7 +190,7 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
     lines
 }
 
-/// What the crawler made of an answer.
+/// The effect of a response.
 fn decision(fetch: &FetchReport) -> String {
     use FetchOutcome as Outcome;
     match fetch.outcome {

@@ -13,9 +13,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::failure::{Cause, Failure};
 
-/// Addresses tried for a name; a third would rarely answer when two did not.
+/// Maximum number of addresses tried for a name; a third rarely responds if two did not.
 pub(crate) const ADDRESSES_MAX: u8 = 2;
-/// Addresses of a name that are used; names with more are served alike at any of them.
+/// Maximum number of addresses used for a name; any of them serves the same content.
 const ADDRESSES_KNOWN_MAX: usize = 16;
 
 /// The resolver of one visit.
@@ -35,8 +35,8 @@ impl Pins {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
     }
 
-    /// Judges addresses and pins them; the first ones are tried. One address that is refused refuses the name: a name that leads
-    /// both outside and inside is an attack or a mistake.
+    /// Checks addresses and pins them; the first ones are tried. One refused address refuses the name: a name that resolves
+    /// to both public and private addresses is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
             judge(&self.own, *address)?;
@@ -59,7 +59,7 @@ impl Pins {
         }
     }
 
-    /// The addresses that are tried.
+    /// The addresses to try.
     fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let pinned = names

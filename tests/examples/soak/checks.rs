@@ -12,7 +12,7 @@ use crate::load::client;
 use crate::sites::SoakSites;
 
 const FEED_PAGE: usize = 1_000;
-/// Wrong shops that are explained in the report.
+/// Shops with errors that the report explains.
 const EXPLAINED_MAX: usize = 3;
 
 /// Whether the shops are found.
@@ -20,7 +20,7 @@ pub(crate) struct Found {
     pub(crate) shops: usize,
     /// Shops whose robots.txt forbids their manifest.
     pub(crate) closed: usize,
-    /// Shops whose newest manifest is not found, or not alone, on some interface.
+    /// Shops whose newest manifest is missing, or not the only one, in some API process.
     pub(crate) wrong: Vec<String>,
     /// What `crawler explain` says about some of them.
     pub(crate) explained: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) async fn wait_until_found(
     }
 }
 
-/// Sites that an interface does not show as they are, with what it shows.
+/// Sites that an API process does not show as they are, with what it shows.
 async fn wrong<'a>(fleet: &Fleet, findable: &[(&'a str, Vec<String>)]) -> Vec<(&'a str, String)> {
     let mut wrong = Vec::new();
     for interface in fleet.interfaces() {

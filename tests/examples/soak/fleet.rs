@@ -1,4 +1,4 @@
-//! The processes: those that run from beginning to end and are measured, and those that come and go.
+//! The processes: those that run from beginning to end and are measured, and those that are restarted.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::sites::{Random, SoakSites};
 
 /// Pause between two requests to a host.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
-/// Whom site owners would write to.
+/// Contact for site owners.
 pub(crate) const CONTACT_EMAIL: &str = "crawler@crawler.example";
-/// How long a process may take to become ready, or to end when it is asked to.
+/// Timeout for a process to become ready, or to stop.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Names of the processes that run from beginning to end.
 pub(crate) const STEADY: [&str; 3] = ["crawler", "indexer", "api"];
@@ -26,7 +26,7 @@ struct Process {
     child: Child,
 }
 
-/// What a fleet leaves behind.
+/// The results of a stopped fleet.
 pub(crate) struct Stopped {
     pub(crate) passes_began_us: Vec<u64>,
     pub(crate) passes: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Stopped {
     pub(crate) database_breaks: usize,
     /// Lines of all logs.
     pub(crate) log: Vec<String>,
-    /// Steady processes that ended by themselves or not well.
+    /// Steady processes that exited unexpectedly or with an error.
     pub(crate) fallen: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Addresses of the interfaces, in the order in which clients ask them first.
+    /// URLs of the API processes, in the order in which clients try them.
     pub(crate) fn interfaces(&self) -> Vec<String> {
         self.api_ports.iter().map(|port| format!("http://127.0.0.1:{port}")).collect()
     }
@@ -122,7 +122,7 @@ impl Fleet {
         }
     }
 
-    /// Starts a pass that visits again what was visited half a minute ago.
+    /// Starts a pass that revisits sites visited at least half a minute earlier.
     fn pass(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
         self.stopped.passes_began_us.push(sites.web.log().now_us());
         self.stopped.passes += 1;
@@ -184,7 +184,7 @@ impl Fleet {
         }
     }
 
-    /// What happens to a fleet: one thing at each look, and now and then several.
+    /// Disturbs the fleet: one fault per call, and occasionally several.
     pub(crate) async fn disturb(
         &mut self,
         random: &mut Random,
@@ -217,7 +217,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// What the crawler knows of a site and decided about it.
+    /// The state of a site and the crawler's decisions about it.
     pub(crate) fn explain(&self, site: &str) -> String {
         let mut command = match binary("crawler") {
             Ok(command) => command,
@@ -273,7 +273,7 @@ impl Fleet {
         self.spawn(name)
     }
 
-    /// Asks it to stop, as a service manager does.
+    /// Sends SIGTERM, as a service manager does.
     async fn end(&mut self, name: &str) -> anyhow::Result<()> {
         let mut child = self.take(name)?;
         Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;

@@ -1,8 +1,8 @@
-//! The whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and a database that breaks
-//! connections; it ends with a report. `tests/soak MINUTES [FILE]` builds and starts it.
+//! Runs a whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and broken database
+//! connections, and prints a report. `tests/soak MINUTES [FILE]` builds and starts it.
 //!
-//! What is judged: politeness by the audit of the web's own log, searches that failed, memory and descriptors of the processes
-//! that run from beginning to end, what the logs complained about, and whether everything that is declared at the end is found
+//! It checks: politeness by an audit of the test web's log, failed searches, memory and file descriptors of the processes
+//! that run from beginning to end, warnings in the logs, and whether everything that is declared at the end is found
 //! exactly once.
 
 mod checks;
@@ -27,9 +27,9 @@ use measure::Measurements;
 use report::Report;
 use sites::{Random, SoakSites};
 
-/// Between two looks at the processes.
+/// Interval of measurements.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Between two changes of the web.
+/// Interval of changes of the sites.
 const CHANGE_EVERY: Duration = Duration::from_millis(400);
 /// Maximum time after the faults are removed until every shop is found as it is.
 const RECOVERY_MAX: Duration = Duration::from_mins(5);
