@@ -33,7 +33,7 @@ const RECHECK_EVERY: Duration = Duration::from_mins(10);
 pub struct LimitsConfig {
     /// Reads a second, sustained: far above what a person or a careful program does.
     pub reads_per_second: NonZeroU32,
-    /// Reads at once.
+    /// Reads in a burst.
     pub reads_burst: NonZeroU32,
     /// Domains submitted or rechecked an hour.
     pub submissions_per_hour: NonZeroU32,
@@ -41,11 +41,11 @@ pub struct LimitsConfig {
     pub feedback_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
-    /// Connections open at once, of 2,000; those of trusted proxies are not counted.
+    /// Concurrent connections, of 2,000; those of trusted proxies are not counted.
     pub connections_per_client: NonZeroU32,
-    /// Requests under way at once, of 512.
+    /// Concurrent requests, of 512.
     pub requests_per_client: NonZeroU32,
-    /// Mebibytes kept in memory at once for large answers and bodies, of 32; a first large answer may be larger.
+    /// Mebibytes of memory for large responses and bodies, of 32; a first large response may be larger.
     pub buffered_mib_per_client: NonZeroU32,
 }
 

@@ -1,4 +1,4 @@
-//! Timeouts for slow clients: an allowance of time that waiting for the client spends and its bytes refill.
+//! Timeouts for slow clients: a time allowance that waiting for the client reduces and transferred bytes refill.
 //!
 //! One rule applies to request bodies, responses and endless streams: only the time counts for which this process waits
 //! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is disconnected after the
@@ -96,9 +96,9 @@ mod tests {
             (0..10_000)
                 .take_while(|_| {
                     let waits = Duration::from_secs(1);
-                    let goes_on = waits <= allowance.left();
+                    let is_open = waits <= allowance.left();
                     allowance.moved(bytes_a_second, waits);
-                    goes_on
+                    is_open
                 })
                 .count()
         };

@@ -43,7 +43,7 @@ fn counted_on(wall: DateTime<Utc>, since: Instant, instant: Instant) -> DateTime
     wall.checked_add_signed(elapsed).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
 fn system() -> DateTime<Utc> {
     Utc::now()
 }

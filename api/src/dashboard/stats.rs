@@ -55,7 +55,7 @@ pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
         numbers: numbers(answer),
         charts: charts(answer),
         conformance_svg: conformance_chart(&answer.adoption),
-        conformance: answer.adoption.iter().map(kept).collect(),
+        conformance: answer.adoption.iter().map(conformance_row).collect(),
         newest: newest(&answer.sites_newest, now),
     }
 }
@@ -79,7 +79,7 @@ fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     chart::stacked(&bars)
 }
 
-fn kept(dialect: &DialectUsage) -> ConformanceRow {
+fn conformance_row(dialect: &DialectUsage) -> ConformanceRow {
     ConformanceRow {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),

@@ -78,7 +78,7 @@ async fn received(stream: &mut TcpStream) -> String {
 }
 
 /// One response on a connection that stays open.
-async fn answered(stream: &mut TcpStream) -> String {
+async fn receive_one(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     loop {
         let mut piece = [0; 4_096];
@@ -192,7 +192,7 @@ async fn one_client_cannot_take_all_connections() {
     for _ in 0..3 {
         let mut client = served.connect_from("127.0.0.2").await;
         client.write_all(REQUEST).await.unwrap();
-        assert!(is_hello(&answered(&mut client).await));
+        assert!(is_hello(&receive_one(&mut client).await));
         greedy.push(client);
     }
     let mut fourth = served.connect_from("127.0.0.2").await;
@@ -201,12 +201,12 @@ async fn one_client_cannot_take_all_connections() {
     for _ in 0..5 {
         let mut proxy = served.connect_from("127.0.0.9").await;
         proxy.write_all(REQUEST).await.unwrap();
-        assert!(is_hello(&answered(&mut proxy).await), "a trusted proxy connects for many");
+        assert!(is_hello(&receive_one(&mut proxy).await), "a trusted proxy connects for many");
         greedy.push(proxy);
     }
     let mut other = served.connect_from("127.0.0.3").await;
     other.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut other).await));
+    assert!(is_hello(&receive_one(&mut other).await));
     drop((greedy, other));
     served.end().await;
 }
@@ -232,7 +232,7 @@ async fn rejects_requests_under_overload_before_routing() {
     let mut when = std::collections::BTreeSet::new();
     for _ in 0..4 {
         client.write_all(REQUEST).await.unwrap();
-        let answer = answered(&mut client).await;
+        let answer = receive_one(&mut client).await;
         assert!(
             answer.starts_with("HTTP/1.1 503") && answer.contains("\"errorCode\":\"UNAVAILABLE\""),
             "{answer}"
@@ -245,15 +245,15 @@ async fn rejects_requests_under_overload_before_routing() {
     assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    assert!(is_hello(&answered(&mut client).await), "monitoring requests are always answered");
+    assert!(is_hello(&receive_one(&mut client).await), "monitoring requests are always answered");
     for (host, is_served) in [("localhost", true), ("rebound.example", false)] {
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
         client.write_all(head.as_bytes()).await.unwrap();
-        assert_eq!(is_hello(&answered(&mut client).await), is_served, "the metrics, requested at {host}");
+        assert_eq!(is_hello(&receive_one(&mut client).await), is_served, "the metrics, requested at {host}");
     }
     drop(busy);
     client.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut client).await), "the connection stayed open");
+    assert!(is_hello(&receive_one(&mut client).await), "the connection stayed open");
     drop(client);
     served.end().await;
 }
@@ -269,13 +269,13 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
         .collect();
     let mut greedy = served.connect_from("127.0.0.2").await;
     greedy.write_all(REQUEST).await.unwrap();
-    let answer = answered(&mut greedy).await;
+    let answer = receive_one(&mut greedy).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let mut other = served.connect_from("127.0.0.3").await;
     let _one = served.admission.requests.take("127.0.0.3".parse().unwrap(), 1).unwrap();
     for _ in 0..3 {
         other.write_all(REQUEST).await.unwrap();
-        let answer = answered(&mut other).await;
+        let answer = receive_one(&mut other).await;
         assert!(is_hello(&answer), "{answer}");
     }
     // Behind a trusted proxy, clients are distinguished by the address that it forwards.
@@ -283,7 +283,7 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
         let mut proxy = served.connect_from("127.0.0.9").await;
         let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {forwarded}\r\n\r\n");
         proxy.write_all(head.as_bytes()).await.unwrap();
-        let answer = answered(&mut proxy).await;
+        let answer = receive_one(&mut proxy).await;
         assert_eq!(is_hello(&answer), is_served, "{forwarded}: {answer}");
     }
     drop((burst, greedy, other));
@@ -378,9 +378,9 @@ async fn refusal_does_not_keep_a_reused_connection_open() {
     let served = Served::start(router, timeouts).await;
     let mut client = served.connect().await;
     client.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
-    assert!(answered(&mut client).await.starts_with("HTTP/1.1 422"));
+    assert!(receive_one(&mut client).await.starts_with("HTTP/1.1 422"));
     client.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut client).await));
+    assert!(is_hello(&receive_one(&mut client).await));
     // The client stays connected; the connection was idle and ends immediately, not after the lingering time.
     served.end().await;
     drop(client);

@@ -53,7 +53,7 @@ async fn returns_429_with_retry_after_beyond_the_rate_limit() {
     assert_eq!(
         from(&world, "192.0.2.8", "/sites", &[]).await.status,
         StatusCode::OK,
-        "others are not kept waiting"
+        "other clients are not limited"
     );
     let page = from(&world, "192.0.2.7", "/sites", &[("accept", "text/html")]).await;
     assert_eq!((page.status, page.header("retry-after")), (StatusCode::TOO_MANY_REQUESTS, "1"));
@@ -69,7 +69,7 @@ async fn limits_clients_behind_a_trusted_proxy_separately() {
         assert_eq!(ask("198.51.100.1").await, StatusCode::OK);
     }
     assert_eq!(ask("198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(ask("203.0.113.9, 198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS, "a client cannot hide");
+    assert_eq!(ask("203.0.113.9, 198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS, "a client cannot forge its address");
     assert_eq!(ask("198.51.100.2").await, StatusCode::OK);
 }
 
@@ -87,10 +87,10 @@ async fn metrics_are_for_this_machine_and_admins() {
         "{text}"
     );
     assert!(text.contains("agentdex_api_request_duration_seconds_bucket"), "{text}");
-    let passed_on = ("x-forwarded-for", "192.0.2.7");
+    let forwarded = ("x-forwarded-for", "192.0.2.7");
     for (peer, headers) in [
         ("192.0.2.7", vec![("host", "localhost")]),
-        ("127.0.0.1", vec![("host", "localhost"), passed_on]),
+        ("127.0.0.1", vec![("host", "localhost"), forwarded]),
         ("127.0.0.1", vec![]),
     ] {
         assert_eq!(from(&world, peer, "/metrics", &headers).await.status, StatusCode::FORBIDDEN, "{peer}");
@@ -109,10 +109,10 @@ async fn foreign_host_names_are_not_local() {
     }
     for host in ["rebound.example", "rebound.example:8080", "127.0.0.1.rebound.example"] {
         assert_eq!(status("/metrics", host).await, StatusCode::FORBIDDEN, "{host}");
-        assert_eq!(status("/sites", host).await, StatusCode::OK, "what is for everybody: {host}");
+        assert_eq!(status("/sites", host).await, StatusCode::OK, "public routes accept any name: {host}");
     }
     let limit = from(&world, "127.0.0.1", "/sites", &[("host", "rebound.example")]).await;
-    assert_eq!(limit.header("ratelimit-limit"), "200", "nor is it granted what programs of this machine are");
+    assert_eq!(limit.header("ratelimit-limit"), "200", "it does not get the limits of local programs");
 }
 
 #[tokio::test]

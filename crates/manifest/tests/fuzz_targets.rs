@@ -22,7 +22,7 @@ const TOKENS: &[&str] = &[
 
 /// Damaged copies of each fixture for each target.
 const COPIES: u64 = 2;
-/// Longer fixtures are left out: the caps have tests of their own.
+/// Longer fixtures are left out: the caps have their own tests.
 const DOCUMENT_BYTES_MAX: usize = 8_000;
 
 #[test]

@@ -16,7 +16,7 @@ use crate::support::AWP;
 const KILLS_DEFAULT: usize = 6;
 const DELAY: Duration = Duration::from_millis(80);
 /// Requests of one run of the crawler.
-const HITS_A_LIFE: usize = 40;
+const HITS_PER_RUN: usize = 40;
 const ARGUMENTS: [&str; 10] =
     ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];
 
@@ -37,7 +37,7 @@ async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     for _ in 0..kills {
         let before = fixture.web.log().hit_count();
         let mut child = start(&fixture);
-        let enough = fixture.web.log().wait_until(|log| log.hit_count() >= before + HITS_A_LIFE);
+        let enough = fixture.web.log().wait_until(|log| log.hit_count() >= before + HITS_PER_RUN);
         tokio::time::timeout(Duration::from_mins(1), enough).await.expect("requests after a restart");
         child.kill().await.unwrap();
         killed_at_us.push(fixture.web.log().now_us());
@@ -48,12 +48,12 @@ async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     assert_eq!(status["sites"], names.len(), "{status}");
     assert_eq!((&status["manifests"], &status["sites_leased"]), (&names.len().into(), &0.into()), "{status}");
     let hits = fixture.web.log().hits();
-    let repeated = judge(&hits, &names, &killed_at_us);
+    let repeated = count_repeats(&hits, &names, &killed_at_us);
     println!("{} requests, {kills} kills, {repeated} requests repeated", hits.len());
 }
 
 /// Number of repeated requests.
-fn judge(hits: &[Hit], names: &[String], killed_at_us: &[u64]) -> usize {
+fn count_repeats(hits: &[Hit], names: &[String], killed_at_us: &[u64]) -> usize {
     let mut repeated = 0;
     for name in names {
         let hits: Vec<&Hit> = hits.iter().filter(|hit| hit.host == *name).collect();
@@ -107,5 +107,5 @@ async fn keeps_retry_after_across_a_kill() {
     let ended =
         fixture.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
     assert!(ended.status.success(), "{}", text(&ended.stderr));
-    assert_eq!(log.hits_on("busy.example").len(), 2, "the delay was not kept");
+    assert_eq!(log.hits_on("busy.example").len(), 2, "a request was sent during the delay");
 }

@@ -78,7 +78,7 @@ fn graph(source: &Crate, node: impl Fn(&Segments) -> String) -> Graph {
     graph
 }
 
-/// The top-level module of a path; items of the root count as a module of their own.
+/// The top-level module of a path; items of the root count as their own module.
 fn top_level(path: &Segments) -> String {
     path.first().map_or_else(|| "lib".to_owned(), Clone::clone)
 }

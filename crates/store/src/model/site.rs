@@ -1,4 +1,4 @@
-//! What is known of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
+//! The state of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
 
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Discovery, Format, Host, ManifestId, ManifestUrl, SiteName};
@@ -56,7 +56,7 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostOrigin {
-    /// A redirect led to it during a visit.
+    /// A redirect pointed to it during a visit.
     #[default]
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
@@ -174,7 +174,7 @@ pub struct SiteSummary {
     pub first_seen_at: DateTime<Utc>,
 }
 
-/// Everything that is known of a site.
+/// The complete state of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {
     pub summary: SiteSummary,
