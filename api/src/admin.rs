@@ -60,7 +60,7 @@ impl AdminTokens {
             ));
         };
         let refused =
-            || Problem::unauthenticated("show a token of this instance as Authorization: Bearer TOKEN");
+            || Problem::unauthenticated("send a token of this instance as Authorization: Bearer TOKEN");
         let token = authorization.and_then(bearer).ok_or_else(refused)?;
         let text = tokio::fs::read_to_string(path).await.map_err(|error| {
             tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "admin tokens unreadable");

@@ -56,14 +56,14 @@ pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode,
     histogram!(DURATION, &labels).record(took.as_secs_f64());
 }
 
-pub(crate) fn under_way(count: usize) {
+pub(crate) fn requests_in_progress(count: usize) {
     #[expect(clippy::cast_precision_loss, reason = "at most a few thousand")]
     gauge!("agentdex_api_requests_under_way").set(count as f64);
 }
 
 /// Bytes of large responses and of bodies that are kept in memory for clients.
 pub(crate) fn buffered(bytes: usize) {
-    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any memory")]
+    #[expect(clippy::cast_precision_loss, reason = "exact for any memory size")]
     gauge!("agentdex_api_buffered_bytes").set(bytes as f64);
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn rejected(reason: &'static str) {
 
 /// Changes that the index does not show yet.
 pub(crate) fn index_behind(changes: i64) {
-    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any feed")]
+    #[expect(clippy::cast_precision_loss, reason = "exact for any feed")]
     gauge!("agentdex_api_index_changes_behind").set(changes as f64);
 }
 

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejected_clients_are_asked_to_come_back_at_different_times() {
+    fn rejected_clients_get_different_retry_times() {
         let mut counts = [0_usize; 6];
         for number in 0..1_000 {
             counts[usize::try_from(spread(number, RETRY_AFTER_S)).unwrap()] += 1;

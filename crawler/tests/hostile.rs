@@ -1,6 +1,6 @@
 //! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Peak memory of this process, including the test web, which is why this is a separate test program.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;

@@ -1,6 +1,6 @@
 //! The program from the operator's view: exit codes, messages, the summary, and resuming after a kill.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;

@@ -1,6 +1,6 @@
 //! A document that crashed its reader is read once more in a separate process, and skipped if that fails too.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;

@@ -1,6 +1,6 @@
 //! Politeness towards hosts that other sites link to: the rules of the requested host apply, for every referring site.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 

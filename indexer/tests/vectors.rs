@@ -239,7 +239,7 @@ fn embeds_only_new_texts_and_removes_obsolete_vectors() {
 }
 
 #[test]
-fn another_model_or_a_damaged_file_embeds_everything_again() {
+fn embeds_everything_again_after_another_model_or_a_damaged_file() {
     let (dir, _) = searcher(&web());
     let path = dir.path().join("vectors");
     assert_eq!(catch_up_once(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);

@@ -26,10 +26,10 @@ use tokio::task::JoinSet;
 
 const CONNECTIONS: usize = 100;
 /// More connections than the API has slots for.
-const CONNECTIONS_TOO_MANY: usize = 1_000;
+const CONNECTIONS_OVERLOAD: usize = 1_000;
 const REQUESTS: usize = 1_000;
 /// Sites saved per batch while the store is filled.
-const SITES_AT_ONCE: usize = 500;
+const SITES_PER_BATCH: usize = 500;
 
 /// Benchmark of the API.
 #[derive(Parser)]
@@ -90,7 +90,7 @@ async fn main() -> anyhow::Result<()> {
     report.searches_in_process_per_second = in_process(&arguments, &paths.words, dir)?;
     let served = Served::start(&arguments.api, dir).await?;
     each_kind(&arguments, &served, &paths, &mut report).await?;
-    steady_and_too_much(&arguments, &served, &paths, &mut report).await?;
+    steady_and_overload(&arguments, &served, &paths, &mut report).await?;
     export(&served, &mut report).await?;
     judge(&mut report);
     print(&report);
@@ -106,8 +106,8 @@ async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Resul
     let store = Store::open_in_data_dir(dir).await?;
     if store.feed_head().await? == FeedPosition(0) {
         let sites = (arguments.capabilities / CAPABILITIES_PER_SITE).max(1);
-        for first in (0..sites).step_by(SITES_AT_ONCE) {
-            let last = (first + SITES_AT_ONCE).min(sites);
+        for first in (0..sites).step_by(SITES_PER_BATCH) {
+            let last = (first + SITES_PER_BATCH).min(sites);
             let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
             stored::fill(&store, &made).await?;
         }
@@ -199,7 +199,7 @@ impl Served {
                 return Ok(served);
             }
         }
-        anyhow::bail!("the api does not answer")
+        anyhow::bail!("the api does not respond")
     }
 }
 
@@ -243,7 +243,7 @@ async fn each_kind(
     Ok(())
 }
 
-async fn steady_and_too_much(
+async fn steady_and_overload(
     arguments: &Arguments,
     served: &Served,
     paths: &Paths,
@@ -257,17 +257,17 @@ async fn steady_and_too_much(
         pace: Pace::PerSecond(capacity / 2.0),
         time: arguments.seconds,
     };
-    report.loads.insert("search at half of that".to_owned(), drive(half.clone(), searches).await?);
+    report.loads.insert("search at half of the capacity".to_owned(), drive(half.clone(), searches).await?);
     let twice = Load {
-        connections: CONNECTIONS_TOO_MANY,
+        connections: CONNECTIONS_OVERLOAD,
         pace: Pace::PerSecond(capacity * 2.0),
         time: arguments.overload_seconds,
         ..half.clone()
     };
-    report.loads.insert("search at twice of that".to_owned(), drive(twice.clone(), searches).await?);
+    report.loads.insert("search at twice the capacity".to_owned(), drive(twice.clone(), searches).await?);
     let ten_times = Load { pace: Pace::Offered(capacity * 10.0), ..twice };
-    report.loads.insert("search at ten times of that".to_owned(), drive(ten_times, searches).await?);
-    report.loads.insert("search at half, afterwards".to_owned(), drive(half, searches).await?);
+    report.loads.insert("search at ten times the capacity".to_owned(), drive(ten_times, searches).await?);
+    report.loads.insert("search at half, after the overload".to_owned(), drive(half, searches).await?);
     Ok(())
 }
 
@@ -302,19 +302,19 @@ fn bar(what: &'static str, wanted: &'static str, found: Option<(String, bool)>) 
 fn judge(report: &mut Report) {
     let load = |name: &str| report.loads.get(name);
     let share = load("search").map(|found| found.per_second / report.searches_in_process_per_second);
-    let half = load("search at half of that").map(|found| found.times.p99_ms);
-    let twice = load("search at twice of that").map(|found| (found.errors(), found.shed));
-    let ten_times = load("search at ten times of that");
+    let half = load("search at half of the capacity").map(|found| found.times.p99_ms);
+    let twice = load("search at twice the capacity").map(|found| (found.errors(), found.shed));
+    let ten_times = load("search at ten times the capacity");
     let goodput =
         ten_times.zip(load("search")).map(|(found, all)| found.per_second / all.per_second.max(1.0));
     let served = ten_times.map(|found| found.times.p99_ms);
-    let after = load("search at half, afterwards");
+    let after = load("search at half, after the overload");
     let after = after.map(|found| (found.errors() + found.shed, found.times.p99_ms));
     let (before, most) = report.export_memory_kib;
     let grown = most.saturating_sub(before) / 1024;
     report.bars = vec![
         bar(
-            "searches a second over HTTP, of those in process",
+            "searches per second over HTTP, relative to in process",
             "at least 0.5",
             share.map(|share| (format!("{share:.2}"), share >= 0.5)),
         ),
@@ -324,22 +324,22 @@ fn judge(report: &mut Report) {
             half.map(|p99| (format!("{p99:.1} ms"), p99 <= 50.0)),
         ),
         bar(
-            "errors at twice the capacity, 503 with Retry-After apart",
+            "errors at twice the capacity, except 503 with Retry-After",
             "0",
-            twice.map(|(errors, shed)| (format!("{errors}, and {shed} refused in order"), errors == 0)),
+            twice.map(|(errors, shed)| (format!("{errors}, and {shed} shed"), errors == 0)),
         ),
         bar(
-            "searches served at ten times the capacity, of the capacity",
+            "searches served at ten times the capacity, relative to the capacity",
             "at least 0.8",
             goodput.map(|share| (format!("{share:.2}"), share >= 0.8)),
         ),
         bar(
-            "p99 of what is served at ten times the capacity",
+            "p99 of served searches at ten times the capacity",
             "below 100 ms",
             served.map(|p99| (format!("{p99:.1} ms"), p99 < 100.0)),
         ),
         bar(
-            "afterwards at half: refused or failed, and p99",
+            "after the overload at half: refused or failed, and p99",
             "0, at most 50 ms",
             after.map(|(wrong, p99)| (format!("{wrong}, {p99:.1} ms"), wrong == 0 && p99 <= 50.0)),
         ),

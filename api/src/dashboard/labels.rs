@@ -64,7 +64,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
     match status {
         Status::Pending => "not visited yet",
         Status::Fresh => "fresh",
-        Status::Stale => "not confirmed lately",
+        Status::Stale => "not confirmed recently",
         Status::Unreachable => "unreachable",
         Status::Gone => "gone",
         Status::Denied => "reading is not allowed",

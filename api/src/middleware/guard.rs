@@ -58,9 +58,9 @@ async fn guarded(
         route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
     };
     let place = if is_watching { None } else { Some(place(app, client)?) };
-    let under_way = (!is_watching).then(|| app.load.begin());
+    let in_progress = (!is_watching).then(|| app.load.begin());
     let response = next.run(request).await;
-    drop((under_way, place, body_share));
+    drop((in_progress, place, body_share));
     let mut response = if is_watching {
         response
     } else {
@@ -78,7 +78,7 @@ async fn guarded(
 /// A slot for one request in progress.
 fn place(app: &App, client: Client) -> Result<Share, Problem> {
     let place = app.capacity.requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
-    metrics::under_way(app.capacity.requests.taken());
+    metrics::requests_in_progress(app.capacity.requests.taken());
     Ok(place)
 }
 

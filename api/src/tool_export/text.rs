@@ -46,7 +46,7 @@ fn cautions(capability: &Capability) -> Vec<String> {
         Confirmation::None => {}
     }
     if safety.handoff {
-        cautions.push("The answer is an address where a person finishes.".to_owned());
+        cautions.push("The response is a URL at which a person completes the action.".to_owned());
     }
     let schemes: Vec<&str> = capability
         .auth

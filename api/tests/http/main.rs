@@ -1,6 +1,6 @@
 //! The HTTP API with a real SQLite store and a real index, called as a client calls it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[path = "../support/answer.rs"]
 mod answer;

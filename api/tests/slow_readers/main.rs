@@ -1,6 +1,6 @@
 //! Many clients that request a large response and never read it, in a separate process whose memory is measured.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[path = "../support/fixture.rs"]
 mod fixture;

@@ -1,6 +1,6 @@
 //! The endpoints that standards define, with a real store and a real index: what a client of the standard relies on.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[path = "../support/answer.rs"]
 mod answer;

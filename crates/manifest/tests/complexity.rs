@@ -3,7 +3,7 @@
 //! Bytes and blocks are counted by the allocator, for the thread of the test alone. Processor time is judged in release
 //! builds only, where it says something.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod hostile;
 #[expect(dead_code, reason = "of the fixtures only the bytes are used here")]

@@ -117,7 +117,7 @@ fn may_be_opaque(entry: &Entry) -> bool {
 }
 
 #[test]
-fn published_files_are_detected_as_the_judged_format() {
+fn detects_the_labelled_format_of_published_files() {
     let Some(corpus) = Corpus::at_hand() else { return };
     let mut wrong = Vec::new();
     for entry in &corpus.entries {

@@ -1,6 +1,6 @@
 //! The formats beside the core dialects: every finding that their tables and rules can make has a fixture.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 

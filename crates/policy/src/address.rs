@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_tunnels_by_their_embedded_addresses() {
+    fn classifies_tunnels_by_their_embedded_addresses() {
         let table = [
             ("::ffff:127.0.0.1", Some(AddressRefusal::Loopback)),
             ("::ffff:169.254.169.254", Some(AddressRefusal::LinkLocal)),

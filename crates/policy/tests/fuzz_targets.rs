@@ -1,6 +1,6 @@
 //! The fuzz targets without a fuzzer: over the regressions, and over seeded mutations of each.
 
-#[expect(unreachable_pub, reason = "a crate of its own where a fuzzer is built")]
+#[expect(unreachable_pub, reason = "a separate crate when a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 

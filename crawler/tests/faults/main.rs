@@ -2,7 +2,7 @@
 //!
 //! Some are small here; `tests/faults full` runs them at full size.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod answers;
 mod clocks;

@@ -111,7 +111,7 @@ pub(crate) fn shop() -> Host {
     Host::new("shop.example").robots("User-agent: *\nAllow: /\n").file("/agent.json", "application/json", AWP)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of a test, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place of the test that reads the clock")]
 pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
 }

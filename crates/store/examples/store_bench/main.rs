@@ -9,7 +9,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a benchmark prints its numbers and ends where it fails"
+    reason = "a benchmark prints its numbers and panics on failure"
 )]
 
 mod by_hand;
@@ -41,7 +41,7 @@ const SEED_BATCH: usize = 20_000;
 /// Batches in which all sites become visited ones; vacuum runs between them, as in a crawl of weeks.
 const SLICES: usize = 20;
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn clock() -> Instant {
     Instant::now()
 }

@@ -31,7 +31,7 @@ pub(crate) async fn run_all(store: &Store, judge: &Judge) -> Result<()> {
     sites(store, judge).await?;
     manifests(store, judge).await?;
     health(store, judge).await?;
-    care(store, judge).await
+    maintenance(store, judge).await
 }
 
 async fn leases(store: &Store, judge: &Judge) -> Result<()> {
@@ -288,7 +288,7 @@ async fn health(store: &Store, judge: &Judge) -> Result<()> {
     Ok(())
 }
 
-async fn care(store: &Store, judge: &Judge) -> Result<()> {
+async fn maintenance(store: &Store, judge: &Judge) -> Result<()> {
     let compacted_sites = store.housekeeping(now() + TimeDelta::days(3)).await?.sites_compacted;
     assert!(compacted_sites > 2_000, "{compacted_sites}");
     judge.judge("housekeeping", 40_000);
