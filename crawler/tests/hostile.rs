@@ -180,7 +180,7 @@ async fn parks_a_visit_for_a_long_crawl_delay_and_resumes_in_the_next_run() {
     assert_eq!(summary.parked.len(), 1, "{summary:?}");
     let wait = summary.parked[0].resume_at - now();
     assert!((25..=31).contains(&wait.num_seconds()), "{wait}");
-    // no request is sent before its time, however often the crawler is started
+    // no request is sent before its time, even after several restarts of the crawler
     let summary = crawl.pass().await;
     assert_eq!((summary.parked.len(), crawl.web.log().hit_count()), (1, 1));
 }

@@ -76,11 +76,11 @@ fn tags(hit: &Hit) -> Vec<Tag> {
     let mut tags = vec![safety_tag(hit)];
     tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
-        tags.push(Tag::plain("a person finishes it"));
+        tags.push(Tag::plain("completed by a person"));
     }
     tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     if !hit.invocable {
-        tags.push(Tag::plain("no address to call declared"));
+        tags.push(Tag::plain("no callable URL declared"));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });

@@ -181,7 +181,11 @@ async fn unread_large_responses_are_bounded_per_client() {
     assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
     let other = world.get(client(2), "/large").await;
     assert_eq!(other.into_body().collect().await.unwrap().to_bytes().len(), 700_000);
-    assert_eq!(world.app.capacity.buffered_bytes.taken(), 700_000, "the memory of read responses is released");
+    assert_eq!(
+        world.app.capacity.buffered_bytes.taken(),
+        700_000,
+        "the memory of read responses is released"
+    );
     drop(first);
     assert_eq!(world.get(client(1), "/large").await.status(), StatusCode::OK);
 }

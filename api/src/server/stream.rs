@@ -94,7 +94,11 @@ impl ClientStream {
     }
 
     /// Counts the bytes of a write, and closes the connection when the client has blocked it for too long.
-    fn enforce_min_rate(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn enforce_min_rate(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
             let waited = self.blocked.take().map_or(Duration::ZERO, |blocked| blocked.since.elapsed());
             if let Ok(bytes) = &written {

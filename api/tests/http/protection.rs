@@ -69,7 +69,11 @@ async fn limits_clients_behind_a_trusted_proxy_separately() {
         assert_eq!(ask("198.51.100.1").await, StatusCode::OK);
     }
     assert_eq!(ask("198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(ask("203.0.113.9, 198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS, "a client cannot forge its address");
+    assert_eq!(
+        ask("203.0.113.9, 198.51.100.1").await,
+        StatusCode::TOO_MANY_REQUESTS,
+        "a client cannot forge its address"
+    );
     assert_eq!(ask("198.51.100.2").await, StatusCode::OK);
 }
 

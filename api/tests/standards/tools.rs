@@ -51,7 +51,8 @@ async fn every_tool_result_matches_its_output_schema() {
     let submitted = world.post("/tools/submit_site", &json!({"domain": "New.Example"})).await.ok();
     assert_valid(&schema("submit_site"), &submitted, "submit");
     assert_eq!(submitted["status_url"], "https://dex.example/sites/new.example");
-    let report = world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
+    let report =
+        world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
     assert!(report.is_some(), "the site was not queued");
 }
 

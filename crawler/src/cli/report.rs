@@ -173,7 +173,8 @@ mod tests {
             })
         };
         assert!(
-            printed(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)]).contains("No site was reached")
+            printed(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)])
+                .contains("No site was reached")
         );
         for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
             assert!(!printed(ends).contains("No site was reached"), "{ends:?}");

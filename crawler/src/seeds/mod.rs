@@ -222,7 +222,7 @@ fn damaged(name: &str, reason: String) -> SeedError {
     SeedError::Damaged { name: name.to_owned(), reason }
 }
 
-/// An 8-byte fingerprint of a name, so that a list of a hundred million fits in memory; of so many names, one in
+/// An 8-byte fingerprint of a name, so that a list of a hundred million fits in memory; of that many names, one in
 /// several hundred lists would lose one to a collision.
 pub(crate) fn fingerprint(key: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};

@@ -29,7 +29,7 @@ const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// whole, so a large one is written rarely.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 const BYTES_PER_SECOND: u64 = 2 << 20;
-/// If there are no new vectors, obsolete ones are removed once one in so many is obsolete, or after this time.
+/// If there are no new vectors, obsolete ones are removed once one in this many is obsolete, or after this time.
 const OBSOLETE_ONE_IN: usize = 8;
 const OBSOLETE_TIME_MAX: Duration = Duration::from_mins(10);
 /// Maximum number of texts that are remembered as rejected; others are tried again in every pass.

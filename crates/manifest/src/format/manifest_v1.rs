@@ -67,7 +67,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             if ids.contains(id) {
                 approved.insert(id);
             } else if !id.contains('*') {
-                draft.report(&UNKNOWN_ACTION, rule.pointer.clone(), format!("there is not an action \"{id}\""));
+                draft.report(&UNKNOWN_ACTION, rule.pointer.clone(), format!("there is no action \"{id}\""));
             }
         }
     }

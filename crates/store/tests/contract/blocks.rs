@@ -13,7 +13,9 @@ use crate::harness::Db;
 
 const AT: &str = "https://sky.example/agent.json";
 
-pub(crate) async fn block_deletes_the_data_of_a_site_and_keeps_a_tombstone(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn block_deletes_the_data_of_a_site_and_keeps_a_tombstone(
+    Db { store, .. }: Db,
+) -> Result<()> {
     let name = site("sky.example");
     visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
     visited(&store, "sky.example", later(1), vec![found(AT, "two", &["book"], later(1))]).await?;

@@ -285,6 +285,10 @@ pub(crate) async fn removes_sites_that_left_a_list(db: Db) -> Result<()> {
     assert_eq!(store.stats(later(3)).await?.documents, 0);
     let leased = store.sites_lease(&request("w", 9, later(4)), later(4)).await?;
     let names: Vec<&str> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
-    assert_eq!(names, ["asked.example", "first.example", "fallen.example"], "a submitted site stays when it leaves the list");
+    assert_eq!(
+        names,
+        ["asked.example", "first.example", "fallen.example"],
+        "a submitted site stays when it leaves the list"
+    );
     Ok(())
 }

@@ -174,7 +174,9 @@ pub(crate) async fn empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> Res
     Ok(())
 }
 
-pub(crate) async fn filters_changes_by_site_and_finds_the_position_of_a_time(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn filters_changes_by_site_and_finds_the_position_of_a_time(
+    Db { store, .. }: Db,
+) -> Result<()> {
     for round in 0..4_i32 {
         for name in ["a.example", "b.example"] {
             let (at, now) = (format!("https://{name}/agent.json"), later(i64::from(round)));

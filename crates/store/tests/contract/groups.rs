@@ -91,9 +91,7 @@ pub(crate) async fn worker_without_heartbeat_loses_its_groups(Db { store, .. }: 
     Ok(())
 }
 
-pub(crate) async fn does_not_save_clocks_of_an_expired_membership(
-    Db { store, .. }: Db,
-) -> Result<()> {
+pub(crate) async fn does_not_save_clocks_of_an_expired_membership(Db { store, .. }: Db) -> Result<()> {
     let (old, new) = (join(&store, "old", start()).await?, join(&store, "new", start()).await?);
     assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, HashSet::new());
     store.member_beat(new, LIFE, later(5)).await?.context("a membership")?;
@@ -102,7 +100,11 @@ pub(crate) async fn does_not_save_clocks_of_an_expired_membership(
     let clocks = store.address_clocks(&[ADDRESS.into()]).await?;
     assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "the valid clocks of the batch are written");
     let without = ClockWrite { member: None, ..clock(old, later(7)) };
-    assert_eq!(store.clocks_save(&[without]).await?, HashSet::new(), "the only worker of a database needs no membership");
+    assert_eq!(
+        store.clocks_save(&[without]).await?,
+        HashSet::new(),
+        "the only worker of a database needs no membership"
+    );
     Ok(())
 }
 
@@ -119,9 +121,7 @@ pub(crate) async fn saved_clocks_renew_a_membership(Db { store, .. }: Db) -> Res
 }
 
 /// When a takeover races with a clock, either the clock is refused or the new owner reads it.
-pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(
-    Db { store, .. }: Db,
-) -> Result<()> {
+pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(Db { store, .. }: Db) -> Result<()> {
     let new = join(&store, "new", start()).await?;
     let mut found = 0;
     for round in 1..=40 {
@@ -142,7 +142,11 @@ pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(
         let is_written = refused.is_empty();
         found += u32::from(is_written);
         if taken.contains(&7) && is_written {
-            assert_eq!(clocks.get(&ADDRESS.into()), Some(&now), "round {round}: a clock that the new owner did not read");
+            assert_eq!(
+                clocks.get(&ADDRESS.into()),
+                Some(&now),
+                "round {round}: a clock that the new owner did not read"
+            );
         }
         store.groups_settle(new, &[7], &[]).await?;
         store.worker_forget(&worker("old")).await?;
@@ -179,7 +183,11 @@ pub(crate) async fn leases_sites_by_the_group_of_their_address(Db { store, .. }:
     };
     assert_eq!(names(only(5), None).await?, ["a.example", "new.example"]);
     assert_eq!(names(only(4_095), None).await?, ["b.example", "new.example"]);
-    assert_eq!(names(only(6), None).await?, ["new.example"], "any worker may lease a site of an unknown group");
+    assert_eq!(
+        names(only(6), None).await?,
+        ["new.example"],
+        "any worker may lease a site of an unknown group"
+    );
     assert_eq!(names(GroupSet::all(), None).await?.len(), 3);
     assert_eq!(names(only(6), Some("a.example")).await?, Vec::<String>::new());
     assert_eq!(names(only(5), Some("a.example")).await?, ["a.example"]);

@@ -39,7 +39,8 @@ pub(crate) async fn stores_a_version_for_each_change(Db { store, .. }: Db) -> Re
     let expected = says(&[("added", ""), ("changed", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
     let versions = store.manifest_versions(&id()).await?;
-    let listed: Vec<_> = versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
+    let listed: Vec<_> =
+        versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
     let (one, two) = (ContentHash::of(&body("one")), ContentHash::of(&body("two")));
     assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
     assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
@@ -53,7 +54,9 @@ pub(crate) async fn stores_a_version_for_each_change(Db { store, .. }: Db) -> Re
     Ok(())
 }
 
-pub(crate) async fn removes_a_manifest_after_two_misses_and_adds_it_again(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn removes_a_manifest_after_two_misses_and_adds_it_again(
+    Db { store, .. }: Db,
+) -> Result<()> {
     read(&store, 0, "one").await?;
     tried(&store, 1, FetchOutcome::NotFound).await?;
     assert_eq!(standing(&store).await?, Status::Stale);
@@ -92,7 +95,8 @@ pub(crate) async fn removes_a_manifest_immediately_when_gone_or_denied(Db { stor
         assert_eq!(standing(&store).await?, status);
         let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
         assert_eq!(feed_after(&store, head.0).await?, rows);
-        let summary = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?.summary;
+        let summary =
+            store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?.summary;
         assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
     }
     Ok(())

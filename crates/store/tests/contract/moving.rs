@@ -107,11 +107,7 @@ pub(crate) async fn dump_restores_everything_on_both_backends(db: Db) -> Result<
     assert_eq!(dump(&back).await?, lines);
     assert_eq!((back.feed_id().await?, back.feed_head().await?), (feed_id, head));
     let moved = back.stats(later(5)).await?;
-    assert_eq!(
-        (stats.sites_leased, moved.sites_leased),
-        (1, 0),
-        "leases are not moved"
-    );
+    assert_eq!((stats.sites_leased, moved.sites_leased), (1, 0), "leases are not moved");
     assert_eq!(
         store::Stats { sites_leased: 1, sites_due: stats.sites_due, ..moved },
         store::Stats { oldest_due_at: moved.oldest_due_at, ..stats }

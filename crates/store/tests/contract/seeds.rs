@@ -208,7 +208,11 @@ pub(crate) async fn link_does_not_change_the_priority_of_a_listed_site(db: Db) -
     store.seeds_add(&[seed(names[1])], later(2)).await?;
     let classes = "SELECT COUNT(*) FROM site WHERE priority = 2";
     assert_eq!(db.number(classes).await?, 3, "linked before or after it was listed");
-    assert_eq!(store.sites_listed(None, 9).await?, [site("only.example")], "a list removes only listed sites");
+    assert_eq!(
+        store.sites_listed(None, 9).await?,
+        [site("only.example")],
+        "a list removes only listed sites"
+    );
     // many rows use another statement
     let many =
         |prefix: &str| (0..1_500).map(|number| format!("{prefix}{number}.example")).collect::<Vec<_>>();

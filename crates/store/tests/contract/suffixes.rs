@@ -31,7 +31,9 @@ async fn taken(store: &Store, request: &SuffixPermitRequest) -> Result<SuffixPer
     }
 }
 
-pub(crate) async fn suffix_permits_are_a_gap_apart_and_at_most_four_are_open(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn suffix_permits_are_a_gap_apart_and_at_most_four_are_open(
+    Db { store, .. }: Db,
+) -> Result<()> {
     let now = start();
     let mut turns = Vec::new();
     for number in 0..4 {
@@ -104,9 +106,7 @@ pub(crate) async fn suffix_permits_outlive_their_worker_and_expire(db: Db) -> Re
     Ok(())
 }
 
-pub(crate) async fn concurrent_workers_get_successive_suffix_permits(
-    Db { store, .. }: Db,
-) -> Result<()> {
+pub(crate) async fn concurrent_workers_get_successive_suffix_permits(Db { store, .. }: Db) -> Result<()> {
     let now = start();
     let wide = SuffixPermitRequest { open_max: 100, ..request("pages.example", now) };
     let asked = futures::future::try_join_all((0..24).map(|_| taken(&store, &wide))).await?;

@@ -90,7 +90,10 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
     let at = format!("https://{TEMPLATE}/agent.json");
     let manifest = found(&at, "one", &["book", "cancel", "pay"], start());
     db.store
-        .visit_save(&token, &VisitRecord { fetches: vec![manifest], ..visit_without_content(TEMPLATE, start()) })
+        .visit_save(
+            &token,
+            &VisitRecord { fetches: vec![manifest], ..visit_without_content(TEMPLATE, start()) },
+        )
         .await?;
     let template = db.store.manifest_find(&ManifestId::of(&url(&at))).await?.context("the template")?;
     let model = data_encoding::HEXLOWER.encode(&uncompressed(&serde_json::to_vec(&template.manifest)?)?);

@@ -12,7 +12,8 @@ use store::{
 };
 
 use super::fill::{
-    EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, visit_without_content, manifest_id, now,
+    EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, manifest_id, now,
+    visit_without_content,
 };
 use super::judge::Judge;
 use crate::build::{fetch, found, host, lease, random, seed, site, url, visit, worker};
@@ -65,7 +66,11 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         judge.forget();
         let linked = Seed::linked(url(&format!("https://{}/agent.json", compacted(500 + time))), url(&at));
         let changed = found(&at, &format!("changed {time}"), &["book", "pay"], now());
-        let record = VisitRecord { new_seeds: vec![linked], fetches: vec![changed], ..visit_without_content(&name, now()) };
+        let record = VisitRecord {
+            new_seeds: vec![linked],
+            fetches: vec![changed],
+            ..visit_without_content(&name, now())
+        };
         store.visit_save(&leased.token, &record).await?;
         judge.judge("visit_save of a changed manifest", 300);
 
