@@ -74,7 +74,7 @@ impl ConcurrencyLimit {
     {
         let permit = tokio::time::timeout(WAIT_MAX, self.permit(client.address))
             .await
-            .map_err(|_| Problem::unavailable("too much to do at once; try again in a moment"))??;
+            .map_err(|_| Problem::unavailable("too many requests in progress; try again in a moment"))??;
         let running = RunningWork { permit: Some(permit), of: Arc::clone(&self.0) };
         let worked = tokio::task::spawn_blocking(move || {
             let result = work();

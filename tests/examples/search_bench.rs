@@ -357,7 +357,7 @@ async fn ready(client: &reqwest::Client, base: &str) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    anyhow::bail!("the api does not answer")
+    anyhow::bail!("the api does not respond")
 }
 
 async fn beside(

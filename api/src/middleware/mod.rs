@@ -248,7 +248,7 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
 
 /// The response to requests that are rejected before routing, with the headers that this middleware would add.
 pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
-    let problem = Problem::unavailable("too much to do at once; try again in a moment");
+    let problem = Problem::unavailable("too many requests in progress; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
     let mut headers = vary_by_accept(problem.into_response()).headers().clone();
     secure(&mut headers, is_behind_tls);

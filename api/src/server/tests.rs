@@ -242,7 +242,7 @@ async fn rejects_requests_under_overload_before_routing() {
             answer.lines().find_map(|line| line.strip_prefix("retry-after: ").map(ToOwned::to_owned)),
         );
     }
-    assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
+    assert!(when.len() > 1, "the retry times do not differ: {when:?}");
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     assert!(is_hello(&receive_one(&mut client).await), "monitoring requests are always answered");

@@ -200,7 +200,7 @@ fn every_list_and_map_of_every_format_grows_linearly() {
             formats.entry(case.format.clone()).or_default().push(document);
         }
     }
-    assert!(formats.len() > 25, "the fixtures are not where they were");
+    assert!(formats.len() > 25, "the fixtures are missing");
     for (format, documents) in formats {
         let largest = documents.iter().max_by_key(|document| document.to_string().len()).unwrap();
         let places = containers(largest);

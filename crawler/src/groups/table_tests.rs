@@ -75,7 +75,7 @@ fn a_worker_declared_dead_owns_nothing() {
     let epoch = table.ownership(7).unwrap();
     table.forget();
     assert_eq!((table.ownership(7), table.enter(7, epoch), owned(&table).len()), (None, None, 0));
-    assert!(!table.is_settled(), "it has to join again");
+    assert!(!table.is_settled(), "the worker must join again");
     table.join(MemberId(5));
     let plan = table.plan(&[member(5)], Instant::now()).unwrap();
     table.set_owned(&plan.wanted[..10]);

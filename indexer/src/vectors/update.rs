@@ -23,7 +23,7 @@ use crate::index::{Generations, Payload};
 const BATCH: usize = 32;
 /// Poll interval for new commits.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Delay after a failure, which mostly is one of the disk.
+/// Delay after a failure, usually of the disk.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// Shortest interval between two writes of the file, and the bytes that extend it by a second: the file is written as a
 /// whole, so a large one is written rarely.
@@ -295,7 +295,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
                 capability.id = text.capability,
                 capability.name = text.name,
                 %error,
-                "the model rejects the text of this capability: it is found by its words alone"
+                "the model rejects the text of this capability: only word search finds it"
             );
             Ok(None)
         }

@@ -281,7 +281,7 @@ impl Fleet {
         loop {
             if let Some(status) = child.try_wait()? {
                 if !status.success() {
-                    self.stopped.fallen.push(format!("{name} did not end well: {status}"));
+                    self.stopped.fallen.push(format!("{name} did not exit cleanly: {status}"));
                 }
                 return Ok(());
             }
