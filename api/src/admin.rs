@@ -1,8 +1,8 @@
 //! Admin tokens: bearer tokens whose hashes are in a file that is read for each request.
 //!
 //! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
-//! long, so that one round of SHA-256 guards it as well as a slow hash would. Tokens are compared in constant time, all
-//! of them every time, and never written anywhere: what is logged is the name.
+//! long, so one round of SHA-256 protects it as well as a slow hash would. Tokens are compared in constant time, all
+//! of them every time. Logs contain the name, never the token.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ impl AdminTokens {
             ));
         };
         let refused =
-            || Problem::unauthenticated("show a token of this instance as Authorization: Bearer TOKEN");
+            || Problem::unauthenticated("send a token of this instance as Authorization: Bearer TOKEN");
         let token = authorization.and_then(bearer).ok_or_else(refused)?;
         let text = tokio::fs::read_to_string(path).await.map_err(|error| {
             tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "admin tokens unreadable");

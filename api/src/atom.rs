@@ -1,4 +1,4 @@
-//! Atom feeds (RFC 4287): what every entry and feed must have, and nothing that XML could not carry.
+//! Atom feeds (RFC 4287): the required members of feeds and entries, without characters that XML forbids.
 
 use askama::Template;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::text::one_line;
 
 pub(crate) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
-/// Entries of one feed: what readers that come once a day should not miss.
+/// Maximum number of entries of one feed, chosen for clients that poll once a day.
 pub(crate) const ENTRIES_MAX: u32 = 50;
 const TITLE_CHARS_MAX: usize = 200;
 const SUMMARY_CHARS_MAX: usize = 1_000;
@@ -29,16 +29,16 @@ pub(crate) struct Entry {
     title: String,
     updated: String,
     author: String,
-    /// A page for people.
+    /// Link to the HTML page.
     url: String,
-    /// What it is about, where that has no page of its own.
+    /// What it is about, if that has no page.
     json_url: Option<String>,
     summary: String,
     at: DateTime<Utc>,
 }
 
 impl Feed {
-    /// A feed under its own address; a feed without entries was never updated.
+    /// A feed under its own URL; a feed without entries has the epoch as its time.
     pub(crate) fn new(title: &str, own_url: String, page_url: String, mut entries: Vec<Entry>) -> Self {
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.at));
         let updated = entries.first().map_or(DateTime::UNIX_EPOCH, |entry| entry.at);
@@ -54,7 +54,7 @@ impl Feed {
 }
 
 impl Entry {
-    /// `parts` name the entry for ever, whatever becomes of its address.
+    /// `parts` identify the entry permanently, even if its address changes.
     pub(crate) fn new(
         parts: &[&str],
         title: &str,
@@ -85,7 +85,7 @@ fn written(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A UUID of version 8 (RFC 9562 §5.8): a hash, marked as one of our own making.
+/// A UUID of version 8 (RFC 9562 §5.8): a custom hash.
 fn permanent(parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

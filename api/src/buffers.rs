@@ -1,6 +1,6 @@
 //! Memory for clients: request bodies while they arrive, and large responses while they are read.
 //!
-//! All of them together have a limit, and each client has one (see `shares`), so that memory follows neither the number of
+//! All of them together have a limit, and each client has one (see `shares`), so that memory is independent of the number of
 //! connections nor the size of the responses. Small bodies are not counted, so that
 //! clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
 //! the last chunk.
@@ -24,11 +24,11 @@ use runtime::{LimitReached, Share, Shares};
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Answers up to this size are not counted: the connection's own buffers hold them. Nor are the first bytes of a body.
+/// Responses up to this size are not counted: the connection's own buffers hold them. The first bytes of a body are not either.
 const SMALL_BYTES: usize = 32 * 1024;
-/// Bytes of a large answer that are handed to the connection at once.
+/// Bytes of a large response that are passed to the connection in one piece.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// What an answer without a known size counts as: the pieces that are made ahead of the client, and their compression.
+/// Assumed size of a response of unknown size: the pieces produced ahead of the client, and their compression.
 const STREAM_BYTES: usize = 256 * 1024;
 
 /// Why the body of a request was not read.
@@ -36,13 +36,13 @@ const STREAM_BYTES: usize = 256 * 1024;
 pub(crate) enum BodyError {
     TooLarge,
     TooSlow,
-    /// The client went away, or broke the rules of the transfer.
+    /// The client disconnected, or violated the protocol.
     Broken,
     NoRoom(LimitReached),
 }
 
-/// Reads a body while its client keeps the pace. Beyond the first bytes, the memory that is reserved for it counts for the
-/// client as long as the share lives.
+/// Reads a body while its client sends fast enough. Beyond the first bytes, the memory that is reserved for it counts for the
+/// client until the share is dropped.
 pub(crate) async fn read(
     mut body: Body,
     bytes_max: usize,
@@ -92,7 +92,7 @@ impl CountedBytes {
     pub(crate) fn push(&mut self, data: &[u8], whole: usize) -> Result<(), LimitReached> {
         let length = self.bytes.len() + data.len();
         if length > self.bytes.capacity() {
-            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
+            // Doubles the capacity, so that each byte is moved a few times at most, but never beyond the expected size.
             let capacity = length.max((self.bytes.capacity() * 2).min(whole));
             self.count(capacity.saturating_sub(SMALL_BYTES))?;
             self.bytes.reserve_exact(capacity - self.bytes.len());
@@ -113,13 +113,13 @@ impl CountedBytes {
         Ok(())
     }
 
-    /// The bytes, and their share, which must live as long as they do.
+    /// The bytes and their share, which is released with them.
     pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Share>) {
         (self.bytes, self.share)
     }
 }
 
-/// A share that was taken for an answer before the answer was made: an extension of the response.
+/// A share that was taken before the response was made: an extension of the response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reserved(Arc<Share>);
 
@@ -129,13 +129,13 @@ impl Reserved {
     }
 }
 
-/// Streams of events have shares of their own, and what is sent at once is small.
+/// Event streams have their own shares, and each event is small.
 fn is_event_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Counts what an answer occupies until its client has taken it.
+/// Counts the memory of a response until its client has received it.
 pub(crate) fn counted(
     mut response: Response,
     shares: &Arc<Shares>,
@@ -157,7 +157,7 @@ pub(crate) fn counted(
     Ok(response.map(|body| Body::new(ChunkedBody { body, rest: Bytes::new(), _share: share })))
 }
 
-/// A body that goes out piece by piece. Pieces are copies, so that the last of them, in the buffers of a connection, does
+/// A body that is sent in pieces. Pieces are copies, so that the last of them, in the buffers of a connection, does
 /// not keep the whole in memory.
 struct ChunkedBody {
     body: Body,
@@ -227,7 +227,7 @@ mod tests {
         let whole: Vec<u8> = (0..100_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let answer = counted(Response::new(Body::from(whole.clone())), &shares, CLIENT).unwrap();
         assert_eq!(shares.taken(), whole.len());
-        assert_eq!(answer.body().size_hint().exact(), Some(100_000), "its length is still told");
+        assert_eq!(answer.body().size_hint().exact(), Some(100_000), "Content-Length is still sent");
         let second = Response::new(Body::from(vec![0; 60_000]));
         assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
         let small = Response::new(Body::from(vec![0; SMALL_BYTES]));

@@ -1,4 +1,4 @@
-//! How much this process does at once for all clients, and how much of that for one.
+//! Concurrency limits of this process, for all clients and for each client.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use runtime::Shares;
 use crate::buffers::BUFFERED_BYTES_MAX;
 use crate::limits::{LimitsConfig, at_once};
 
-/// Connections at once: at 50 kB each, a hundred megabytes at most. Further ones wait in the kernel's queue.
+/// Concurrent connections: at 50 kB each, at most a hundred megabytes. Further ones wait in the kernel's queue.
 pub(crate) const CONNECTIONS_MAX: usize = 2_000;
-/// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
+/// Concurrent requests. A search takes milliseconds and a few run at a time, so the last in this queue
 /// still waits less than a second.
 pub(crate) const REQUESTS_MAX: usize = 512;
-/// Streams of events at once: each costs a connection and a statement a second.
+/// Concurrent event streams: each costs a connection and one statement per second.
 const STREAMS_MAX: usize = 100;
-/// Of these, streams of one client.
+/// Maximum number of them for one client.
 const STREAMS_OF_CLIENT_MAX: usize = 25;
-/// Exports at once: each reads the whole database.
+/// Concurrent exports: each reads the whole database.
 const EXPORTS_MAX: usize = 4;
-/// Of these, exports of one client.
+/// Maximum number of them for one client.
 const EXPORTS_OF_CLIENT_MAX: usize = 2;
 
-/// What clients occupy at the moment.
+/// Resources in use by clients.
 pub(crate) struct Capacity {
     pub(crate) connections: Arc<Shares>,
     pub(crate) requests: Arc<Shares>,
@@ -42,7 +42,7 @@ impl Capacity {
         }
     }
 
-    /// Other limits for one client, from the next request on.
+    /// Changes the limits of one client, from the next request on.
     pub(crate) fn set_limits(&self, limits: &LimitsConfig) {
         self.connections.set_client_max(at_once(limits.connections_per_client));
         self.requests.set_client_max(at_once(limits.requests_per_client));

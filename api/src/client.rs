@@ -1,7 +1,7 @@
-//! The client of a request: the address that limits are counted by.
+//! The client of a request, as an address for rate limits.
 //!
-//! A proxy in front hides its clients behind its own address; only a trusted proxy may say who they
-//! are, and only the last address that no trusted proxy wrote is believed, since a client can write the others itself.
+//! A proxy hides its clients behind its own address. Only a trusted proxy may state the client, and
+//! only the last address that no trusted proxy wrote is used, since a client can forge the others.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -26,7 +26,7 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// A program on this machine, whose `Host` is a name of this server and whose request no proxy forwarded. Decides what is
+    /// A program on this machine, whose `Host` is a name of this server and whose request no proxy forwarded. Determines what is
     /// served to this machine only.
     pub(crate) is_local: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &ServerNames) -> Self {
         let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>() else {
-            // Without a connection, the router is called as a library.
+            // Without a connection, the router is used as a library.
             return Self::on_this_machine();
         };
         Self::connected(peer.ip(), request.uri(), request.headers(), trusted, names)

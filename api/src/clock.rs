@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the process: a request's time is read here, once")]
+#[expect(clippy::disallowed_methods, reason = "the time of a request is read here, once")]
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -16,10 +16,10 @@ use crate::problem::Problem;
 
 /// Longest wait for a free permit; the work takes milliseconds, so a longer queue would only grow.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// Pieces at once for each core: two, so that one may wait for the disk.
+/// Concurrent searches per core: two, so that one may wait for the disk.
 const PER_CORE: usize = 2;
 
-/// A permit that is taken; given back before others hear of it, also after a panic.
+/// A permit in use; it is released before waiting clients are notified, also after a panic.
 #[derive(Debug)]
 struct RunningWork {
     permit: Option<Permit>,
@@ -39,7 +39,7 @@ pub(crate) struct ConcurrencyLimit(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     permits: FairPermits,
-    /// Notified whenever a piece of work has ended.
+    /// Notified whenever a search ends.
     ended: Notify,
 }
 
@@ -53,7 +53,7 @@ impl ConcurrencyLimit {
         Self(Arc::new(Shared { permits: FairPermits::new(permits), ended: Notify::new() }))
     }
 
-    /// Whether a permit is free, or becomes free within a time. However long the queue is, it moves then.
+    /// Whether a permit is free, or becomes free within a time. It does even with a long queue, as long as the queue moves.
     pub(crate) async fn make_progress(&self, within: Duration) -> bool {
         let ended = self.0.ended.notified();
         tokio::pin!(ended);
@@ -74,7 +74,7 @@ impl ConcurrencyLimit {
     {
         let permit = tokio::time::timeout(WAIT_MAX, self.permit(client.address))
             .await
-            .map_err(|_| Problem::unavailable("too much to do at once; try again in a moment"))??;
+            .map_err(|_| Problem::unavailable("too many requests in progress; try again in a moment"))??;
         let running = RunningWork { permit: Some(permit), of: Arc::clone(&self.0) };
         let worked = tokio::task::spawn_blocking(move || {
             let result = work();

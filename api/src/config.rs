@@ -23,7 +23,7 @@ use crate::timeouts::ClientTimeouts;
 /// Default listen address: loopback only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 
-/// Time to live of cached answers that read whole tables.
+/// Time to live of cached responses that read whole tables.
 pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// What was wrong with the configuration; the text says what to write instead.
@@ -55,7 +55,7 @@ pub struct ApiConfig {
     pub trusted_proxies: Vec<IpNet>,
     /// File with the hashes of the admin tokens; without it, admin routes are disabled.
     pub admin_tokens: Option<PathBuf>,
-    /// Whether `POST /feedback` keeps what people choose.
+    /// Whether `POST /feedback` stores the choices of users.
     pub feedback: bool,
     /// Time to live of cached answers that read whole tables.
     pub counts_kept_for: Duration,
@@ -93,7 +93,7 @@ impl ApiConfig {
     }
 }
 
-/// Settings of the API alone: flags, or the table `[api]` of the configuration file.
+/// Settings of the API: flags, or the table `[api]` of the configuration file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiSettings {
@@ -191,13 +191,13 @@ mod tests {
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
-        assert!(!config.feedback, "feedback is off unless asked for");
+        assert!(!config.feedback, "feedback is disabled by default");
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn rejects_and_names_invalid_values() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
         std::fs::write(&path, "[api]\nlisten_on = \"x\"\n").unwrap();

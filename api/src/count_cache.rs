@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::ttl_cache::TtlCache;
 
-/// Cached lists that were requested once, and as many that were requested again; prefixes are unbounded.
+/// Number of cached lists that were requested once, and of those that were requested repeatedly; prefixes are unbounded.
 const LISTS_MAX: NonZeroUsize = NonZeroUsize::new(500).expect("is not zero");
-/// For each of these that it took, a count is kept for the configured time once more: one that takes a third of a second is made
+/// For each 10 ms that a count took, it is cached for the configured time once more: a count of a third of a second is made
 /// every three minutes by default.
-const DEAR: Duration = Duration::from_millis(10);
-/// No count is older than this.
+const SLOW_STEP: Duration = Duration::from_millis(10);
+/// Maximum age of a count.
 const AGE_MAX: Duration = Duration::from_mins(5);
 
-/// A count, and what it cost.
+/// A count and its duration.
 struct Counted {
     total: u64,
     took: Duration,
@@ -28,8 +28,8 @@ pub(crate) struct CountCache(Mutex<Lists>);
 
 type Lists = RecentlyUsed<Arc<TtlCache<Counted>>>;
 
-/// A least-recently-used cache in two segments: any number of lists that are requested once evict none that was requested
-/// again.
+/// A least-recently-used cache in two segments: lists that are requested once never evict one that was requested
+/// repeatedly.
 struct RecentlyUsed<T> {
     once: LruCache<Box<str>, T>,
     again: LruCache<Box<str>, T>,
@@ -59,12 +59,12 @@ impl Default for CountCache {
 }
 
 impl CountCache {
-    /// Drops every count, because a site is to disappear from them at once.
+    /// Drops every count, so that a blocked site disappears from them immediately.
     pub(crate) fn clear(&self) {
         *self.lists() = RecentlyUsed::new();
     }
 
-    /// The kept count of a list where it is young enough for what it cost, else a new one; `kept_for` zero keeps none.
+    /// The cached count of a list, or a new one if it is too old for its duration; `kept_for` zero disables the cache.
     pub(crate) async fn get<E>(
         &self,
         list: &str,
@@ -86,7 +86,7 @@ impl CountCache {
 }
 
 fn age_max(kept_for: Duration, took: Duration) -> Duration {
-    let times = u32::try_from(took.as_millis() / DEAR.as_millis()).unwrap_or(u32::MAX).saturating_add(1);
+    let times = u32::try_from(took.as_millis() / SLOW_STEP.as_millis()).unwrap_or(u32::MAX).saturating_add(1);
     kept_for.saturating_mul(times).min(AGE_MAX)
 }
 
@@ -132,14 +132,14 @@ mod tests {
         for list in 0..5 * LISTS_MAX.get() {
             counted(&totals, &list.to_string(), long, 1).await;
         }
-        assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was asked for twice");
-        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was asked for once, long ago");
+        assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was requested twice");
+        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was requested once, long before");
         for list in 0..5 * LISTS_MAX.get() {
             for _ in 0..2 {
                 counted(&totals, &list.to_string(), long, 1).await;
             }
         }
-        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were asked for as often");
+        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were requested as often");
         let lists = totals.lists();
         assert!(lists.once.len() <= LISTS_MAX.get() && lists.again.len() <= LISTS_MAX.get());
     }

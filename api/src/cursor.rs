@@ -1,16 +1,16 @@
 //! Opaque cursors of the listings: a position, bound to the listing and its filters.
 //!
-//! A cursor says "after this name"; it holds good across changes of the data. One that belongs to another listing or
-//! other filters is refused rather than answered with a page that fits nothing.
+//! A cursor means "after this name" and stays valid when data changes. One that belongs to another listing or
+//! other filters is refused.
 
 use data_encoding::BASE64URL_NOPAD;
 use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Longest cursor in bytes: the longest host name, the binding, and base64 over both, with room to spare.
+/// Maximum length of a cursor in bytes: the longest host name, the binding, and base64 of both, with room to spare.
 const CURSOR_BYTES_MAX: usize = 512;
-/// Bytes of the hash that binds a cursor to its listing: enough to notice a mix-up; it guards no secret.
+/// Bytes of the hash that binds a cursor to its listing: enough to detect mistakes; it is not a security feature.
 const BINDING_BYTES: usize = 6;
 
 fn binding(listing: &str) -> Vec<u8> {

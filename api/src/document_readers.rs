@@ -37,8 +37,8 @@ impl DocumentReaders {
         Self { pool: ReaderPool::new("api-validation", limits), shares }
     }
 
-    /// Reads one document, off the threads that answer requests. It counts for its client until it was read, or is given up
-    /// before that begins.
+    /// Reads one document on a reader thread. It counts for its client until it is read, or until the request is dropped
+    /// before reading begins.
     pub(crate) async fn run<T, F>(&self, client: Client, read: F) -> Result<T, Problem>
     where
         T: Send + 'static,

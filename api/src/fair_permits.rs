@@ -1,8 +1,8 @@
 //! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
 //! one of its requests, not by all of them.
 //!
-//! Each client has a queue of its own. A permit that becomes free goes to the next client in a fixed round. A request for more
-//! than is free waits until that much is free, and those behind it in the round wait with it, so that it is served in the end.
+//! Each client has its own queue. A free permit goes to the next client in round-robin order. A request for more permits
+//! than are free waits for them, and blocks those behind it, so that it is served eventually.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// The clients that wait, each once, in the order of the round.
+    /// The waiting clients, each once, in round-robin order.
     round: VecDeque<IpAddr>,
     waiting: HashMap<IpAddr, VecDeque<Waiter>>,
 }
@@ -48,7 +48,7 @@ impl FairPermits {
         Self(Arc::new(Shared { total, state: Mutex::new(state) }))
     }
 
-    /// Waits for so many permits; more than there are count as all of them. A request that is dropped waits no longer.
+    /// Waits for `amount` permits; a number above the total means all of them. A dropped request leaves the queue.
     pub(crate) async fn acquire(&self, client: IpAddr, amount: usize) -> Result<Permit, RecvError> {
         let (granted, permit) = oneshot::channel();
         let waiter = Waiter { amount: amount.clamp(1, self.0.total), granted };
@@ -75,7 +75,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives free permits to those who wait.
+    /// Gives free permits to waiting requests.
     fn grant(self: &Arc<Self>) {
         let mut state = self.state();
         let mut abandoned = Vec::new();
@@ -86,13 +86,13 @@ impl Shared {
             }
         }
         drop(state);
-        // Their permits are given back here, after the lock was released.
+        // Their permits are released here, after the lock.
         drop(abandoned);
     }
 }
 
 impl State {
-    /// The next in the round, if what it waits for is free; its client goes to the end of the round.
+    /// The next request, if its permits are free; its client moves to the end of the round.
     fn next(&mut self) -> Option<Waiter> {
         loop {
             let client = *self.round.front()?;
@@ -137,7 +137,7 @@ mod tests {
         IpAddr::from([192, 0, 2, number])
     }
 
-    /// A request that waits already.
+    /// A request that already waits.
     async fn wait(permits: &FairPermits, number: u8, amount: usize) -> Waiting<'_> {
         let mut waiting: Waiting<'_> = Box::pin(permits.acquire(client(number), amount));
         assert!(futures::poll!(waiting.as_mut()).is_pending());
@@ -172,7 +172,7 @@ mod tests {
         let six = permits.acquire(client(1), 6).await.unwrap();
         let large = wait(&permits, 2, 5).await;
         let small = wait(&permits, 3, 1).await;
-        assert_eq!(permits.free(), 4, "the small request does not overtake the large one for ever");
+        assert_eq!(permits.free(), 4, "small requests do not overtake the large one indefinitely");
         drop(six);
         let (large, small) = (large.await.unwrap(), small.await.unwrap());
         assert_eq!(permits.free(), 4);

@@ -1,6 +1,6 @@
 //! A handle on the index: open, or unavailable with the reason and what to do.
 //!
-//! New commits are polled once a second; so is an index that appears or is replaced.
+//! It polls once a second for new commits and for an index that appears or is replaced.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -17,7 +17,7 @@ use crate::suppressed::Suppressed;
 /// Poll interval for new commits.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether there is something to search.
+/// The state of the index.
 #[derive(Clone)]
 enum IndexState {
     Open(Searcher),
@@ -53,7 +53,7 @@ impl IndexHandle {
         &self.suppressed
     }
 
-    /// Where searches and other blocking work run.
+    /// Runs searches and other blocking work.
     pub(crate) fn searches(&self) -> &ConcurrencyLimit {
         &self.searches
     }

@@ -1,6 +1,6 @@
 //! Rate limits: one bucket for each client address, refilled steadily.
 //!
-//! Reads and submissions have buckets of their own. Programs on this machine have a wide one: the operator's own tools
+//! Reads and submissions have separate buckets. Programs on this machine have a large one: the operator's own tools
 //! are trusted. Every response carries the remaining quota (`RateLimit-*`).
 
 use std::hash::Hash;
@@ -22,18 +22,18 @@ use crate::quota::RemainingQuota;
 
 /// Interval at which full buckets are dropped.
 pub(crate) const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
-/// Requests a second of programs on this machine: more than it can answer, so that only a runaway loop is slowed.
+/// Requests per second of programs on this machine: more than it can serve, so that only a runaway loop is slowed.
 const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
-/// Shortest time between two requested visits of one site.
+/// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
-/// What one client may do; the table `[api.limits]` of the configuration file.
+/// Limits of one client; the table `[api.limits]` of the configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Reads a second, sustained: far above what a person or a careful program does.
     pub reads_per_second: NonZeroU32,
-    /// Reads at once.
+    /// Reads in a burst.
     pub reads_burst: NonZeroU32,
     /// Domains submitted or rechecked an hour.
     pub submissions_per_hour: NonZeroU32,
@@ -41,11 +41,11 @@ pub struct LimitsConfig {
     pub feedback_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
-    /// Connections open at once, of 2,000; those of trusted proxies are not counted.
+    /// Concurrent connections, of 2,000; those of trusted proxies are not counted.
     pub connections_per_client: NonZeroU32,
-    /// Requests under way at once, of 512.
+    /// Concurrent requests, of 512.
     pub requests_per_client: NonZeroU32,
-    /// Mebibytes kept in memory at once for large answers and bodies, of 32; a first large answer may be larger.
+    /// Mebibytes of memory for large responses and bodies, of 32; a first large response may be larger.
     pub buffered_mib_per_client: NonZeroU32,
 }
 
@@ -54,13 +54,13 @@ impl LimitsConfig {
         at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
 
-    /// What this process grants of a limit that holds for all replicas together, never nothing.
+    /// The share of this process in a limit for all replicas; at least one.
     fn share(&self, limit: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(limit.get() / self.replicas).unwrap_or(NonZeroU32::MIN)
     }
 }
 
-/// A limit of what happens at once: each process has its own memory and its own connections.
+/// A limit on concurrency, which applies to each process: it has its own memory and connections.
 pub(crate) fn at_once(limit: NonZeroU32) -> usize {
     usize::try_from(limit.get()).unwrap_or(usize::MAX)
 }
@@ -71,7 +71,7 @@ impl Default for LimitsConfig {
         const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
         const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
-        // A quarter of the connections and of the places: forty people behind one address fill neither.
+        // A quarter of the connections and of the request slots: forty people behind one address exhaust neither.
         const CONNECTIONS: NonZeroU32 = NonZeroU32::new(500).unwrap();
         const REQUESTS: NonZeroU32 = NonZeroU32::new(128).unwrap();
         const BUFFERED_MIB: NonZeroU32 = NonZeroU32::new(8).unwrap();
@@ -101,7 +101,7 @@ pub(crate) struct Limits {
     visits: Buckets<SiteName>,
 }
 
-/// The buckets that the configuration decides about.
+/// The buckets with configurable limits.
 struct Granted {
     config: LimitsConfig,
     reads: Buckets<IpAddr>,
@@ -123,7 +123,7 @@ impl Granted {
     }
 }
 
-/// The bucket is empty; when to come back.
+/// The bucket is empty; the time until it has a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted {
     pub(crate) quota: RemainingQuota,
@@ -140,7 +140,7 @@ impl Limits {
         }
     }
 
-    /// Sets other limits, with full buckets. Returns whether they differ; equal ones change nothing.
+    /// Sets the limits, with full buckets. Returns whether they changed.
     pub(crate) fn set(&self, config: LimitsConfig) -> bool {
         if self.granted().config == config {
             return false;
@@ -173,7 +173,7 @@ impl Limits {
         take(&self.visits, site)
     }
 
-    /// Drops full buckets, so that memory follows the clients of the last minutes.
+    /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
         for buckets in [&granted.reads, &self.local_reads, &granted.submissions, &granted.feedback] {
@@ -205,7 +205,7 @@ fn remaining(quota: Quota, remaining: u32) -> RemainingQuota {
 }
 
 impl Exhausted {
-    /// The 429, with what would be allowed.
+    /// The 429 response, with the limit.
     pub(crate) fn problem(self, detail: &str) -> Problem {
         let when = format!("{detail}; try again in {} s", self.retry_after_s);
         Problem::too_many(when, self.retry_after_s).with_quota(self.quota)
@@ -229,7 +229,7 @@ mod tests {
         limits.read(client).unwrap();
         limits.read(client).unwrap();
         limits.read(client).unwrap_err();
-        assert!(!limits.set(few), "the same limits are no news");
+        assert!(!limits.set(few), "unchanged limits are not reported as a change");
         limits.read(client).unwrap_err();
         assert!(limits.set(LimitsConfig { reads_burst: five, ..few }));
         assert_eq!(limits.read(client).unwrap().limit, 5);

@@ -1,6 +1,6 @@
-//! Distinguishes bursts from overload, by the requests under way and the recent throughput.
+//! Distinguishes bursts from overload, by the requests in progress and the recent throughput.
 //!
-//! Requests under way divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
+//! Requests in progress divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
 //! a burst and drains. A standing queue delays every client and serves none sooner, so requests are rejected until it is
 //! short, as controlled delay does for routers (RFC 8289). After that, bursts are rejected until a second has passed without
 //! overload, since retries would otherwise fill the queue again.
@@ -10,62 +10,62 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Requests that may always be under way, and in a burst: where each takes long, a handful is no overload.
+/// Requests that may always be in progress: a few slow requests are not an overload.
 const STANDING_MIN: f64 = 32.0;
 const BURST_MIN: f64 = 128.0;
-/// Seconds that a request may be expected to take in a queue that stays, and in a burst. `tests/bench api` measures that 99 of
-/// 100 are then answered within 100 ms.
+/// Maximum expected latency in seconds, for a standing queue and for a burst. `tests/bench api` measures that 99 of
+/// 100 requests are then answered within 100 ms.
 const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
-/// A queue that is long for more than this is no burst.
+/// A queue that stays long for more than this is not a burst.
 const BURST: Duration = Duration::from_millis(100);
 /// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
 /// Window of the throughput.
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// What is under way in this process.
+/// The requests in progress in this process.
 #[derive(Debug, Clone)]
 pub(crate) struct Load(Arc<Mutex<State>>);
 
 #[derive(Debug, Clone, Copy)]
 struct State {
-    under_way: u32,
-    /// Answers a second over the last windows.
+    in_progress: u32,
+    /// Responses per second over the last windows.
     per_second: f64,
     window_since: Instant,
     answered: u32,
-    /// Since when more has been under way than may stay.
+    /// When the queue became longer than a standing queue may be.
     long_since: Option<Instant>,
-    /// When a request was last found to be one too many.
+    /// When a request was last rejected as overload.
     overload_at: Option<Instant>,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct InFlightRequest(Load);
 
 impl State {
     fn ended(&mut self, now: Instant) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_progress = self.in_progress.saturating_sub(1);
         self.answered = self.answered.saturating_add(1);
         let elapsed = now.duration_since(self.window_since);
         if elapsed >= WINDOW {
-            let lately = f64::from(self.answered) / elapsed.as_secs_f64();
-            self.per_second = f64::midpoint(self.per_second, lately);
+            let recent = f64::from(self.answered) / elapsed.as_secs_f64();
+            self.per_second = f64::midpoint(self.per_second, recent);
             (self.window_since, self.answered) = (now, 0);
         }
     }
 
     fn is_overload(&mut self, now: Instant) -> bool {
-        let under_way = f64::from(self.under_way);
-        if under_way < (self.per_second * STANDING_S).max(STANDING_MIN) {
+        let in_progress = f64::from(self.in_progress);
+        if in_progress < (self.per_second * STANDING_S).max(STANDING_MIN) {
             self.long_since = None;
             return false;
         }
         let stays = now.duration_since(*self.long_since.get_or_insert(now)) > BURST;
         let was_calm = self.overload_at.is_none_or(|at| now.duration_since(at) > CALM);
-        let is_overload = stays || !was_calm || under_way >= (self.per_second * BURST_S).max(BURST_MIN);
+        let is_overload = stays || !was_calm || in_progress >= (self.per_second * BURST_S).max(BURST_MIN);
         if is_overload {
             self.overload_at = Some(now);
         }
@@ -76,7 +76,7 @@ impl State {
 impl Load {
     pub(crate) fn new(now: Instant) -> Self {
         let state = State {
-            under_way: 0,
+            in_progress: 0,
             per_second: 0.0,
             window_since: now,
             answered: 0,
@@ -86,13 +86,13 @@ impl Load {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Counts a request until what is answered is dropped.
+    /// Counts a request until its response is dropped.
     pub(crate) fn begin(&self) -> InFlightRequest {
-        self.state().under_way += 1;
+        self.state().in_progress += 1;
         InFlightRequest(self.clone())
     }
 
-    /// Whether one more request would only make others wait.
+    /// Whether one more request would only delay others.
     pub(crate) fn is_overload(&self, now: Instant) -> bool {
         self.state().is_overload(now)
     }
@@ -112,8 +112,8 @@ impl Drop for InFlightRequest {
 mod tests {
     use super::*;
 
-    fn state(under_way: u32, per_second: f64, now: Instant) -> State {
-        State { under_way, per_second, window_since: now, answered: 0, long_since: None, overload_at: None }
+    fn state(in_progress: u32, per_second: f64, now: Instant) -> State {
+        State { in_progress, per_second, window_since: now, answered: 0, long_since: None, overload_at: None }
     }
 
     #[test]
@@ -121,16 +121,16 @@ mod tests {
         let start = Instant::now();
         let later = start + BURST * 2;
         let mut fast = state(300, 5_000.0, start);
-        assert!(!fast.is_overload(start), "60 ms, for a moment");
-        assert!(fast.is_overload(later), "60 ms, and it stays");
-        fast.under_way = 249;
-        assert!(!fast.is_overload(later), "50 ms may stay");
+        assert!(!fast.is_overload(start), "60 ms, as a short spike");
+        assert!(fast.is_overload(later), "60 ms, as a standing queue");
+        fast.in_progress = 249;
+        assert!(!fast.is_overload(later), "50 ms is permitted as a standing queue");
         let mut fast = state(400, 5_000.0, start);
         assert!(fast.is_overload(start), "80 ms is too long from the beginning");
         let mut slow = state(31, 10.0, start);
-        assert!(!slow.is_overload(start) && !slow.is_overload(later), "a handful is no overload");
-        slow.under_way = 127;
-        assert!(!slow.is_overload(later), "nor is a burst on a process that had nothing to do");
+        assert!(!slow.is_overload(start) && !slow.is_overload(later), "a few requests are not an overload");
+        slow.in_progress = 127;
+        assert!(!slow.is_overload(later), "a burst on an idle process is not an overload");
     }
 
     #[test]
@@ -138,13 +138,13 @@ mod tests {
         let start = Instant::now();
         let mut state = state(400, 5_000.0, start);
         assert!(state.is_overload(start), "80 ms");
-        state.under_way = 100;
+        state.in_progress = 100;
         assert!(!state.is_overload(start + CALM / 4), "20 ms");
-        state.under_way = 300;
+        state.in_progress = 300;
         assert!(state.is_overload(start + CALM / 2), "60 ms, soon after overload");
-        state.under_way = 100;
+        state.in_progress = 100;
         assert!(!state.is_overload(start + CALM), "20 ms");
-        state.under_way = 300;
+        state.in_progress = 300;
         assert!(!state.is_overload(start + CALM * 2), "60 ms, a second and more after the last overload");
     }
 

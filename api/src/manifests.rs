@@ -1,13 +1,13 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! All answers read manifests through this module; only exports, which have limits of their own, do not (see
+//! All responses read manifests through this module, except exports, which have their own limits (see
 //! `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
-//! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
+//! permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
-//! Work on a manifest takes as long as the manifest is large. It runs on the blocking pool, so that it does not block a
-//! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected: so permits limit
-//! how much work runs at once.
+//! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a
+//! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
+//! concurrent work.
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::overload::no_room;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
-/// What counts as small: most manifests have a few KiB.
+/// Maximum size of a small manifest: most have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;
-/// Bytes of small manifests that are held at once: 64 of the largest of them.
+/// Bytes of small manifests held at the same time: 64 of the largest of them.
 const SMALL_TOTAL_BYTES: usize = 16 * 1024 * 1024;
-/// Fewest bytes that one counts as, for what is held beside the manifest: as many fit as requests may be under way.
+/// Minimum number of bytes that a manifest counts as, for the memory beside it: as many fit as there are request slots.
 const LEAST_BYTES: u64 = 32 * 1024;
-/// Bytes of large manifests that are held at once, for each core, of which two to four count. The largest manifest counts as
+/// Bytes of large manifests held at the same time, per core, with two to four cores counted. The largest manifest counts as
 /// all of them.
 const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
@@ -56,7 +56,7 @@ impl ManifestPermits {
         }
     }
 
-    /// Waits for a permit for so many bytes.
+    /// Waits for a permit for `bytes`.
     pub(crate) async fn acquire(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
@@ -65,7 +65,7 @@ impl ManifestPermits {
     }
 }
 
-/// What was read, with the permit for its bytes.
+/// A value with the permit for its bytes.
 #[derive(Debug)]
 pub(crate) struct Permitted<T> {
     value: T,
@@ -81,12 +81,12 @@ impl<T> Deref for Permitted<T> {
 }
 
 impl<T> Permitted<T> {
-    /// Takes it apart. The permit is to be held as long as the value.
+    /// Splits the value from its permit, which must be held as long as the value.
     pub(crate) fn into_parts(self) -> (T, Permit) {
         (self.value, self.permit)
     }
 
-    /// Runs `work` on the value on the blocking pool, and then releases the permit.
+    /// Runs `work` on the value on the blocking pool, then releases the permit.
     pub(crate) async fn work<R, F>(self, work: F) -> Result<R, Problem>
     where
         T: Send + 'static,
@@ -103,8 +103,8 @@ impl<T> Permitted<T> {
     }
 }
 
-/// Runs work on the blocking pool whose time is proportional to the size of a publisher's data. The caller limits how much of
-/// it runs at once.
+/// Runs work on the blocking pool whose time is proportional to the size of a publisher's data. The caller limits the
+/// concurrency.
 pub(crate) async fn off_runtime<R, F>(work: F) -> Result<R, Problem>
 where
     R: Send + 'static,
@@ -124,7 +124,7 @@ pub(crate) struct ManifestReader<'a> {
 }
 
 impl ManifestReader<'_> {
-    /// The current version of a manifest, also of one that left the index.
+    /// The current version of a manifest, or the last one if it left the index.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };
         let permit = self.permit(size.bytes).await?;
@@ -132,7 +132,7 @@ impl ManifestReader<'_> {
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Whether there is such a manifest, or was.
+    /// Whether a manifest exists or existed.
     pub(crate) async fn has(self, id: &ManifestId) -> Result<bool, Problem> {
         Ok(self.store.manifest_size_find(id).await?.is_some())
     }
@@ -148,7 +148,7 @@ impl ManifestReader<'_> {
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
-    /// Two versions of a manifest; `None` where one of them is not kept any more.
+    /// Two versions of a manifest; `None` if one of them was deleted.
     pub(crate) async fn versions(
         self,
         id: &ManifestId,
@@ -167,7 +167,7 @@ impl ManifestReader<'_> {
         Ok(Some(Permitted { value: [first, second], permit }))
     }
 
-    /// What happened at a site, without its manifests.
+    /// The history of a site, without its manifests.
     pub(crate) async fn history(
         self,
         site: &SiteName,
@@ -175,11 +175,11 @@ impl ManifestReader<'_> {
         hosts_max: u32,
     ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let permit = self.permit(HISTORY_BYTES).await?;
-        let story = self.store.site_report_brief(site, visits_max, hosts_max).await?;
-        Ok(story.map(|value| Permitted { value, permit }))
+        let report = self.store.site_report_brief(site, visits_max, hosts_max).await?;
+        Ok(report.map(|value| Permitted { value, permit }))
     }
 
-    /// What happened at a site, and what `visit` adds to a list for each of its manifests, in the order of their URLs. One permit
+    /// The history of a site, and what `visit` adds to a list for each of its manifests, in the order of their URLs. One permit
     /// covers all of them: a client that holds a permit never waits for another.
     pub(crate) async fn site<S: Send + 'static>(
         self,
@@ -272,7 +272,7 @@ impl ManifestReader<'_> {
         Ok(Some((document, share)))
     }
 
-    /// A permit for so many bytes. None for a client that could not be sent the answer.
+    /// A permit for `bytes`. Fails for a client that could not be sent the response.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
         let permit = self.permits.acquire(self.client, bytes).await?;

@@ -42,7 +42,7 @@ fn capability_of(name: &str) -> CapabilityId {
     declared(name, 0).capabilities[0].id.clone()
 }
 
-/// A manifest with one capability whose parameters take so many bytes.
+/// A manifest with one capability whose parameters take `bytes` bytes.
 fn declared(name: &str, bytes: usize) -> Manifest {
     let url = url_of(name);
     let body = format!("the document of {name}").into_bytes();
@@ -177,7 +177,7 @@ fn reading(name: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Sends all requests at once, each as another client.
+/// Sends all requests concurrently, each as another client.
 async fn all_at_once(
     world: &Arc<World>,
     requests: Vec<(&'static str, String, String)>,

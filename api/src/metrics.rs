@@ -10,11 +10,11 @@ use chrono::TimeDelta;
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Bounds of the durations, in seconds: from an answer out of memory to the deadline.
+/// Bounds of the durations, in seconds: from a cached response to the deadline.
 const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0];
 const DURATION: &str = "agentdex_api_request_duration_seconds";
 
-/// One recorder serves every interface of this process.
+/// One recorder for all servers of this process.
 static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     let builder = PrometheusBuilder::new();
     let builder = builder
@@ -56,18 +56,18 @@ pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode,
     histogram!(DURATION, &labels).record(took.as_secs_f64());
 }
 
-pub(crate) fn under_way(count: usize) {
+pub(crate) fn requests_in_progress(count: usize) {
     #[expect(clippy::cast_precision_loss, reason = "at most a few thousand")]
     gauge!("agentdex_api_requests_under_way").set(count as f64);
 }
 
-/// Bytes of large answers and of bodies that are kept in memory for clients.
+/// Bytes of large responses and of bodies that are kept in memory for clients.
 pub(crate) fn buffered(bytes: usize) {
-    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any memory")]
+    #[expect(clippy::cast_precision_loss, reason = "exact for any memory size")]
     gauge!("agentdex_api_buffered_bytes").set(bytes as f64);
 }
 
-/// A client that was cut: `slow_reader` did not take its answer, `slow_body` did not send its request.
+/// A client that was disconnected: `slow_reader` did not read its response, `slow_body` did not send its request.
 pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }
@@ -80,11 +80,11 @@ pub(crate) fn rejected(reason: &'static str) {
 
 /// Changes that the index does not show yet.
 pub(crate) fn index_behind(changes: i64) {
-    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any feed")]
+    #[expect(clippy::cast_precision_loss, reason = "exact for any feed")]
     gauge!("agentdex_api_index_changes_behind").set(changes as f64);
 }
 
-/// Age of the snapshot that serves, on a replica that fetches its index.
+/// Age of the served snapshot, on a replica that fetches its index.
 pub(crate) fn snapshot_age(age: TimeDelta) {
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
     gauge!("agentdex_api_snapshot_age_seconds").set(age.num_seconds() as f64);

@@ -1,6 +1,6 @@
 //! Decides between JSON and a page (RFC 9110 §12.5.1).
 //!
-//! A page is served only where the client prefers `text/html` over `application/json`; a client that accepts anything,
+//! A page is served only if the client prefers `text/html` over `application/json`; a client that accepts anything,
 //! as curl does, gets JSON.
 
 use axum::http::{HeaderMap, header};

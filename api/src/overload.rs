@@ -1,4 +1,4 @@
-//! Requests that are rejected because there is no capacity for them, and when their clients may come back.
+//! Rejects requests without capacity, and tells clients when to retry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,21 +9,21 @@ use runtime::LimitReached;
 use crate::metrics;
 use crate::problem::Problem;
 
-/// Paths that are answered even under overload, so that operators and orchestrators see whether this process lives and can
+/// Paths that are answered even under overload, so that operators and orchestrators see whether this process is alive and can
 /// search.
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 /// The path of the metrics, which are answered under overload to clients that may read them.
 pub(crate) const METRICS: &str = "/metrics";
-/// Seconds after which a client that has too much under way may try again: its own requests end within moments.
+/// Seconds after which a client with too many requests in progress may retry: its own requests end within moments.
 const CLIENT_RETRY_AFTER_S: u32 = 1;
 /// Minimum and maximum `Retry-After`.
 pub(crate) const RETRY_AFTER_S: (u64, u64) = (1, 5);
 
-/// A request that is not to be handled. It passes the middleware nevertheless, so that its answer has the usual shape.
+/// A request that is rejected. It still passes the middleware, so that the response has the usual format.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Problem);
 
-/// The answer to a request that is rejected before it is routed, without `Retry-After`.
+/// The response to a request that is rejected before routing, without `Retry-After`.
 #[derive(Debug, Clone)]
 pub(crate) struct RejectionResponse {
     pub(crate) headers: HeaderMap,
@@ -53,7 +53,7 @@ pub(crate) const fn spread(number: u64, (least, most): (u64, u64)) -> u64 {
     least + ((fraction * (most - least + 1)) >> 32)
 }
 
-/// Seconds after which the next rejected client may come back; clients in a row get different values.
+/// Seconds after which the next rejected client may retry; successive clients get different values.
 fn next_retry_after_s() -> u32 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let seconds = spread(NUMBER.fetch_add(1, Ordering::Relaxed), RETRY_AFTER_S);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejected_clients_are_asked_to_come_back_at_different_times() {
+    fn rejected_clients_get_different_retry_times() {
         let mut counts = [0_usize; 6];
         for number in 0..1_000 {
             counts[usize::try_from(spread(number, RETRY_AFTER_S)).unwrap()] += 1;

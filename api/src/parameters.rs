@@ -1,5 +1,5 @@
-//! Query strings, read strictly: an unknown name, an unknown value of a closed key, a broken encoding or too much of
-//! anything is a 400 with the known values, so that a typo never looks like an empty result.
+//! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many
+//! values are a 400 with the valid ones, so that a typo never looks like an empty result.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,11 +11,11 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::Problem;
 
-/// Most `name=value` pairs in one request: every known parameter several times over.
+/// Maximum number of `name=value` pairs in one request: every known parameter several times over.
 const PAIRS_MAX: usize = 64;
-/// Longest value in bytes: room for a question in full sentences, and for cursors.
+/// Maximum length of a value in bytes: room for a question in full sentences, and for cursors.
 const VALUE_BYTES_MAX: usize = 1_024;
-/// Most values of one key: more than the largest closed vocabulary.
+/// Maximum number of values of one key: more than the largest closed vocabulary.
 const VALUES_MAX: usize = 50;
 
 /// The decoded pairs of a query string, in order; empty values count as not given, since forms send them.
@@ -48,7 +48,7 @@ impl QueryPairs {
         Ok(Self(pairs))
     }
 
-    /// Refuses names that the route does not know.
+    /// Rejects parameters that the route does not have.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
         let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
             return Ok(());
@@ -94,7 +94,7 @@ impl QueryPairs {
             .collect()
     }
 
-    /// The only value of a key; a repeat is refused rather than guessed at.
+    /// The only value of a key; a repeat is refused.
     pub(crate) fn one(&self, key: &str) -> Result<Option<&str>, Problem> {
         match self.texts(key).as_slice() {
             [] => Ok(None),
@@ -124,7 +124,7 @@ impl QueryPairs {
         text.parse().map(Some).map_err(|error| unknown_value(key, &error))
     }
 
-    /// The first value of a key as it was typed, blanks at its ends included; empty where the key stands alone.
+    /// The first value of a key, including leading and trailing spaces; empty for a key without a value.
     pub(crate) fn raw(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -146,7 +146,7 @@ impl QueryPairs {
     }
 }
 
-/// A 400 for a word outside a closed vocabulary, with the words inside.
+/// A 400 for a word outside a closed vocabulary, with the valid words.
 pub(crate) fn unknown_value(key: &str, error: &UnknownValue) -> Problem {
     Problem::bad_request(error.to_string()).with_parameter(key).with_known(error.known.split(", "))
 }
@@ -159,7 +159,7 @@ fn decoded(text: &str) -> Result<String, Problem> {
     Ok(decoded.into_owned())
 }
 
-/// The start of a name that came from outside, fit to be repeated in an answer.
+/// The start of a client's parameter name, safe to repeat in a response.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(60).collect()
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_what_is_known() {
+    fn rejects_invalid_parameters_and_lists_the_valid_ones() {
         assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("known here: q, limit"));
         assert!(detail(pairs("format=soap").closed::<Format>("format")).contains("awp, atp"));
         assert!(detail(pairs("limit=0").limit(20, 100)).contains("from 1 to 100"));

@@ -1,4 +1,4 @@
-//! What goes wrong, as RFC 9457 problem details that also carry `errorCode` and `message` (ARD v0.9).
+//! Errors as RFC 9457 problem details that also contain `errorCode` and `message` (ARD v0.9).
 //!
 //! All responses of 400 and above have this format. Causes of internal errors are logged here, once, and never sent.
 
@@ -104,27 +104,27 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, detail)
     }
 
-    /// Too many requests, with the time to come back.
+    /// Too many requests, with `Retry-After`.
     pub(crate) fn too_many(detail: impl Into<String>, retry_after_s: u32) -> Self {
         let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, detail);
         problem.0.retry_after_s = Some(retry_after_s);
         problem
     }
 
-    /// What is left of the client's share.
+    /// Adds the remaining quota of the client.
     pub(crate) fn with_quota(mut self, quota: RemainingQuota) -> Self {
         self.0.quota = Some(quota);
         self
     }
 
-    /// A dependency is unavailable for a moment.
+    /// A dependency is temporarily unavailable.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
         problem.0.retry_after_s = Some(RETRY_AFTER_S);
         problem
     }
 
-    /// The same, with when to come back.
+    /// The same with `Retry-After`.
     pub(crate) fn unavailable_for(detail: impl Into<String>, retry_after_s: u32) -> Self {
         let mut problem = Self::unavailable(detail);
         problem.0.retry_after_s = Some(retry_after_s);
@@ -145,7 +145,7 @@ impl Problem {
         self
     }
 
-    /// The same problem where the caller knows the parameter by another name.
+    /// The same problem for a caller that knows the parameter by another name.
     pub(crate) fn renamed(mut self, parameter: &str, known_as: &str) -> Self {
         if self.0.parameter.as_deref() == Some(parameter) {
             self.0.parameter = Some(known_as.to_owned());

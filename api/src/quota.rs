@@ -1,4 +1,4 @@
-//! What a client has left of a rate limit, as sent in the `RateLimit-*` headers.
+//! The remaining quota of a rate limit, as sent in the `RateLimit-*` headers.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -1,5 +1,5 @@
-//! A replica without an indexer: fetches the snapshots that one publishes. The index that serves is swapped by the same look
-//! for a newer one that every interface takes once a second, so no request is dropped.
+//! A replica without an indexer fetches published snapshots. The served index is replaced by the
+//! once-a-second check for a newer one, so no request is dropped.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,9 +9,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::snapshot::{FetchResult, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
-/// Poll interval for the manifest of the snapshots; it has a few kilobytes.
+/// Poll interval for the snapshot manifest, which has a few kilobytes.
 const FETCH_EVERY: Duration = Duration::from_secs(5);
-/// Oldest snapshot to serve from while there are newer changes: an indexer publishes twice a minute, so something is wrong.
+/// Maximum age of a snapshot while there are newer changes: an indexer publishes twice a minute, so something is wrong.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
 /// The manifest of the current snapshot.
@@ -21,7 +21,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// When the snapshot that serves was published.
+    /// When the served snapshot was published.
     pub(crate) fn published_at(&self) -> Option<DateTime<Utc>> {
         *self.published_at.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -30,7 +30,7 @@ impl Replica {
         *self.published_at.write().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 
-    /// Why this replica is not ready, if its snapshot is too old for the changes that it lacks.
+    /// Why this replica is not ready, if its snapshot is too old and lacks changes.
     pub(crate) fn staleness(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
         let age = now - self.published_at()?;
         (changes_behind > 0 && age > AGE_MAX).then(|| {
@@ -42,7 +42,7 @@ impl Replica {
     }
 }
 
-/// Fetches new snapshots until it is cancelled. On errors, the current one stays.
+/// Fetches new snapshots until it is cancelled. On errors, the current one is still served.
 pub(crate) async fn follow(
     from: Arc<dyn SnapshotStorage>,
     index_dir: PathBuf,

@@ -1,4 +1,4 @@
-//! A request as the handlers take it.
+//! The parts of a request that handlers use.
 
 use axum::Extension;
 use axum::extract::FromRequestParts;
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::response::RequestContext;
 use crate::state::App;
 
-/// What most handlers need of a request, beside its path and its body.
+/// The parts of a request that most handlers need, besides its path and its body.
 pub(crate) struct Request {
     pub(crate) app: App,
     pub(crate) client: Client,

@@ -17,23 +17,23 @@ use sha2::{Digest, Sha256};
 use crate::negotiate::Representation;
 use crate::problem::Problem;
 
-/// Bytes of the hash that an ETag keeps: 96 bits, beyond any chance of two bodies sharing one.
+/// Bytes of the hash in an ETag: 96 bits, so that two bodies practically never share one.
 const ETAG_HASH_BYTES: usize = 12;
 
 pub(crate) type HttpResult = Result<Response, Problem>;
 
-/// How long an answer may be reused.
+/// Freshness lifetime of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Caching {
-    /// Follows the index: a moment, and a little longer while a new one is fetched.
+    /// Depends on the index: short, and slightly longer while a new one is fetched.
     Search,
     /// One record of the store.
     Record,
     /// The self-description: changes with a new version or another public address.
     Description,
-    /// The address carries the hash of the content.
+    /// The URL contains the hash of the content.
     Immutable,
-    /// The state of this very moment.
+    /// Current state, never cached.
     Never,
 }
 
@@ -69,8 +69,8 @@ impl EntityTag {
         Self::of(&[self.0.as_bytes(), more])
     }
 
-    /// Whether `If-None-Match` names this tag. A tag that went out with a compressed body carries the name of the
-    /// coding (see `middleware`), and names the same content.
+    /// Whether `If-None-Match` contains this tag. The tag of a compressed body contains the name of the
+    /// coding (see `middleware`), and identifies the same content.
     fn is_named_by(&self, if_none_match: &str) -> bool {
         let plain = self.0.trim_matches('"');
         if_none_match.split(',').map(str::trim).any(|candidate| {
@@ -111,7 +111,7 @@ impl RequestContext {
         self.representation == Representation::Html
     }
 
-    /// A 304 where the client already holds what `tag` names.
+    /// A 304 if the client already has the content of `tag`.
     pub(crate) fn unchanged(&self, tag: &EntityTag, caching: Caching) -> Option<Response> {
         let named = self.if_none_match.as_deref().is_some_and(|names| tag.is_named_by(names));
         named.then(|| decorated(StatusCode::NOT_MODIFIED.into_response(), tag, caching))

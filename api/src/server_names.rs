@@ -1,6 +1,6 @@
 //! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
-//! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
+//! A page in a browser on this machine can point its own domain name at a loopback address (DNS rebinding). Its
 //! requests then come from this machine, but with that name as their `Host`.
 
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use url::Url;
 
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Loopback names, the address that is listened on, and the host of `--public-url`.
+/// Loopback names, the listen address, and the host of `--public-url`.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerNames(Vec<Authority>);
 
@@ -61,7 +61,7 @@ pub(crate) fn plain(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// The one `Host` of a request, where it has exactly one and that is well-formed (RFC 9112 §3.2).
+/// The `Host` of a request, if it has exactly one that is well-formed (RFC 9112 §3.2).
 pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut values = headers.get_all(header::HOST).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -73,7 +73,7 @@ pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
     (!host.as_str().contains('@') && !host.host().is_empty() && has_port_of_digits).then_some(host)
 }
 
-/// Host and port as a client sends them: the port is left out where it is the scheme's own.
+/// Host and port as clients send them: without the default port of the scheme.
 pub(crate) fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))

@@ -1,4 +1,4 @@
-//! What the handlers share: configuration, store, index, caches and limits.
+//! State shared by the handlers: configuration, store, index, caches and limits.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -63,13 +63,13 @@ impl Deref for App {
     }
 }
 
-/// What [`App`] points to.
+/// The shared state behind [`App`].
 pub struct State {
     pub(crate) config: ApiConfig,
     pub(crate) store: Store,
     pub(crate) index: Arc<IndexHandle>,
     pub(crate) replica: Arc<Replica>,
-    /// Where the readiness check searches, however many clients wait.
+    /// Runs the readiness check's search, independently of waiting clients.
     pub(crate) readiness_limit: ConcurrencyLimit,
     pub(crate) limits: Limits,
     pub(crate) capacity: Capacity,
@@ -79,7 +79,7 @@ pub struct State {
     pub(crate) stats: TtlCache<StatsAnswer>,
     pub(crate) semantic_types: TtlCache<SemanticTypesAnswer>,
     pub(crate) totals: CountCache,
-    /// Whether a search could run lately, or why not.
+    /// Whether a recent search could run, or why not.
     pub(crate) searchable: TtlCache<Result<(), String>>,
     /// Work that outlives its request: exports.
     pub(crate) tasks: TaskTracker,
@@ -91,7 +91,7 @@ pub struct State {
 }
 
 impl App {
-    /// Opens the database, and waits for it while it is away; the index may come later.
+    /// Opens the database, and retries while it is unavailable. The index may appear later.
     pub async fn open(config: ApiConfig) -> Result<Self, ApiError> {
         let opened = Store::open_when_available(&config.database).await;
         let store =
@@ -99,7 +99,7 @@ impl App {
         Ok(Self::with_store(config, store))
     }
 
-    /// On a database that is open already, as where all three programs share one process.
+    /// Uses an open store, for processes that run all three programs.
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
         metrics::start();
         let searches = ConcurrencyLimit::for_this_machine();
@@ -126,17 +126,17 @@ impl App {
         }))
     }
 
-    /// A file that another program of this installation leaves in the data directory.
+    /// The path of a file that another program of this installation writes to the data directory.
     pub(crate) fn beside_the_index(&self, name: &str) -> PathBuf {
         self.config.index_dir.with_file_name(name)
     }
 
-    /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.
+    /// Opens the index, or makes its newest commit visible. Blocking; `serve` does this every second.
     pub fn refresh_index(&self) {
         self.index.refresh();
     }
 
-    /// Other limits for clients from the next request on, as after SIGHUP.
+    /// Changes the limits of clients from the next request on, for example on SIGHUP.
     pub fn set_limits(&self, limits: LimitsConfig) {
         if self.limits.set(limits) {
             self.capacity.set_limits(&limits);
@@ -154,7 +154,7 @@ impl App {
         ManifestReader { store, permits: manifest_permits, buffered: &capacity.buffered_bytes, client }
     }
 
-    /// Puts sites into the queue for a client.
+    /// Queues sites for a client.
     pub(crate) fn submissions(&self, client: Client) -> Submissions<'_> {
         Submissions { store: &self.store, limits: &self.limits, base_url: self.base_url(), client }
     }
@@ -172,19 +172,19 @@ impl App {
         self.0.crawl.get(crawl::KEPT_FOR, crawl::crawl(&self.store, clock::now())).await
     }
 
-    /// The store in numbers, a few seconds old at most.
+    /// Statistics of the store, at most a few seconds old.
     pub(crate) async fn stats(&self) -> Result<Arc<StatsAnswer>, Problem> {
         let read = Box::pin(stats::stats(&self.store, &self.index, clock::now()));
         self.0.stats.get(self.config.counts_kept_for, read).await
     }
 
-    /// The tree of semantic types, a few seconds old at most.
+    /// The tree of semantic types, at most a few seconds old.
     pub(crate) async fn semantic_types(&self) -> Result<Arc<SemanticTypesAnswer>, Problem> {
         let read = Box::pin(semantic_types::semantic_types(&self.store));
         self.0.semantic_types.get(self.config.counts_kept_for, read).await
     }
 
-    /// Clears the caches of answers, because a site is to disappear from them at once.
+    /// Clears the response caches, so that a blocked site disappears from them immediately.
     pub(crate) async fn clear_caches(&self) {
         self.crawl.clear().await;
         self.stats.clear().await;

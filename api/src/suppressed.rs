@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use manifest::SiteName;
 
-/// Sites that are remembered; an operator blocks a handful, and the index has followed the earlier ones long since.
+/// Maximum number of remembered sites; an operator blocks few, and the index has long removed the earlier ones.
 const SITES_MAX: usize = 1_000;
 
 #[derive(Debug, Default)]

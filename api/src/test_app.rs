@@ -1,4 +1,4 @@
-//! An interface over an empty database in a directory of its own, for tests of what stands before the routes.
+//! The API with an empty database in a temporary directory, for tests of the layers before the routes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Text from outside, made fit to be repeated: nothing hidden in it, nothing without end.
+//! Makes foreign text safe to repeat: no hidden characters, bounded length.
 
 /// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
 pub(crate) fn is_hidden(character: char) -> bool {
@@ -7,7 +7,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
     reorders || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
-/// The visible characters of a text in one line, at most so many.
+/// The visible characters of a text on one line, at most `chars_max` of them.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     let visible: String = text.chars().filter(|character| !is_hidden(*character)).collect();
     let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -19,7 +19,7 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     cut
 }
 
-/// At most so many characters of a text, and a mark where there were more.
+/// At most `chars_max` characters of a text, with an ellipsis if it was longer.
 pub(crate) fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -1,23 +1,23 @@
-//! Timeouts for slow clients: an allowance of time that waiting for the client spends and its bytes refill.
+//! Timeouts for slow clients: a time allowance that waiting for the client reduces and transferred bytes refill.
 //!
-//! One rule serves request bodies, answers and endless streams: only the time counts for which this process has to wait
-//! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is cut after the
-//! allowance, and one that is slower than the least rate is cut in the end, so that the longest time grows with the size.
+//! One rule applies to request bodies, responses and endless streams: only the time counts for which this process waits
+//! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is disconnected after the
+//! allowance; one below the minimum rate is disconnected eventually, so the maximum time grows with the size.
 
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinRate {
-    /// How long a transfer may stall.
+    /// Maximum stall of a transfer.
     pub allowance: Duration,
-    /// Bytes that give back one second of the allowance, which never exceeds its beginning.
+    /// Bytes that refill one second of the allowance, which never exceeds its initial value.
     pub bytes_per_second: u32,
 }
 
 /// Timeouts of connections and minimum rates of transfers.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientTimeouts {
-    /// Until the headers of the next request are complete.
+    /// Time until the headers of the next request are complete.
     pub headers: Duration,
     /// Minimum rate at which a client sends a request body.
     pub sends: MinRate,
@@ -47,7 +47,7 @@ impl Default for ClientTimeouts {
     }
 }
 
-/// What is left to one client.
+/// The remaining allowance of one client.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     pace: MinRate,
@@ -59,12 +59,12 @@ impl Allowance {
         Self { pace, left: pace.allowance }
     }
 
-    /// How long the next wait may be.
+    /// Maximum duration of the next wait.
     pub(crate) const fn left(&self) -> Duration {
         self.left
     }
 
-    /// The client kept this process waiting for so long, and then moved so many bytes.
+    /// Records a wait of this duration for the client, and the bytes that it then transferred.
     pub(crate) fn moved(&mut self, bytes: usize, waited: Duration) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let refill = Duration::from_secs_f64(f64::from(bytes) / f64::from(self.pace.bytes_per_second.max(1)));
@@ -86,7 +86,7 @@ mod tests {
         allowance.moved(2_000, Duration::ZERO);
         assert_eq!(allowance.left(), Duration::from_secs(8));
         allowance.moved(1_000_000, Duration::ZERO);
-        assert_eq!(allowance.left(), PACE.allowance, "a fast start is no credit for later");
+        assert_eq!(allowance.left(), PACE.allowance, "a fast start earns no allowance for later");
     }
 
     #[test]
@@ -96,9 +96,9 @@ mod tests {
             (0..10_000)
                 .take_while(|_| {
                     let waits = Duration::from_secs(1);
-                    let goes_on = waits <= allowance.left();
+                    let is_open = waits <= allowance.left();
                     allowance.moved(bytes_a_second, waits);
-                    goes_on
+                    is_open
                 })
                 .count()
         };

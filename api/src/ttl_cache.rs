@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The last value and when it was made. Requests wait while it is being made.
+/// The last value and its creation time. Requests wait while it is being created.
 pub(crate) struct TtlCache<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
 impl<T> Default for TtlCache<T> {
@@ -16,7 +16,7 @@ impl<T> Default for TtlCache<T> {
 }
 
 impl<T> TtlCache<T> {
-    /// Drops the answer, because something changed that must show at once.
+    /// Drops the value, because a change must be visible immediately.
     pub(crate) async fn clear(&self) {
         *self.0.lock().await = None;
     }

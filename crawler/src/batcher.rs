@@ -1,6 +1,6 @@
 //! Collects rows from many tasks and writes them in batches, by one statement each.
 //!
-//! Rows that arrive while a batch is written form the next one. While there is much to write, each batch also waits for a moment:
+//! Rows that arrive while a batch is written form the next one. After a large batch, the next one also waits for a moment:
 //! many rows cost a database little more than one. While the database is unavailable, a batch is retried, and its tasks wait.
 
 use std::sync::Arc;
@@ -21,16 +21,16 @@ pub(crate) trait BatchWriter: Clone + Send + Sync + 'static {
     /// The result for a row.
     type Answer: Send + 'static;
 
-    /// What a row is, for errors.
+    /// The kind of row, for errors.
     const ROW: &'static str;
-    /// Names the operation in the log.
+    /// The operation, for the log.
     const OPERATION: &'static str;
-    /// A batch of this many rows is a busy one.
+    /// Minimum number of rows of a busy batch.
     const BUSY_ROWS_MIN: usize;
     /// Whether a batch is dropped when every task that waited for it was cancelled.
     const IS_CANCELLABLE: bool = true;
 
-    /// The most rows in a batch.
+    /// Maximum number of rows in a batch.
     fn rows_max(&self) -> usize;
 
     /// How many batches are written at the same time.
@@ -38,7 +38,7 @@ pub(crate) trait BatchWriter: Clone + Send + Sync + 'static {
         1
     }
 
-    /// Writes all rows or none; returns their answers in order.
+    /// Writes all rows or none; returns their results in order.
     fn write(&self, rows: &[Self::Row])
     -> impl Future<Output = Result<Vec<Self::Answer>, StoreError>> + Send;
 }
@@ -63,7 +63,7 @@ impl<B: BatchWriter> Batcher<B> {
         Self(sender)
     }
 
-    /// Returns when the row is written, however long the database is unavailable.
+    /// Writes a row; while the database is unavailable, retries without a limit.
     pub(crate) async fn write(&self, row: B::Row) -> Result<B::Answer, StoreError> {
         let stopped = || unstorable::<B>(&"the crawler is stopping");
         let (done, written) = oneshot::channel();
@@ -104,7 +104,7 @@ async fn collect<T>(receiver: &mut mpsc::Receiver<T>, rows_max: usize, is_busy: 
     batch
 }
 
-/// Writes the batch and sends the answers.
+/// Writes the batch and sends the results.
 async fn write_batch<B: BatchWriter>(writer: &B, batch: Vec<Waiting<B>>) {
     let (rows, mut waiting): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|waiting| (waiting.row, waiting.done)).unzip();
@@ -118,7 +118,7 @@ async fn write_batch<B: BatchWriter>(writer: &B, batch: Vec<Waiting<B>>) {
     }
 }
 
-/// Writes rows one by one where they cannot be written together, so that a bad row fails alone.
+/// Writes rows one by one if they cannot be written together, so that a bad row fails alone.
 async fn answers<B: BatchWriter>(writer: &B, rows: &[B::Row]) -> Vec<Result<B::Answer, StoreError>> {
     let error = match retry_while_unavailable(B::OPERATION, || writer.write(rows)).await {
         Ok(answers) => return answers.into_iter().map(Ok).collect(),
@@ -150,7 +150,7 @@ mod tests {
 
     const BAD: u32 = 13;
 
-    /// Doubles numbers, and remembers each batch that was tried.
+    /// Doubles numbers, and records each batch that was tried.
     #[derive(Clone, Default)]
     struct Doubling(Arc<Mutex<Vec<Vec<u32>>>>);
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(*doubling.0.lock().await, [vec![1, BAD, 3], vec![1], vec![BAD], vec![3]]);
         let error = batcher.write(BAD).await.unwrap_err().to_string();
         assert_eq!(error, "number cannot be stored: batch cannot be stored: 13 is in it");
-        assert_eq!(doubling.0.lock().await.len(), 5, "a row that is alone is tried once");
+        assert_eq!(doubling.0.lock().await.len(), 5, "a single row is tried once");
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! The only module that reads the clock; decisions take `now` as an argument.
 //!
-//! The system clock is read once and continued by the monotonic clock, so that a step of the system clock (NTP, a
-//! person, daylight saving done wrong) neither shortens nor lengthens a delay. [`resync`] takes steps over; it
+//! The system clock is read once and continued by the monotonic clock, so that a step of the system clock (NTP, an
+//! operator, wrong daylight saving time) neither shortens nor lengthens a delay. [`resync`] applies steps; it
 //! is called only while nothing is in progress.
 
 use std::sync::{Mutex, PoisonError};
@@ -15,14 +15,14 @@ static ANCHOR: Mutex<Option<(DateTime<Utc>, Instant)>> = Mutex::new(None);
 /// Smaller differences are drift, which is not logged.
 const STEP_MIN: TimeDelta = TimeDelta::seconds(2);
 
-/// The present.
+/// The current time.
 pub(crate) fn now() -> DateTime<Utc> {
     let mut anchor = ANCHOR.lock().unwrap_or_else(PoisonError::into_inner);
     let (wall, since) = *anchor.get_or_insert_with(|| (system(), Instant::now()));
     counted_on(wall, since, Instant::now())
 }
 
-/// Takes over the time of the system clock. Nothing may be waiting for a delay.
+/// Adopts the time of the system clock. Nothing may be waiting for a delay.
 pub(crate) fn resync() {
     let before = now();
     let after = system();
@@ -32,7 +32,7 @@ pub(crate) fn resync() {
     }
 }
 
-/// Sleeps until `at`, and a millisecond more, since the clock has finer steps than the timer.
+/// Sleeps until `at` and one millisecond more, since the clock is finer than the timer.
 pub(crate) async fn sleep_until(at: DateTime<Utc>) {
     let wait = (at - now()).to_std().unwrap_or_default();
     tokio::time::sleep(wait + Duration::from_millis(1)).await;
@@ -43,7 +43,7 @@ fn counted_on(wall: DateTime<Utc>, since: Instant, instant: Instant) -> DateTime
     wall.checked_add_signed(elapsed).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
 fn system() -> DateTime<Utc> {
     Utc::now()
 }

@@ -27,7 +27,7 @@ pub struct CrawlConfig {
     pub mode: Mode,
     /// Least gap between two requests to an authority; robots.txt may ask for more.
     pub delay: Duration,
-    /// Requests a second of this process.
+    /// Requests per second of this process.
     pub rate: NonZeroU32,
     /// Visits open at the same time.
     pub concurrency: usize,
@@ -36,7 +36,7 @@ pub struct CrawlConfig {
     pub worker: WorkerId,
     /// The embedded database to lock; none where a fleet shares one.
     pub locked_database: Option<PathBuf>,
-    /// How long a site is leased for; renewed at a third of it, and free again after it when the process was killed.
+    /// Duration of a lease; renewed at a third of it, and free again after it if the process was killed.
     pub lease: Duration,
     /// Scheduled tasks of a daemon.
     pub schedules: Schedules,
@@ -46,7 +46,7 @@ pub struct CrawlConfig {
     pub events: Option<PathBuf>,
     /// Whether TXT records are queried for manifests.
     pub text_records: TextRecords,
-    /// Reads a document in a process of its own after a reader ended in the middle of it.
+    /// Reads a document in a separate process after its first reader crashed or hung.
     pub reader: Option<ReaderProgram>,
 }
 
@@ -124,7 +124,7 @@ impl SeedSource {
     }
 }
 
-/// A name for this process that no other has at the same time.
+/// A name for this process that no other process has at the same time.
 pub fn worker_id() -> WorkerId {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "worker" } else { host.trim() };

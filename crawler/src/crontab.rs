@@ -1,7 +1,7 @@
 //! Five-field crontab schedules, in UTC: minute, hour, day of the month, month, day of the week.
 //!
-//! Days of the week are crontab's: 0 and 7 are Sunday. Where both days are restricted, either of them will do, as in every
-//! crontab since 1979. The `cron` crate does neither and wants seconds, so fields are translated here.
+//! Days of the week are crontab's: 0 and 7 are Sunday. Where both days are restricted, either of them matches, as in every
+//! crontab since 1979. The `cron` crate supports neither and requires seconds, so fields are translated here.
 
 use std::fmt;
 
@@ -23,11 +23,11 @@ const NICKNAMES: [(&str, &str); 5] = [
 #[derive(Debug, Clone)]
 pub struct Crontab {
     text: String,
-    /// One, or one for each kind of day where either will do.
+    /// One, or one for each kind of day if either may match.
     schedules: Vec<Schedule>,
 }
 
-/// Why a text is no schedule.
+/// Why a text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{text}\" is not a schedule: {reason}; write five fields (minute hour day month weekday), like \"0 3 * * *\""
@@ -121,7 +121,7 @@ fn weekdays(field: &str) -> Result<String, String> {
 fn day(text: &str) -> Result<usize, String> {
     let named = DAYS.iter().position(|name| text.eq_ignore_ascii_case(name));
     let numbered = text.parse().ok().filter(|number| *number <= 7);
-    named.or(numbered).ok_or_else(|| format!("\"{text}\" is no day of the week"))
+    named.or(numbered).ok_or_else(|| format!("\"{text}\" is not a day of the week"))
 }
 
 #[cfg(test)]

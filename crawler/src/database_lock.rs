@@ -1,7 +1,7 @@
-//! Locks an embedded database for one crawler, and frees at once what a killed crawler held.
+//! Locks an embedded database for one crawler, and immediately releases what a killed crawler held.
 //!
-//! A fleet on PostgreSQL detects a dead worker when its leases end. On one machine, the operating system
-//! releases the file lock of a dead process at once, so the next holder knows that the worker named in the file is
+//! A fleet on PostgreSQL detects a dead worker when its leases expire. On one machine, the operating system
+//! releases the file lock of a dead process immediately, so the next holder knows that the worker named in the file is
 //! dead, and releases its leases.
 
 use std::fs::{File, OpenOptions, TryLockError};

@@ -1,5 +1,5 @@
 //! `--dry-run`: what a pass would request, decided by the same code, without sending a packet or changing the
-//! store. What links, redirects and answers would add or end is not known beforehand.
+//! store. Requests that depend on links, redirects and responses are not known beforehand.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub struct DryRun {
     pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
-    /// At the most: answers may end a visit early.
+    /// An upper bound: responses may end a visit early.
     pub requests: usize,
 }
 
@@ -108,10 +108,10 @@ async fn plan_site(
     now: DateTime<Utc>,
 ) -> Result<DrySite, CrawlError> {
     let known = store.site_report(&name, 0).await?;
-    let waits = known.as_ref().and_then(|story| {
+    let waits = known.as_ref().and_then(|report| {
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-        let parked = story.state.parked.as_ref().filter(|parked| parked.resume_at > now);
-        match (&story.blocked, parked, story.summary.next_visit_at) {
+        let parked = report.state.parked.as_ref().filter(|parked| parked.resume_at > now);
+        match (&report.blocked, parked, report.summary.next_visit_at) {
             (Some(_), ..) => Some("never: its owner asked to be left out".to_owned()),
             (None, Some(parked), _) => {
                 Some(format!("resumes at {}: {}", later(parked.resume_at), parked.reason))
@@ -123,7 +123,7 @@ async fn plan_site(
     if let Some(when) = waits {
         return Ok(DrySite { site: name, when, requests: Vec::new() });
     }
-    let mut state = known.map_or_else(|| unknown(name.clone()), |story| story.state);
+    let mut state = known.map_or_else(|| unknown(name.clone()), |report| report.state);
     for seed in seeds.iter().filter(|seed| seed.host.site() == name) {
         if !state.hosts.iter().any(|host| host.host == seed.host) {
             state.hosts.push(seeded(seed.host.clone()));
@@ -172,7 +172,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
     requests
 }
 
-/// A site that the store has never heard of.
+/// A site that the store does not have.
 pub(crate) fn unknown(name: SiteName) -> SiteState {
     SiteState {
         name,

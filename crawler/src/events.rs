@@ -1,7 +1,7 @@
 //! `--events FILE`: appends each event of the crawler as one JSON object per line.
 //!
-//! For audits and programs; `explain` is for people. These are the crawler's own statements: whether a crawl was polite
-//! is judged by the logs of the servers.
+//! For audits and programs; `explain` is for people. These are the crawler's own statements: the politeness of a crawl
+//! is checked in the logs of the servers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub(crate) enum Event<'a> {
     VisitBegan { site: &'a SiteName, goes_on: bool },
     /// A request leaves.
     Request { site: &'a SiteName, url: &'a ManifestUrl, conditional: bool },
-    /// The answer, or the failure.
+    /// The response, or the failure.
     Answer {
         site: &'a SiteName,
         url: &'a ManifestUrl,
@@ -82,7 +82,7 @@ impl Events {
         Ok(Self(Some(Arc::new(Mutex::new(Some(file))))))
     }
 
-    /// Writes one event at once. After an error, the log is closed with one error line: the crawl is
+    /// Writes one event immediately. After an error, the log is closed with one error line: the crawl is
     /// more important than its log.
     pub(crate) fn write(&self, event: Event<'_>) {
         let Some(file) = &self.0 else { return };

@@ -1,7 +1,7 @@
 //! Fetches one document of a site under the rules of visits: robots.txt, permits, caps, allowed addresses.
 //!
 //! Only the parts that complete the document are requested besides it. Pass a store
-//! that is thrown away, unless the site should be known from then on.
+//! that is deleted afterwards, unless the site should be known from then on.
 
 use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
@@ -33,7 +33,7 @@ pub async fn inspect(
     url: &ManifestUrl,
 ) -> Result<Inspection, CrawlError> {
     let tracker = TaskTracker::new();
-    // a manual request, with the store of the caller alone
+    // a manual request, with only the caller's store
     let own = (Groups::unshared(), Events::default());
     let tools = Tools::start(config, store, own, &tracker).await?;
     let tools = Tools { text_records: TextRecords::Ignored, ..tools };

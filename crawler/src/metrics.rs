@@ -169,10 +169,7 @@ pub(crate) fn state(open: usize, parked: usize, oldest_due_at: Option<DateTime<U
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a gauge is a float; counts of this size lose nothing that matters"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float; counts of this size are exact enough")]
 fn number(count: usize) -> f64 {
     count as f64
 }

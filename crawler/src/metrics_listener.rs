@@ -1,11 +1,11 @@
 //! Serves metrics as text over HTTP/1.1, to permitted clients.
 //!
 //! A listener on a loopback address is for this machine: it answers requests whose `Host` is a loopback name or address, so
-//! that a page in a browser cannot read it under a name of its own (DNS rebinding). Filters of peer addresses do not help
-//! there, since that browser is on this machine. On any other address the operator has opened it to a network, where names
-//! are theirs to give, and every `Host` is answered.
+//! that a page in a browser cannot read it under its own name (DNS rebinding). Filters of peer addresses do not help
+//! there, since that browser is on this machine. Any other address is a decision of the operator, who may use any name
+//! for it, so every `Host` is accepted.
 //!
-//! One peer has a quarter of the connections, so that it cannot keep others from seeing the metrics, and a few seconds for
+//! One peer may have a quarter of the connections, so that it cannot block others, and a few seconds for
 //! the head of its request.
 
 use std::convert::Infallible;
@@ -24,15 +24,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Connections at once: a few scrapers and a health check.
+/// Concurrent connections: a few scrapers and a health check.
 const CONNECTIONS_MAX: usize = 32;
-/// Connections of one peer at once; further ones are closed.
+/// Concurrent connections of one peer; further ones are closed.
 const CONNECTIONS_OF_PEER_MAX: usize = CONNECTIONS_MAX / 4;
 /// Longest time for the head of a request.
 const HEAD_MAX: Duration = Duration::from_secs(3);
 /// Longest time of a connection, which serves one request.
 const CONNECTION_MAX: Duration = Duration::from_secs(10);
-/// Pause after a connection could not be accepted, as where no file descriptor is left.
+/// Delay after a connection could not be accepted, for example because no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How often the memory of histograms is bounded.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
@@ -162,7 +162,7 @@ mod tests {
         socket.connect(to).await.unwrap()
     }
 
-    /// Whether a peer is closed without an answer.
+    /// Whether a connection of a peer is closed without a response.
     async fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
         let read = tokio::time::timeout(within, stream.read(&mut [0_u8; 1_024])).await;
         read.is_ok_and(|read| read.map_or(true, |bytes| bytes == 0))

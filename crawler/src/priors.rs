@@ -10,7 +10,7 @@ use policy::plan::{PATHS, PathCount, Priors};
 use serde::Serialize;
 use store::{PathSlots, Store, StoreError};
 
-/// Sites that the estimate is made from: beyond this it no longer moves.
+/// Maximum number of sites in the estimate: beyond this it is stable.
 const SITES_MAX: u32 = 20_000;
 
 /// The priors of a process, shared by its visits.
@@ -56,7 +56,7 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
             PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked: requested, found }
         })
         .collect();
-    // every visit requests the home page last, whatever its estimate
+    // every visit requests the homepage last, regardless of its estimate
     estimates.sort_by_key(|row| (row.path == "/", std::cmp::Reverse(row.estimated)));
     Ok(estimates)
 }

@@ -1,4 +1,4 @@
-//! Seeds from the web: a list at a URL, and what another registry of agents knows (ARD, `POST /search`).
+//! Seeds from the web: a list at a URL, and the results of another registry of agents (ARD, `POST /search`).
 //!
 //! The operator names both. They are requested under the rules of their host, after redirects too
 //! ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
@@ -24,15 +24,15 @@ const PAGE_SIZE: u32 = 100;
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
 /// Pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
-/// What is searched for where the operator named nothing.
+/// The query if the operator named none.
 const QUERY_DEFAULT: &str = "*";
 
 /// How to treat a registry whose daily budget ends before its last page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Incomplete {
-    /// What was read so far is used.
+    /// Uses the pages read so far.
     Used,
-    /// Nothing is: sites that are not named would be forgotten.
+    /// Uses nothing: sites that are not named would be removed.
     Refused,
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn search_registry(
 ) -> Result<Vec<Seed>, SeedError> {
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let (search, text) =
-        search_of(base).ok_or_else(|| unfetched("it is no base of a registry".to_owned()))?;
+        search_of(base).ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
     let (mut seeds, mut token) = (Vec::new(), None::<String>);
     for page in 0..PAGES_MAX {
         let body = search_body(&text, token.as_deref());
@@ -90,7 +90,7 @@ pub(crate) async fn search_registry(
         let answer = read_page(reply).map_err(unfetched)?;
         seeds.extend(entries(&answer));
         let next = answer["pageToken"].as_str().filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
-        // the same page again would never end
+        // the same page again would be an endless loop
         if next.is_none() || next == token.as_deref() {
             break;
         }
@@ -109,7 +109,7 @@ fn denial_text(head: &Head) -> String {
     }
 }
 
-/// `https://host/base?q=words` as the URL that is posted to, and the words.
+/// Splits `https://host/base?q=words` into the URL for the POST and the words.
 fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
     let mut url = base.as_url().clone();
     let words = url.query_pairs().find(|(key, _)| key == "q").map(|(_, words)| words.into_owned());

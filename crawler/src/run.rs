@@ -102,7 +102,7 @@ fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
     Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
 }
 
-/// Visits one site now, whatever is planned.
+/// Visits one site now, regardless of its planned time.
 pub async fn check(
     config: CrawlConfig,
     store: Store,

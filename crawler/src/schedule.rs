@@ -11,7 +11,7 @@ use crate::crontab::Crontab;
 pub struct Schedules {
     /// Reads every source of seeds again, except stdin.
     pub seeds: Option<Crontab>,
-    /// Removes expired data and ranks the paths by what was found.
+    /// Removes expired data and ranks the paths by the manifests found.
     pub housekeeping: Option<Crontab>,
     /// Logs the state of the crawl.
     pub report: Option<Crontab>,

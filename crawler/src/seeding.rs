@@ -23,7 +23,7 @@ const SEED_BATCH: usize = 20_000;
 /// Listed sites that are compared at a time.
 const LISTED_PAGE: u32 = 20_000;
 
-/// Reads every source, adding batch after batch. What is on the web is fetched first.
+/// Reads every source and adds its seeds in batches. Lists on the web are fetched first.
 pub(crate) async fn seed(
     config: &CrawlConfig,
     tools: &Tools,
@@ -113,7 +113,7 @@ fn read_sources(
         let mut add = |seed| {
             batch.push(seed);
             if batch.len() == SEED_BATCH {
-                // a closed receiver has an error of its own
+                // a closed receiver has its own error
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
         };

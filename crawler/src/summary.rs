@@ -15,7 +15,7 @@ use crate::seeds::SeedReport;
 /// Capabilities that a summary shows.
 const SAMPLES_MAX: usize = 3;
 
-/// A capability that was found, to show that there is something.
+/// An example of a found capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sample {
     pub name: String,
@@ -53,7 +53,7 @@ pub struct Summary {
     pub parked: Vec<ParkedSite>,
     /// Visits that failed because of an error in this crawler.
     pub failed: u64,
-    /// The crawl was stopped before it was through.
+    /// The crawl was stopped before it was complete.
     pub interrupted: bool,
     pub seconds: f64,
     #[serde(skip)]
@@ -61,7 +61,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether there were visits, and none of them came as far as a connection.
+    /// Whether there were visits, and none of them could connect.
     pub(crate) fn reached_no_site(&self) -> bool {
         let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
         let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
@@ -93,7 +93,7 @@ impl Summary {
     }
 }
 
-/// What is counted of a visit, taken before it is handed to the store.
+/// The counts of a visit, taken before it is passed to the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
     pub(crate) site: SiteName,

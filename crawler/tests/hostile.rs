@@ -1,6 +1,6 @@
 //! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 
@@ -13,7 +13,7 @@ use testweb::{Answer, Certificate, Handshake, Host};
 
 const MANIFEST: &str = "/.well-known/agent-card.json";
 
-/// A host that answers the first manifest path so.
+/// A host with this response to the first manifest path.
 fn answering(answer: Answer) -> Host {
     Host::new("bad.example").robots("User-agent: *\nAllow: /\n").route(MANIFEST, answer)
 }
@@ -28,7 +28,7 @@ async fn end_of(host: Host) -> (VisitEnd, Crawl) {
     let name = host.name().to_owned();
     let crawl = Crawl::of([host]).await;
     crawl.pass().await;
-    let end = crawl.story(&name).await.visits[0].end;
+    let end = crawl.report(&name).await.visits[0].end;
     (end, crawl)
 }
 
@@ -87,8 +87,8 @@ async fn never_connects_to_private_addresses() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.egress.own_networks = policy::OwnNetworks::default();
     crawl.pass().await;
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::AddressRefused);
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::AddressRefused);
     assert!(crawl.web.log().connections().is_empty());
 }
 
@@ -97,12 +97,12 @@ async fn keeps_retry_after_across_runs() {
     for (status, value) in [(429, "120"), (503, "300"), (429, "soon"), (503, "-5")] {
         let mut crawl = Crawl::of([answering(Answer::retry_after(status, value))]).await;
         crawl.pass().await;
-        let story = crawl.story("bad.example").await;
-        assert_eq!(story.visits[0].end, VisitEnd::RateLimited, "{status} {value}");
+        let report = crawl.report("bad.example").await;
+        assert_eq!(report.visits[0].end, VisitEnd::RateLimited, "{status} {value}");
         assert_eq!(crawl.paths("bad.example"), ["/robots.txt", MANIFEST]);
-        let wait = story.state.not_before.unwrap() - story.visits[0].ended_at;
+        let wait = report.state.not_before.unwrap() - report.visits[0].ended_at;
         assert!(wait.num_seconds() >= 55, "{status} {value}: {wait}");
-        // even an operator in a hurry waits
+        // a visit requested by the operator waits too
         let summary = crawl.pass_again().await;
         assert_eq!(crawl.web.log().hit_count(), 0, "{status} {value}");
         assert_eq!(summary.parked.len(), 1, "{summary:?}");
@@ -180,7 +180,7 @@ async fn parks_a_visit_for_a_long_crawl_delay_and_resumes_in_the_next_run() {
     assert_eq!(summary.parked.len(), 1, "{summary:?}");
     let wait = summary.parked[0].resume_at - now();
     assert!((25..=31).contains(&wait.num_seconds()), "{wait}");
-    // no request is sent before its time, however often the crawler is started
+    // no request is sent before its time, even after several restarts of the crawler
     let summary = crawl.pass().await;
     assert_eq!((summary.parked.len(), crawl.web.log().hit_count()), (1, 1));
 }
@@ -223,7 +223,7 @@ async fn opt_out_during_a_visit_suppresses_the_next_request() {
     let (summary, hits_before) = tokio::join!(run, blocker);
     summary.unwrap();
     let hits = crawl.web.log().hit_count();
-    // one request may have been on its way when the block was written
+    // one request may have been in flight when the block was written
     assert!(hits <= hits_before + 1, "{hits} requests, {hits_before} before the opt-out");
     crawl.store.seeds_add(&[Seed::of_host("shop.example".parse().unwrap())], now()).await.unwrap();
     assert_eq!(crawl.pass().await.sites_visited, 0);

@@ -1,6 +1,6 @@
-//! Peak memory of this very process, web and crawler together, so it has a test program to itself.
+//! Peak memory of this process, including the test web, which is why this is a separate test program.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -11,10 +11,10 @@ use testweb::{Answer, Host};
 
 const FIRST: &str = "/.well-known/agent-card.json";
 const BOMBS: usize = 8;
-/// The pass mark of a bomb.
+/// The pass criterion for a bomb.
 const GROWTH_KIB_MAX: u64 = 2 * 1024;
 
-/// The peak of resident memory so far.
+/// Peak of resident memory so far.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -30,14 +30,14 @@ async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
     crawl.outcome("bomb0.example", FIRST).await
 }
 
-/// Pass mark: a body that decodes to gigabytes costs no more than one that does not.
+/// Pass criterion: a body that decodes to gigabytes costs no more than one that does not.
 #[tokio::test]
 async fn gzip_bombs_take_no_memory() {
     let Some(_) = peak_kib() else {
         println!("skipped: this system does not tell its peak memory under /proc");
         return;
     };
-    // text that fills the largest body that is not refused, decoded and read like any other
+    // text that fills the largest accepted body
     let large = Answer::json(format!("{{\"text\":\"{}\"}}", "lorem ipsum ".repeat(10_000))).gzip();
     let brotli = Answer::brotli_bomb("application/json", 64 << 20);
     let hosts =
@@ -48,14 +48,14 @@ async fn gzip_bombs_take_no_memory() {
     for _ in 0..6 {
         visit_all(&mut crawl, &large).await;
     }
-    // the code that refuses a bomb takes memory once, too
+    // the first refusal of a bomb allocates some memory too
     visit_all(&mut crawl, &Answer::gzip_bomb("application/json", 1 << 20)).await;
     let before = peak_kib().unwrap();
     for bytes in [10 << 20, 1 << 30, 10 << 30] {
         let bomb = Answer::gzip_bomb("application/json", bytes);
         assert_eq!(visit_all(&mut crawl, &bomb).await, FetchOutcome::BadEncoding);
     }
-    // not requested, and not decoded
+    // the body is neither requested nor decoded
     assert_eq!(visit_all(&mut crawl, &brotli).await, FetchOutcome::BadEncoding);
     let growth = peak_kib().unwrap() - before;
     assert!(growth <= GROWTH_KIB_MAX, "bombs cost {growth} KiB");

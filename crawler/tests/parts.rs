@@ -1,6 +1,6 @@
-//! Manifests that another document completes: read together, requested separately, whichever of the two changed.
+//! Manifests that another document completes: read together, requested separately, with a change in either of them.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;

@@ -1,6 +1,6 @@
-//! The program as its operator meets it: exit codes, sentences, the summary, and going on after being killed.
+//! The program from the operator's view: exit codes, messages, the summary, and resuming after a kill.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -62,7 +62,7 @@ async fn prints_one_json_object_per_pass() {
     assert_eq!(fixture.web.log().hit_count(), 0);
 }
 
-/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a typing error.
+/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a misspelling.
 #[tokio::test]
 async fn explain_shows_the_timeline_of_a_site() {
     let agent = testweb::Answer::json(AWP).header("cache-control", "max-age=3600");
@@ -72,7 +72,7 @@ async fn explain_shows_the_timeline_of_a_site() {
     let crawl = ["--seeds", "seeds", "--delay", "0s", "--revisit", "0s", "--format", "json"];
     fixture.json(&crawl).await;
     fixture.json(&crawl).await;
-    let told = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
+    let stdout = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     for part in [
         "line 2: Crawl-delay of ",
         "line 3: misspelt (/private)",
@@ -83,18 +83,18 @@ async fn explain_shows_the_timeline_of_a_site() {
         "fresh until ",
         "robots.txt: allowed by line 4: Allow: /",
     ] {
-        assert!(told.contains(part), "{part} is missing:\n{told}");
+        assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
     }
-    assert_eq!(told.matches("Visit of ").count(), 2, "{told}");
-    let story = fixture.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
-    assert_eq!(story["visits"].as_array().unwrap().len(), 1, "{story}");
-    assert!(story["summary"]["next_visit_at"].is_string(), "{story}");
+    assert_eq!(stdout.matches("Visit of ").count(), 2, "{stdout}");
+    let report = fixture.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
+    assert_eq!(report["visits"].as_array().unwrap().len(), 1, "{report}");
+    assert!(report["summary"]["next_visit_at"].is_string(), "{report}");
     let unknown = fixture.run(&["explain", "nobody.example"]).await;
-    let (code, told) = (unknown.status.code(), text(&unknown.stderr));
+    let (code, stderr) = (unknown.status.code(), text(&unknown.stderr));
     assert_eq!(code, Some(1));
     assert!(
-        told.contains("neither seeded nor linked") && told.contains("crawler check nobody.example"),
-        "{told}"
+        stderr.contains("neither seeded nor linked") && stderr.contains("crawler check nobody.example"),
+        "{stderr}"
     );
 }
 
@@ -122,14 +122,14 @@ async fn status_shows_the_state_of_the_crawl() {
     }
     let ends = &status["ends_last_day"];
     for end in ["completed", "unreachable", "rate_limited"] {
-        let told = ends.as_array().unwrap().iter().any(|row| row[0] == end);
-        assert!(told, "{end} is missing in {ends}");
+        let found = ends.as_array().unwrap().iter().any(|row| row[0] == end);
+        assert!(found, "{end} is missing in {ends}");
     }
     let failing: Vec<&str> =
         status["failing"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
     assert_eq!(failing, ["busy.example", "gone.example"], "{status}");
     assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
-    let told = text(&fixture.run(&["status"]).await.stdout);
+    let stdout = text(&fixture.run(&["status"]).await.stdout);
     for part in [
         "Sites: 5 (0 due, 0 being visited, 1 parked, 0 left out)",
         "Manifests: 1 with 1 capabilities",
@@ -140,11 +140,11 @@ async fn status_shows_the_state_of_the_crawl() {
         "Slow: slow.example, ",
         "Parked: patient.example until ",
     ] {
-        assert!(told.contains(part), "{part} is missing:\n{told}");
+        assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
     }
 }
 
-/// What was found moves the order of asking, here and after the next start.
+/// Found manifests change the order of requests, in this run and after a restart.
 #[tokio::test]
 async fn ranks_paths_by_results() {
     let hosts = (0..40).map(|index| {
@@ -186,10 +186,10 @@ async fn text_report_counts_the_results_of_a_pass() {
     let fixture = Fixture::with([shop(), Host::new("gone.example").refusing_connections()]).await;
     fixture.file("seeds", "shop.example\ngone.example\n");
     let output = fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
-    let (shown, said) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (shown, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(shown.contains("2 sites visited") && shown.contains("1 unreachable"), "{shown}");
-    assert!(said.contains("--contact-email"), "{said}");
+    assert!(stderr.contains("--contact-email"), "{stderr}");
     assert!(!shown.contains("Next:"), "the next command is for terminals: {shown}");
 }
 
@@ -212,10 +212,10 @@ async fn exits_with_2_and_one_sentence_for_wrong_usage() {
         (vec![], "--seeds"),
     ] {
         let output = fixture.run(&arguments).await;
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        let sentence = said.lines().last().unwrap_or_default();
-        assert!(sentence.starts_with("crawler: ") && sentence.contains(part), "{arguments:?}: {said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        let sentence = stderr.lines().last().unwrap_or_default();
+        assert!(sentence.starts_with("crawler: ") && sentence.contains(part), "{arguments:?}: {stderr}");
     }
     let unknown = fixture.run(&["--sedes", "empty"]).await;
     assert_eq!(unknown.status.code(), Some(2));
@@ -231,9 +231,9 @@ async fn exits_with_1_and_one_sentence_for_an_unusable_database() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let url = "postgres://nobody@127.0.0.1:1/agentdex";
     let output = fixture.run(&["status", "--database-url", url]).await;
-    let said = text(&output.stderr);
+    let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.lines().last().unwrap_or_default().contains("--database-url"), "{said}");
+    assert!(stderr.lines().last().unwrap_or_default().contains("--database-url"), "{stderr}");
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn reads_seeds_from_stdin() {
     assert_eq!(summary["sites_visited"], 1);
 }
 
-/// Waits until a text file holds something.
+/// Waits until a file contains a text.
 async fn wait_for(path: &std::path::Path, part: &str) -> String {
     let found = async {
         loop {
@@ -288,18 +288,18 @@ async fn daemon_prints_schedules_serves_metrics_and_drains_on_a_signal() {
     let seeds = fixture.file("seeds", "shop.example\n");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let metrics = format!("127.0.0.1:{port}");
-    let said_path = fixture.dir.path().join("said");
-    let said = std::fs::File::create(&said_path).unwrap();
+    let stderr_path = fixture.dir.path().join("stderr");
+    let stderr = std::fs::File::create(&stderr_path).unwrap();
     let child = fixture
         .command(&["--daemon", "--contact-email", "me@crawler.example", "--seeds", "seeds", "--delay", "0s"])
         .args(["--metrics", &metrics, "--events", "events.jsonl", "--format", "json"])
         .args(["--schedule-seeds", "* * * * *", "--schedule-report", "0 6 * * 1-5"])
         .stdout(Stdio::piped())
-        .stderr(said)
+        .stderr(stderr)
         .spawn()
         .unwrap();
-    let told = wait_for(&said_path, "report: next at").await;
-    let times = told.lines().find(|line| line.contains("report: next at")).unwrap();
+    let stderr = wait_for(&stderr_path, "report: next at").await;
+    let times = stderr.lines().find(|line| line.contains("report: next at")).unwrap();
     assert_eq!(times.matches(" 06:00 UTC").count(), 3, "{times}");
     let events = fixture.dir.path().join("events.jsonl");
     wait_for(&events, "visit_ended").await;
@@ -324,15 +324,15 @@ async fn daemon_prints_schedules_serves_metrics_and_drains_on_a_signal() {
     let output = child.wait_with_output().await.unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &summary["interrupted"]), (Some(0), &true.into()), "{summary}");
-    let told: Vec<serde_json::Value> = std::fs::read_to_string(&events)
+    let recorded: Vec<serde_json::Value> = std::fs::read_to_string(&events)
         .unwrap()
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let count = |event: &str| told.iter().filter(|line| line["event"] == event).count();
+    let count = |event: &str| recorded.iter().filter(|line| line["event"] == event).count();
     assert_eq!(count("request"), count("answer"));
     assert_eq!(count("request"), fixture.web.log().hit_count());
-    assert_eq!((count("seeded"), count("scheduled"), count("stopped")), (1, 1, 1), "{told:?}");
+    assert_eq!((count("seeded"), count("scheduled"), count("stopped")), (1, 1, 1), "{recorded:?}");
 }
 
 /// A plain GET of `/metrics`, without a client.

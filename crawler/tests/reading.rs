@@ -1,6 +1,6 @@
-//! A document whose reader ended in the middle is read once more in a process of its own, and skipped when that fails too.
+//! A document that crashed its reader is read once more in a separate process, and skipped if that fails too.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -16,7 +16,7 @@ use support::{AWP, Crawl, now, shop};
 const SHOP: &str = "shop.example";
 const PATH: &str = "/agent.json";
 
-/// The attempt that a crawler leaves behind that was killed while it read a document of the shop.
+/// The attempt of a crawler that was killed while it read a document of the shop.
 fn attempt(reader_version: u32) -> ReadAttemptWrite {
     ReadAttemptWrite::Begin(ReadAttempt {
         hash: ContentHash::of(AWP.as_bytes()),
@@ -40,7 +40,7 @@ async fn reads_a_valid_document_in_a_second_process() {
     let mut crawl = shop_after_a_kill(env!("CARGO_BIN_EXE_crawler"), READER_VERSION).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
-    // the attempt has ended: the document is read like any other from now on
+    // the attempt has ended: the document is read normally from now on
     assert_eq!(crawl.store.read_attempts_write(&[attempt(READER_VERSION)]).await.unwrap(), [None]);
     let end = ReadAttemptWrite::End { hash: ContentHash::of(AWP.as_bytes()) };
     crawl.store.read_attempts_write(&[end]).await.unwrap();

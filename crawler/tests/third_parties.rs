@@ -1,6 +1,6 @@
-//! Politeness towards hosts that other sites link to: the rules of the requested host apply, whichever site leads there.
+//! Politeness towards hosts that other sites link to: the rules of the requested host apply, for every referring site.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 
@@ -26,14 +26,14 @@ fn attackers(make: impl Fn(Host) -> Host) -> Vec<Host> {
     (0..ATTACKERS).map(|number| make(Host::new(&format!("attacker{number}.example")))).collect()
 }
 
-/// A web of the attackers and the victim, of which the attackers alone are seeded.
+/// A web with the attackers and the victim; only the attackers are seeded.
 async fn led_by(attackers: Vec<Host>, victim: Host) -> Crawl {
     let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
     let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
     Crawl::on(web, &seeds.join("\n")).await
 }
 
-/// Lets the copies of robots.txt expire that are kept of a site.
+/// Lets the stored copies of robots.txt of a site expire.
 async fn expire_robots(crawl: &Crawl, site: &str) {
     let request = LeaseRequest {
         worker: WorkerId::new("expiry"),
@@ -68,7 +68,7 @@ async fn list_crawl(hosts: Vec<Host>) -> Crawl {
     Crawl::on(web, "").await
 }
 
-/// Every attacker's robots.txt leads to the victim: at first nobody asks the victim anything, and as a seed it is visited once,
+/// Every attacker's robots.txt redirects to the victim: at first the victim gets no request; as a seed it is visited once,
 /// under its own robots.txt.
 #[tokio::test]
 async fn does_not_follow_robots_to_another_site() {
@@ -79,10 +79,10 @@ async fn does_not_follow_robots_to_another_site() {
         assert_eq!(crawl.hits(VICTIM).len(), 0, "{target}");
         for number in 0..ATTACKERS {
             let name = format!("attacker{number}.example");
-            assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable is no permission");
-            let story = crawl.story(&name).await;
-            assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable);
-            let robots = story.state.hosts[0].robots.as_ref().unwrap();
+            assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable does not permit anything");
+            let report = crawl.report(&name).await;
+            assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable);
+            let robots = report.state.hosts[0].robots.as_ref().unwrap();
             assert_eq!(robots.kind, RobotsKind::Unreachable);
             assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site"));
         }
@@ -91,7 +91,7 @@ async fn does_not_follow_robots_to_another_site() {
     }
 }
 
-/// Every way in which one site can lead to another: none of them makes a request there in the visit of the one that leads.
+/// Every way in which one site can refer to another: none causes a request to the other site in the visit of the first.
 #[tokio::test]
 async fn a_visit_sends_no_request_to_another_site() {
     let url = format!("https://{VICTIM}/private.json");
@@ -117,7 +117,7 @@ async fn a_visit_sends_no_request_to_another_site() {
 }
 
 #[tokio::test]
-async fn applies_retry_after_and_crawl_delay_of_a_host_whichever_site_leads_there() {
+async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site() {
     let limited = Host::new(VICTIM).catch_all(Answer::retry_after(429, "3600"));
     let slow = Host::new(VICTIM).robots("User-agent: *\nCrawl-delay: 30\n").file(
         LIST,
@@ -159,7 +159,7 @@ async fn sessions_reject_hosts_of_other_sites() {
     assert_ne!(session.resolve(&own).await.map_err(|failure| failure.cause).err(), Some(Cause::OtherSite));
 }
 
-/// A robots.txt on another host of the site is requested by the clock and the Crawl-delay of that host.
+/// A robots.txt on another host of the site is requested under the clock and the Crawl-delay of that host.
 #[tokio::test]
 async fn redirected_robots_uses_the_clock_of_its_host() {
     let www = Host::new("www.shop.example").robots("User-agent: *\nCrawl-delay: 30\n");
@@ -175,11 +175,11 @@ async fn redirected_robots_uses_the_clock_of_its_host() {
     let elsewhere = shop().redirect("/robots.txt", 301, "https://www.shop.example/rules.txt");
     let crawl = Crawl::of([elsewhere]).await;
     crawl.pass().await;
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
 }
 
-/// Of each 2xx the file is read, and what is not the whole file permits nothing.
+/// The file is read for every 2xx, and a partial file permits nothing.
 #[tokio::test]
 async fn robots_with_any_2xx_are_read() {
     let answers = (200..=299).filter(|status| ![204, 205].contains(status));
@@ -198,7 +198,7 @@ async fn robots_with_any_2xx_are_read() {
     let empty = Host::new("empty.example").route("/robots.txt", Answer::status(204)).route(MANIFEST, AWP);
     let crawl = Crawl::of([empty]).await;
     crawl.pass().await;
-    assert_eq!(crawl.story("empty.example").await.visits[0].end, VisitEnd::Completed);
+    assert_eq!(crawl.report("empty.example").await.visits[0].end, VisitEnd::Completed);
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
     for name in &names {
         let wanted = if name.starts_with("file") { 2 } else { 1 };
         assert_eq!(crawl.paths(name).len(), wanted, "{name}: {:?}", crawl.paths(name));
-        let wait = crawl.story(name).await.state.not_before.unwrap() - now();
+        let wait = crawl.report(name).await.state.not_before.unwrap() - now();
         assert!((3_400..=3_600).contains(&wait.num_seconds()), "{name}: {wait}");
     }
     crawl.pass_again().await;
@@ -235,23 +235,23 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
 }
 
 #[tokio::test]
-async fn three_bot_walls_end_a_visit_whatever_their_status() {
+async fn three_bot_walls_of_any_status_end_a_visit() {
     for status in [200, 202, 302, 404, 503] {
         let wall = Answer::html("<p>prove it").with_status(status).header("cf-mitigated", "challenge");
         let walled = Host::new("wall.example").robots("").catch_all(wall.clone());
         let robots = Host::new("robots.example").route("/robots.txt", wall);
         let crawl = Crawl::of([walled, robots]).await;
         crawl.pass().await;
-        let story = crawl.story("wall.example").await;
+        let report = crawl.report("wall.example").await;
         assert_eq!(
-            (story.visits[0].end, crawl.paths("wall.example").len()),
+            (report.visits[0].end, crawl.paths("wall.example").len()),
             (VisitEnd::Blocked, 4),
             "{status}"
         );
-        let story = crawl.story("robots.example").await;
-        assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable, "{status}");
+        let report = crawl.report("robots.example").await;
+        assert_eq!(report.visits[0].end, VisitEnd::RobotsUnreachable, "{status}");
         assert_eq!(crawl.paths("robots.example"), ["/robots.txt"], "{status}");
-        assert_eq!(story.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
+        assert_eq!(report.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
     }
 }
 
@@ -266,16 +266,16 @@ async fn keeps_manifests_until_the_third_bot_wall_for_robots() {
     for (number, (end, kind, removed)) in [unreachable, unreachable, denied].into_iter().enumerate() {
         expire_robots(&crawl, "shop.example").await;
         let summary = crawl.pass_again().await;
-        let story = crawl.story("shop.example").await;
-        let robots = story.state.hosts[0].robots.clone().unwrap();
-        assert_eq!((story.visits[0].end, robots.kind), (end, kind), "wall {number}");
+        let report = crawl.report("shop.example").await;
+        let robots = report.state.hosts[0].robots.clone().unwrap();
+        assert_eq!((report.visits[0].end, robots.kind), (end, kind), "wall {number}");
         assert_eq!(robots.cause.as_deref(), Some("bot_wall"));
         assert_eq!(summary.manifests_removed, removed, "wall {number}");
         assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
     }
 }
 
-/// Where a robots.txt redirects to becomes a seed where it may be a site; another host of the same site is followed.
+/// The target of a redirected robots.txt becomes a seed if it may be a site; another host of the same site is followed.
 #[tokio::test]
 async fn redirected_robots_adds_only_valid_sites_as_seeds() {
     for (target, sites, end) in [
@@ -293,7 +293,7 @@ async fn redirected_robots_adds_only_valid_sites_as_seeds() {
         let crawl =
             Crawl::on(Web::builder().host(shop).host(www).start().await.unwrap(), "shop.example").await;
         crawl.pass().await;
-        assert_eq!(crawl.story("shop.example").await.visits[0].end, end, "{target}");
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, end, "{target}");
         assert_eq!(crawl.store.stats(now()).await.unwrap().sites, sites, "{target}");
     }
 }
@@ -340,9 +340,9 @@ async fn requests_urls_that_another_site_names_once() {
         named.sort();
         named.dedup();
         assert_eq!(named.len(), all, "{case}: each is requested once");
-        let story = crawl.story(VICTIM).await;
-        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
-        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+        let report = crawl.report(VICTIM).await;
+        assert!(report.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {report:?}");
+        assert_eq!((report.summary.manifests, report.state.failures_in_row), (1, 0), "{case}");
     }
 }
 
@@ -382,9 +382,9 @@ async fn searches_hosts_that_another_site_names_last() {
                 "{case}: the site's own hosts are requested first"
             );
         }
-        let story = crawl.story(VICTIM).await;
-        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
-        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+        let report = crawl.report(VICTIM).await;
+        assert!(report.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {report:?}");
+        assert_eq!((report.summary.manifests, report.state.failures_in_row), (1, 0), "{case}");
     }
 }
 
@@ -398,7 +398,7 @@ async fn reports_a_dead_site_despite_hosts_that_another_site_names() {
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
-    assert_eq!(crawl.story(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
+    assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::DnsDead);
 }
 
 /// One document at many submitted URLs is one manifest. At URLs that the operator lists it is one manifest for each URL.
@@ -421,7 +421,7 @@ async fn submissions_with_queries_do_not_duplicate_a_manifest() {
     for (origin, key, manifests) in [(SeedOrigin::Submitted, "s", 1), (SeedOrigin::File, "f", 5)] {
         crawl.store.seeds_add(&copies(origin, key), now()).await.unwrap();
         crawl.pass_again().await;
-        assert_eq!(crawl.story(VICTIM).await.summary.manifests, manifests);
+        assert_eq!(crawl.report(VICTIM).await.summary.manifests, manifests);
     }
     crawl.pass_again().await;
     let again = crawl.paths(VICTIM).into_iter().filter(|path| path.contains("?s=")).count();
@@ -438,7 +438,7 @@ async fn links_with_queries_do_not_duplicate_a_manifest() {
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
     crawl.pass().await;
     crawl.pass_again().await;
-    assert_eq!(crawl.story(VICTIM).await.summary.manifests, 1);
+    assert_eq!(crawl.report(VICTIM).await.summary.manifests, 1);
     let copy = crawl.fetch(VICTIM, &format!("{MANIFEST}?n=0")).await;
     assert_eq!(copy.outcome, FetchOutcome::NotAManifest);
     let reason = copy.reason.unwrap();
@@ -474,7 +474,7 @@ async fn does_not_send_validators_of_robots_to_redirect_targets() {
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
         assert_eq!(sent(WWW), None, "requested on behalf of another host");
-        assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, end);
     }
 }
 
@@ -542,12 +542,12 @@ async fn keeps_retry_after_of_a_seed_list() {
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
-    let story = crawl.story("lists.example").await;
-    assert_eq!((story.visits.len(), story.summary.next_visit_at), (0, None), "it is no site to visit");
-    assert!(story.state.not_before.is_some());
+    let report = crawl.report("lists.example").await;
+    assert_eq!((report.visits.len(), report.summary.next_visit_at), (0, None), "the site is never visited");
+    assert!(report.state.not_before.is_some());
 }
 
-/// On addresses that are not the operator's own the budget of the day holds for lists too.
+/// The daily budget applies to lists too, except on the operator's own addresses.
 #[tokio::test]
 async fn a_list_is_within_the_budget_of_its_host() {
     let mut crawl = list_crawl(vec![list_host(Answer::text(""))]).await;

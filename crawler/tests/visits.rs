@@ -1,6 +1,6 @@
 //! Visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 
@@ -21,8 +21,8 @@ async fn first_visit_requests_robots_first_and_finds_the_manifest() {
     assert_eq!(paths.last().map(String::as_str), Some("/"));
     assert_eq!(paths.len(), policy::plan::PATHS.len() + 1, "{paths:?}");
     assert_eq!(u64::try_from(paths.len()).unwrap(), summary.requests);
-    let story = crawl.story("shop.example").await;
-    assert_eq!(story.visits[0].end, VisitEnd::Completed);
+    let report = crawl.report("shop.example").await;
+    assert_eq!(report.visits[0].end, VisitEnd::Completed);
     assert_eq!(crawl.outcome("shop.example", "/agents.json").await, FetchOutcome::NotFound);
 }
 
@@ -52,7 +52,7 @@ async fn second_visit_is_conditional_and_changes_nothing() {
     let summary = crawl.pass_again().await;
     assert_eq!((summary.sites_visited, summary.manifests_added, summary.manifests_changed), (1, 0, 0));
     let hits = crawl.hits("shop.example");
-    // robots.txt is used from the copy, the manifest is confirmed, one more path is tried
+    // the copy of robots.txt is used, the manifest is revalidated, one more path is tried
     assert_eq!(hits.len(), 2, "{hits:?}");
     let manifest = hits.iter().find(|hit| hit.path == "/agent.json").unwrap();
     assert_eq!(manifest.status, Some(304));
@@ -112,9 +112,9 @@ async fn requests_only_robots_of_a_site_that_forbids_everything() {
     let closed = Crawl::of([shop().robots("User-agent: *\nDisallow: /\n")]).await;
     closed.pass().await;
     assert_eq!(closed.paths("shop.example"), ["/robots.txt"]);
-    assert_eq!(closed.story("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
+    assert_eq!(closed.report("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
     assert!(closed.store.manifests_of_site(&site).await.unwrap().is_empty());
-    // the copy that allowed is used within its time
+    // the copy that allowed the path is used until it expires
     crawl.pass_again().await;
     assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
 }
@@ -184,7 +184,7 @@ async fn finds_nothing_due_in_a_second_run() {
 async fn plans_the_next_visit_after_a_visit() {
     let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
     crawl.pass().await;
-    let days = |story: store::SiteReport| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
-    assert!(days(crawl.story("shop.example").await) < 2);
-    assert!(days(crawl.story("empty.example").await) >= 11);
+    let days = |report: store::SiteReport| (report.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
+    assert!(days(crawl.report("shop.example").await) < 2);
+    assert!(days(crawl.report("empty.example").await) >= 11);
 }

@@ -1,6 +1,6 @@
 //! Parked visits of another worker: a pass finishes them, even if that worker died.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;

@@ -58,9 +58,9 @@ pub struct Summary {
     pub was_rebuilt: bool,
 }
 
-/// Entries that are read at once; a few statements load their manifests.
+/// Entries per batch; a few statements load their manifests.
 const ENTRIES_MAX: u32 = 500;
-/// Manifests loaded at once: a manifest may have thousands of capabilities.
+/// Manifests per batch: a manifest may have thousands of capabilities.
 const MANIFESTS_MAX: u32 = 100;
 /// Capabilities after which it commits before the end of the feed.
 const COMMIT_CAPABILITIES: u64 = 50_000;

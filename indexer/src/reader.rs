@@ -21,7 +21,7 @@ pub(crate) async fn register(store: &Store, name: &str, position: FeedPosition) 
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
 fn now() -> DateTime<Utc> {
     Utc::now()
 }

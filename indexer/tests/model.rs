@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use indexer::vectors::open_embedder;
 
 /// Directory of a complete model, set by `tests/embedder`.
-#[expect(clippy::disallowed_methods, reason = "the one setting of these tests")]
+#[expect(clippy::disallowed_methods, reason = "the only setting of these tests")]
 fn model() -> PathBuf {
     PathBuf::from(
         std::env::var("AGENTDEX_TEST_EMBEDDER")

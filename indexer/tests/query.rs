@@ -66,7 +66,7 @@ fn a_phrase_matches_adjacent_words_of_one_text() {
     assert_eq!(found(&searcher, "\"flight is on time\""), ["flight_status"]);
     assert_eq!(found(&searcher, "\"in the cart\""), ["order"]);
     assert!(found(&searcher, "\"time on a flight\"").is_empty());
-    // The end of one text and the beginning of the next are no phrase.
+    // The end of one text and the beginning of the next are not a phrase.
     assert!(found(&searcher, "\"seat book\"").is_empty());
     assert_eq!(found(&searcher, "cart -\"two days\""), ["cart_add"]);
 }

@@ -1,4 +1,4 @@
-//! Snapshots: replicas serve exactly what was published, or keep what they have.
+//! Snapshots: replicas serve exactly the published index, or keep serving the previous one.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -238,7 +238,7 @@ fn removes_old_files_except_those_of_the_previous_snapshot() {
         for position in 2..6 {
             world.build(&["one", "two"], position);
             world.publish();
-            assert!(world.files().len() <= 3 * first, "files pile up");
+            assert!(world.files().len() <= 3 * first, "old files are not removed");
         }
         assert!(!world.files().contains(&cut_short));
         assert!(before.files.iter().any(|file| !world.files().contains(&file.sha256)));
@@ -297,7 +297,7 @@ fn the_write_check_removes_its_file() {
 fn keeps_foreign_files_below_a_prefix() {
     for_each_storage(|world| {
         if matches!(world.storage, Storage::Directory) {
-            return; // a directory belongs to agentdex alone
+            return; // only agentdex uses a directory
         }
         world.build(&["one"], 1);
         world.publish();

@@ -1,4 +1,4 @@
-//! Vectors beside a small index, from an embedder with a handful of concepts: search results, and updates of the file.
+//! Vectors beside a small index, from an embedder with a few concepts: search results, and updates of the file.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -239,7 +239,7 @@ fn embeds_only_new_texts_and_removes_obsolete_vectors() {
 }
 
 #[test]
-fn another_model_or_a_damaged_file_embeds_everything_again() {
+fn embeds_everything_again_after_another_model_or_a_damaged_file() {
     let (dir, _) = searcher(&web());
     let path = dir.path().join("vectors");
     assert_eq!(catch_up_once(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);

@@ -1,7 +1,7 @@
-//! How much the interface bears: requests a second and times at a hundred connections, beside a server that answers a
-//! constant of the same size; a steady load of half of that; twice and ten times of it, and what comes after; an export.
+//! Benchmark of the API: requests per second and latencies at a hundred connections, compared with a server that sends a
+//! constant of the same size; a steady load of half of that; twice and ten times of it, and the recovery; an export.
 //!
-//! The generator runs on the same machine and takes its share of it.
+//! The load generator runs on the same machine and takes its share of it.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -25,28 +25,28 @@ use store::{FeedPosition, Store};
 use tokio::task::JoinSet;
 
 const CONNECTIONS: usize = 100;
-/// More than the interface has places for.
-const CONNECTIONS_TOO_MANY: usize = 1_000;
+/// More connections than the API has slots for.
+const CONNECTIONS_OVERLOAD: usize = 1_000;
 const REQUESTS: usize = 1_000;
-/// Sites saved at once while the store is filled.
-const SITES_AT_ONCE: usize = 500;
+/// Sites saved per batch while the store is filled.
+const SITES_PER_BATCH: usize = 500;
 
-/// How much the interface bears.
+/// Benchmark of the API.
 #[derive(Parser)]
 struct Arguments {
     /// Program to measure, as target/release/api
     #[arg(long, value_name = "PROGRAM")]
     api: PathBuf,
-    /// Capabilities that are made
+    /// Number of generated capabilities
     #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
-    /// Kept, and asked as it is where it is full already
+    /// Data directory, which is kept, and reused if it is already full
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Seconds of every load but the overload
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     seconds: Duration,
-    /// Seconds of twice and of ten times what it bears
+    /// Seconds of the loads of twice and ten times the capacity
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
     overload_seconds: Duration,
     /// File for the report
@@ -65,7 +65,7 @@ struct Report {
     searches_in_process_per_second: f64,
     export_lines: u64,
     export_seconds: f64,
-    /// Resident memory of the interface in KiB before the export, and the most while it ran.
+    /// Resident memory of the API in KiB before the export, and its peak during the export.
     export_memory_kib: (u64, u64),
     bars: Vec<Bar>,
 }
@@ -90,7 +90,7 @@ async fn main() -> anyhow::Result<()> {
     report.searches_in_process_per_second = in_process(&arguments, &paths.words, dir)?;
     let served = Served::start(&arguments.api, dir).await?;
     each_kind(&arguments, &served, &paths, &mut report).await?;
-    steady_and_too_much(&arguments, &served, &paths, &mut report).await?;
+    steady_and_overload(&arguments, &served, &paths, &mut report).await?;
     export(&served, &mut report).await?;
     judge(&mut report);
     print(&report);
@@ -100,14 +100,14 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A store of visits and the index over it; returns ids of some capabilities with their sites.
+/// A store of visits and an index of it; returns ids of some capabilities with their sites.
 async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
     std::fs::create_dir_all(dir)?;
     let store = Store::open_in_data_dir(dir).await?;
     if store.feed_head().await? == FeedPosition(0) {
         let sites = (arguments.capabilities / CAPABILITIES_PER_SITE).max(1);
-        for first in (0..sites).step_by(SITES_AT_ONCE) {
-            let last = (first + SITES_AT_ONCE).min(sites);
+        for first in (0..sites).step_by(SITES_PER_BATCH) {
+            let last = (first + SITES_PER_BATCH).min(sites);
             let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
             stored::fill(&store, &made).await?;
         }
@@ -125,7 +125,7 @@ async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Resul
     Ok(sample)
 }
 
-/// What is asked for.
+/// The requested paths.
 struct Paths {
     words: Vec<String>,
     kinds: [(&'static str, Vec<String>); 4],
@@ -155,7 +155,7 @@ impl Paths {
     }
 }
 
-/// The bound: the searcher alone on every core.
+/// The upper bound: the searcher on every core, without HTTP.
 fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Result<f64> {
     let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir)?;
     let requests: Vec<SearchRequest> = words
@@ -168,7 +168,7 @@ fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Re
     })
 }
 
-/// The program while it serves.
+/// The running program.
 struct Served {
     child: Child,
     address: SocketAddr,
@@ -180,7 +180,7 @@ impl Served {
         let child = Command::new(program)
             .args(["-q", "--listen", &address.to_string(), "--data-dir"])
             .arg(data_dir)
-            // One machine stands for many clients here.
+            // One machine represents many clients here.
             .env("AGENTDEX_API_LIMITS_CONNECTIONS_PER_CLIENT", "2000")
             .env("AGENTDEX_API_LIMITS_REQUESTS_PER_CLIENT", "512")
             .env("AGENTDEX_API_LIMITS_BUFFERED_MIB_PER_CLIENT", "32")
@@ -199,7 +199,7 @@ impl Served {
                 return Ok(served);
             }
         }
-        anyhow::bail!("the api does not answer")
+        anyhow::bail!("the api does not respond")
     }
 }
 
@@ -210,7 +210,7 @@ impl Drop for Served {
     }
 }
 
-/// A server that does nothing but answer so many bytes.
+/// A server that sends a constant response of this size.
 async fn constant(bytes: usize) -> anyhow::Result<(SocketAddr, JoinSet<()>)> {
     let body: &'static str = Box::leak("x".repeat(bytes).into_boxed_str());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -243,7 +243,7 @@ async fn each_kind(
     Ok(())
 }
 
-async fn steady_and_too_much(
+async fn steady_and_overload(
     arguments: &Arguments,
     served: &Served,
     paths: &Paths,
@@ -257,21 +257,21 @@ async fn steady_and_too_much(
         pace: Pace::PerSecond(capacity / 2.0),
         time: arguments.seconds,
     };
-    report.loads.insert("search at half of that".to_owned(), drive(half.clone(), searches).await?);
+    report.loads.insert("search at half of the capacity".to_owned(), drive(half.clone(), searches).await?);
     let twice = Load {
-        connections: CONNECTIONS_TOO_MANY,
+        connections: CONNECTIONS_OVERLOAD,
         pace: Pace::PerSecond(capacity * 2.0),
         time: arguments.overload_seconds,
         ..half.clone()
     };
-    report.loads.insert("search at twice of that".to_owned(), drive(twice.clone(), searches).await?);
+    report.loads.insert("search at twice the capacity".to_owned(), drive(twice.clone(), searches).await?);
     let ten_times = Load { pace: Pace::Offered(capacity * 10.0), ..twice };
-    report.loads.insert("search at ten times of that".to_owned(), drive(ten_times, searches).await?);
-    report.loads.insert("search at half, afterwards".to_owned(), drive(half, searches).await?);
+    report.loads.insert("search at ten times the capacity".to_owned(), drive(ten_times, searches).await?);
+    report.loads.insert("search at half, after the overload".to_owned(), drive(half, searches).await?);
     Ok(())
 }
 
-/// Reads the whole export and watches the memory of the program meanwhile.
+/// Reads the whole export and measures the memory of the program meanwhile.
 async fn export(served: &Served, report: &mut Report) -> anyhow::Result<()> {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let pid = served.child.id();
@@ -302,19 +302,19 @@ fn bar(what: &'static str, wanted: &'static str, found: Option<(String, bool)>) 
 fn judge(report: &mut Report) {
     let load = |name: &str| report.loads.get(name);
     let share = load("search").map(|found| found.per_second / report.searches_in_process_per_second);
-    let half = load("search at half of that").map(|found| found.times.p99_ms);
-    let twice = load("search at twice of that").map(|found| (found.errors(), found.shed));
-    let ten_times = load("search at ten times of that");
+    let half = load("search at half of the capacity").map(|found| found.times.p99_ms);
+    let twice = load("search at twice the capacity").map(|found| (found.errors(), found.shed));
+    let ten_times = load("search at ten times the capacity");
     let goodput =
         ten_times.zip(load("search")).map(|(found, all)| found.per_second / all.per_second.max(1.0));
     let served = ten_times.map(|found| found.times.p99_ms);
-    let after = load("search at half, afterwards");
+    let after = load("search at half, after the overload");
     let after = after.map(|found| (found.errors() + found.shed, found.times.p99_ms));
     let (before, most) = report.export_memory_kib;
     let grown = most.saturating_sub(before) / 1024;
     report.bars = vec![
         bar(
-            "searches a second over HTTP, of those in process",
+            "searches per second over HTTP, relative to in process",
             "at least 0.5",
             share.map(|share| (format!("{share:.2}"), share >= 0.5)),
         ),
@@ -324,22 +324,22 @@ fn judge(report: &mut Report) {
             half.map(|p99| (format!("{p99:.1} ms"), p99 <= 50.0)),
         ),
         bar(
-            "errors at twice the capacity, 503 with Retry-After apart",
+            "errors at twice the capacity, except 503 with Retry-After",
             "0",
-            twice.map(|(errors, shed)| (format!("{errors}, and {shed} refused in order"), errors == 0)),
+            twice.map(|(errors, shed)| (format!("{errors}, and {shed} shed"), errors == 0)),
         ),
         bar(
-            "searches served at ten times the capacity, of the capacity",
+            "searches served at ten times the capacity, relative to the capacity",
             "at least 0.8",
             goodput.map(|share| (format!("{share:.2}"), share >= 0.8)),
         ),
         bar(
-            "p99 of what is served at ten times the capacity",
+            "p99 of served searches at ten times the capacity",
             "below 100 ms",
             served.map(|p99| (format!("{p99:.1} ms"), p99 < 100.0)),
         ),
         bar(
-            "afterwards at half: refused or failed, and p99",
+            "after the overload at half: refused or failed, and p99",
             "0, at most 50 ms",
             after.map(|(wrong, p99)| (format!("{wrong}, {p99:.1} ms"), wrong == 0 && p99 <= 50.0)),
         ),

@@ -1,8 +1,8 @@
-//! The parts of `tests/bench crawl` that are ours: the web that is crawled, a loop over a bare HTTP client, and the judge.
+//! Our parts of `tests/bench crawl`: the crawled web, a loop over a plain HTTP client, and the audit.
 //!
 //! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and leaves the log in DIR/log.jsonl; a line
 //! `change` on its standard input changes the manifests of some sites.
-//! `crawl_bench loop DIR CONCURRENCY` asks every host of DIR/hosts for the nine paths, without any rule.
+//! `crawl_bench loop DIR CONCURRENCY` requests the nine paths from every host of DIR/hosts, without any rule.
 //! `crawl_bench judge DIR DELAY_MS` counts the violations of politeness in DIR/log.jsonl.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use testweb::{Addresses, Answer, Hit, Host, Web};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// robots.txt and the eight likeliest places: what every tool is given.
+/// robots.txt and the eight most likely paths, which every tool is given.
 const PATHS: [&str; 9] = [
     "/robots.txt",
     "/.well-known/agent-card.json",
@@ -30,11 +30,11 @@ const PATHS: [&str; 9] = [
     "/agents.json",
     "/.well-known/agents.txt",
 ];
-/// Of a hundred sites, how many publish something.
+/// Percentage of sites that publish something.
 const POSITIVES: usize = 30;
-/// Of a hundred sites, how many have another manifest after a change.
+/// Percentage of sites whose manifest differs after a change.
 const CHANGED: usize = 3;
-/// The share of sites that the sustained pace leaves out at either end, where a pass fills up and drains.
+/// The share of sites at either end that the sustained rate leaves out, where a pass fills up and drains.
 const ENDS_PERCENT: usize = 20;
 const MANIFEST: &str = r#"{"awp_version":"0.1","domain":"site.test","intent":"Sell books and more","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
@@ -53,7 +53,7 @@ async fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Every site on an address of its own; paths beyond the nine are forbidden by robots.txt, so that all tools ask the same.
+/// Every site has its own address; robots.txt forbids paths beyond the nine, so that all tools request the same.
 async fn farm(dir: &Path, sites: usize, profile: &str) -> anyhow::Result<()> {
     let profile = profile.to_owned();
     let make = move |index: usize| site(index, &profile);
@@ -109,7 +109,7 @@ fn site(index: usize, profile: &str) -> Host {
     }
 }
 
-/// As fast as a client can: one connection a host, the paths one after another, no rule but that.
+/// As fast as a client can: one connection per host, the paths one after another, no other rule.
 async fn bare_loop(dir: &Path, concurrency: usize) -> anyhow::Result<()> {
     let pem = std::fs::read(dir.join("ca.pem"))?;
     drop(rustls::crypto::ring::default_provider().install_default());
@@ -147,7 +147,7 @@ async fn visit(name: &str, socket: SocketAddr, authority: reqwest::Certificate) 
     Ok(())
 }
 
-/// Prints what the server's log says, as one JSON object.
+/// Prints the results of the server's log as one JSON object.
 fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
     let mut hits: Vec<Hit> = Vec::new();
     for line in BufReader::new(std::fs::File::open(dir.join("log.jsonl"))?).lines() {
@@ -165,7 +165,7 @@ fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
         *last = hit.ended_us.max(*last);
     }
     let counts = report.counts();
-    // who says nothing about himself breaks a rule with every request, which would hide the others
+    // a client without an honest User-Agent violates a rule with every request, which would hide the others
     let telling = |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TellTale);
     let violations: usize = counts.iter().filter(|(rule, _)| telling(rule)).map(|(_, count)| count).sum();
     let found = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200)).count();
@@ -197,7 +197,7 @@ fn index_of(host: &str) -> Option<usize> {
     host.strip_prefix("site")?.strip_suffix(".test")?.parse().ok()
 }
 
-/// Sites finished a second, without the first and the last of them.
+/// Finished sites per second, without the first and the last of them.
 fn sustained(mut ends_us: Vec<u64>) -> f64 {
     ends_us.sort_unstable();
     let (first, last) = (ends_us.len() * ENDS_PERCENT / 100, ends_us.len() * (100 - ENDS_PERCENT) / 100);

@@ -1,9 +1,9 @@
-//! Learns which words of requests go with which words of capabilities, from the public sets beside the workspace, and
-//! says what that is worth on requests that it has not learnt from.
+//! Learns which words of requests are associated with which words of capabilities, from the public sets beside the workspace,
+//! and evaluates the result on requests that it was not trained on.
 //!
-//! `learn_associations` prints the means of nDCG@10 without what is learnt, on held-out halves (learnt from one half of
-//! every set's requests, judged on the other, both ways), with a whole set held out, and on the requests themselves.
-//! `learn_associations --write FILE` writes what all requests teach; the file that ships is `indexer/data/associations.txt`.
+//! `learn_associations` prints the mean nDCG@10 without associations, on held-out halves (learned from one half of
+//! every set's requests, evaluated on the other, both ways), with a whole set held out, and on the training requests.
+//! `learn_associations --write FILE` writes the associations of all requests; the shipped file is `indexer/data/associations.txt`.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -67,7 +67,7 @@ fn taught(set: PublicSet) -> anyhow::Result<Taught> {
     Ok(Taught { set, pool, index })
 }
 
-/// The half that a request belongs to, by its text (FNV-1a), so that neighbours do not share one.
+/// The half of a request, by its text (FNV-1a), so that neighbours are in different halves.
 fn half_of(request: &Request) -> u64 {
     let hash = request.text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

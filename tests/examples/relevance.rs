@@ -1,7 +1,7 @@
-//! Prints nDCG@10, Recall@10 and MRR of the public sets: our index through its own query path, beside FTS5 of SQLite and
-//! the full text of PostgreSQL over the same tools and requests, in the same run.
+//! Prints nDCG@10, Recall@10 and MRR of the public sets: our index through its own query path, compared with FTS5 of SQLite
+//! and the full text search of PostgreSQL over the same tools and requests, in the same run.
 //!
-//! `relevance [--postgres URL] [--embedder DIR] [--json FILE] [--record]`; `--record` keeps our numbers as those that the gate
+//! `relevance [--postgres URL] [--embedder DIR] [--json FILE] [--record]`; `--record` stores our numbers as those that the gate
 //! compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
@@ -17,7 +17,7 @@ use agentdex_tests::relevance::sets::{self, PublicSet};
 use anyhow::Context;
 use indexer::{Associations, vectors};
 
-/// Our index with the vectors of the model that was given; what the gate compares with does without.
+/// Our index with the vectors of the given model; the gate compares results without vectors.
 const WITH_EMBEDDER: &str = "agentdex with the embedder";
 
 type Table = BTreeMap<String, BTreeMap<String, Scores>>;

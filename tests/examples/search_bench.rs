@@ -1,4 +1,4 @@
-//! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite,
+//! Benchmark of searches over many generated capabilities: in process, over HTTP, and compared with a plain tantivy index, SQLite,
 //! Xapian and PostgreSQL in the same run.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
@@ -21,37 +21,37 @@ use store::{FeedPosition, Store};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Requests of a kind that a slow peer answers.
+/// Requests of a kind for a slow peer.
 const PEER_QUERIES_MAX: usize = 100;
 
-/// How fast searches are over many made capabilities.
+/// Benchmark of searches over many generated capabilities.
 #[derive(Parser)]
 struct Arguments {
-    /// Capabilities that are made
+    /// Number of generated capabilities
     #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
     /// Requests of each kind
     #[arg(long, default_value_t = 1_000)]
     queries: usize,
-    /// Capabilities that are indexed from a store; 0 leaves that out
+    /// Capabilities indexed from a store; 0 skips this
     #[arg(long, default_value_t = 200_000)]
     stored: usize,
-    /// Server that is measured too
+    /// PostgreSQL server to measure too
     #[arg(long, value_name = "URL")]
     postgres: Option<String>,
-    /// Program that is asked over HTTP too
+    /// Program to measure over HTTP too
     #[arg(long, value_name = "PROGRAM")]
     api: Option<PathBuf>,
-    /// Leave SQLite, Xapian and PostgreSQL out
+    /// Skip SQLite, Xapian and PostgreSQL
     #[arg(long)]
     alone: bool,
-    /// Kinds of requests that are measured in process; all without it
+    /// Kinds of requests measured in process; all by default
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
-    /// Times that each request is run in process: its fastest counts, which other work on the machine disturbs least
+    /// Runs of each request in process: the fastest counts, since other load on the machine disturbs it least
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Folder for the index, which is kept and taken up by the next run; it has to be of as many capabilities. Not with peers
+    /// Folder for the index, which is kept and reused by the next run with as many capabilities. Not with peers
     #[arg(long, value_name = "DIR", requires = "alone")]
     data_dir: Option<PathBuf>,
     /// File for the report
@@ -62,12 +62,12 @@ struct Arguments {
 #[derive(Default, Serialize)]
 struct Report {
     capabilities: usize,
-    /// Documents a second.
+    /// Documents per second.
     indexing: BTreeMap<String, f64>,
     bytes_per_capability: f64,
     times: BTreeMap<String, Times>,
-    /// Requests a second of a search against the bare engine with the same query objects and collector, and documents a
-    /// second of indexing against the bare engine that is given the same documents.
+    /// Requests per second of a search against plain tantivy with the same query objects and collector, and documents per
+    /// second of indexing against plain tantivy with the same documents.
     share_of_bare: BTreeMap<String, f64>,
 }
 
@@ -98,7 +98,7 @@ async fn main() -> anyhow::Result<()> {
     let sentences = some(&Texts::sentence, arguments.queries);
     let misspelt = some(&Texts::misspelt, arguments.queries);
     let prefixes = some(&Texts::prefix, arguments.queries);
-    // Ours is measured first, and would warm what the bare engine then finds warm.
+    // Ours is measured first, with cold caches; plain tantivy then finds them warm.
     for text in some(&Texts::sentence, arguments.queries) {
         searcher.search(&asked(&text))?;
     }
@@ -122,7 +122,7 @@ fn rate(count: usize, time: Duration) -> f64 {
     (count / time.as_secs_f64().max(1e-9)).round()
 }
 
-/// Indexing end to end: a store of visits, read page by page, into a finished index.
+/// Indexing end to end: from a store of visits, read page by page, to a finished index.
 async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Report) -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let store = Store::open_in_data_dir(dir.path()).await?;
@@ -201,12 +201,12 @@ fn faceted(text: &str) -> SearchRequest {
     SearchRequest { facets, ..asked(text) }
 }
 
-/// A name, texts, and what makes a request of a text.
+/// A name, texts, and a function that makes a request from a text.
 type Kind<'a> = (&'a str, &'a [String], fn(&str) -> SearchRequest);
 type Requests<'a> = (&'a [String], &'a [String], &'a [String], &'a [String]);
 
-/// Rows of a page that are measured: as many as are answered when nothing is said, ten, and one, which is what finds and
-/// ranks alone.
+/// Page sizes that are measured: the default, ten, and one, which measures finding and ranking
+/// only.
 const PAGES: [(&str, usize); 3] = [("a page of twenty", 20), ("a page of ten", 10), ("one row", 1)];
 
 fn in_process(
@@ -227,7 +227,7 @@ fn in_process(
     for (kind, texts, make) in kinds.into_iter().filter(|(kind, ..)| is_wanted(kind)) {
         let mut requests: Vec<SearchRequest> = Vec::with_capacity(texts.len());
         let mut bare: Vec<_> = Vec::with_capacity(texts.len());
-        // Words that all are left out select nothing that the bare engine could be asked for.
+        // If all words are stop words, there is no query for plain tantivy.
         for request in texts.iter().map(|text| make(text)) {
             if let Some(same) = searcher.engine_query(&request)? {
                 bare.push(same);
@@ -266,7 +266,7 @@ fn in_process(
     Ok(())
 }
 
-/// The program `api` while it serves.
+/// The running program `api`.
 struct Served(Child);
 
 impl Drop for Served {
@@ -332,12 +332,12 @@ async fn over_http(
 
 #[expect(clippy::disallowed_methods, reason = "a client of the local server")]
 fn reqwest_client() -> anyhow::Result<reqwest::Client> {
-    // Another part of the program may have chosen one before.
+    // Another part of the program may have installed one before.
     rustls::crypto::ring::default_provider().install_default().ok();
     Ok(reqwest::Client::builder().build()?)
 }
 
-/// The body of an answer; `None` where the path is not served.
+/// The body of a response; `None` if the path is not served.
 #[expect(clippy::disallowed_methods, reason = "a client of the local server")]
 async fn get(client: &reqwest::Client, url: &url::Url) -> anyhow::Result<Option<usize>> {
     let answer = client.get(url.clone()).send().await?;
@@ -357,7 +357,7 @@ async fn ready(client: &reqwest::Client, base: &str) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    anyhow::bail!("the api does not answer")
+    anyhow::bail!("the api does not respond")
 }
 
 async fn beside(

@@ -148,7 +148,7 @@ fn without_emphasis(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Whether a sentence has one of [`WORDS`] or a number. Code, versions (`ATP 0.1`) and RFCs are no numbers.
+/// Whether a sentence has one of [`WORDS`] or a number. Code, versions (`ATP 0.1`) and RFCs do not count as numbers.
 fn is_promise(statement: &str) -> bool {
     let prose = statement.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let mut before = "";

@@ -1,4 +1,4 @@
-//! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in whatever dialect, as
+//! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in any dialect, as
 //! one catalog: an entry for each manifest, followed by one for each of its capabilities.
 
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
-//! Filter keys and facet fields: paths into a catalog entry, and what of the index answers for them (ARD 0.9 §7.1).
+//! Filter keys and facet fields: paths into a catalog entry, and the fields of the index that support them (ARD 0.9 §7.1).
 //!
-//! Values of one key mean OR, keys among each other AND. A path that the index does not answer for is refused with those
-//! that it does, as the standard allows, rather than ignored.
+//! Values of one key mean OR, different keys mean AND. A path that the index does not support is refused with a list of the
+//! supported ones, as the standard allows, rather than ignored.
 
 use std::fmt::Display;
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 
-/// Most values of one key: more than a person or a program means to choose between.
+/// Maximum number of values of one key.
 const VALUES_MAX: usize = 50;
-/// Longest value in bytes: the longest identifier, with room to spare.
+/// Maximum length of a value in bytes: the longest identifier, with room to spare.
 const VALUE_BYTES_MAX: usize = 1_024;
 
-/// A path into a catalog entry that the index answers for.
+/// A path into a catalog entry that the index supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
     /// One that a row of the filters names.
@@ -98,7 +98,7 @@ fn texts(path: &str, values: &Value) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// Adds one constraint. Two constraints on one thing would have to hold both, which the index cannot express: it is refused.
+/// Adds one constraint. A second constraint on the same field would mean AND, which the index cannot express: it is refused.
 pub(super) fn restrict(filters: &mut Filters, path: Path, values: Vec<String>) -> Result<(), Problem> {
     let refused = |detail: String| Err(Problem::bad_request(detail).with_parameter("filter"));
     let name = path.as_str();
@@ -113,7 +113,9 @@ pub(super) fn restrict(filters: &mut Filters, path: Path, values: Vec<String>) -
         Path::Invocable => false,
     };
     if is_restricted {
-        return refused(format!("\"{name}\" restricts what another part of the filter restricts already"));
+        return refused(format!(
+            "\"{name}\" restricts a field that another part of the filter already restricts"
+        ));
     }
     match path {
         Path::Filter(key) => {

@@ -2,8 +2,8 @@
 //! `GET /agents`, and every known site as a catalog.
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
-//! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores speak of relevance
-//! alone. No request goes to another registry: `referrals` names those that catalogs on the web declare, `auto` and `none`
+//! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores state relevance
+//! only. No request goes to another registry: `referrals` names those that catalogs on the web declare, `auto` and `none`
 //! answer from this index.
 
 mod agents;

@@ -96,10 +96,10 @@ pub(super) struct SearchAnswer {
 struct Result_ {
     #[serde(flatten)]
     entry: CatalogEntry,
-    /// Relevance alone, from 0 to 100.
+    /// Relevance, from 0 to 100.
     #[schema(maximum = 100)]
     score: u8,
-    /// The registry that knows it.
+    /// The registry that lists it.
     source: String,
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn entries(
     Ok(hits.iter().filter_map(entry).collect())
 }
 
-/// Relevance from 0 to 100, the same for the same relevance whatever else was found.
+/// Relevance from 0 to 100, which does not depend on the other results.
 fn score(relevance: f32) -> u8 {
     let relevance = relevance.max(0.0);
     let share = 100.0 * relevance / (relevance + SCORE_HALF);

@@ -1,8 +1,8 @@
-//! Numbers with a name, and bars of counted values, each with a link.
+//! Labelled numbers, and bar charts of counts with links.
 
 use super::labels;
 
-/// A bar of a chart that leads somewhere.
+/// A bar of a chart with a link.
 #[derive(Debug)]
 pub(crate) struct Bar {
     pub(crate) text: String,
@@ -12,7 +12,7 @@ pub(crate) struct Bar {
     pub(crate) most: u64,
 }
 
-/// Bars from counted values; the longest is the largest of them.
+/// Bars of counts, scaled to the largest one.
 pub(crate) fn bars(rows: impl IntoIterator<Item = (String, String, u64)>) -> Vec<Bar> {
     let rows: Vec<(String, String, u64)> = rows.into_iter().collect();
     let most = rows.iter().map(|(_, _, count)| *count).max().unwrap_or(1).max(1);
@@ -20,7 +20,7 @@ pub(crate) fn bars(rows: impl IntoIterator<Item = (String, String, u64)>) -> Vec
     rows.into_iter().map(bar).collect()
 }
 
-/// A number with its name.
+/// A labelled number.
 pub(crate) struct Number {
     pub(crate) name: &'static str,
     pub(crate) text: String,

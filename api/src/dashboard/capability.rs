@@ -1,4 +1,4 @@
-//! The page of one capability: what it takes, what it answers, how safe it is, how to call it, where that is declared.
+//! The page of one capability: parameters, result, safety, how to call it, and where it is declared.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -17,9 +17,9 @@ use super::{curl, labels, links};
 use crate::answers::record;
 use crate::tool_export::{self, ToolShape};
 
-/// Other capabilities of the same manifest that are linked.
+/// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
-/// How deep the type of a bare answer is spelled out.
+/// Maximum depth of the displayed type of an unstructured result.
 const ANSWER_DEPTH: u8 = 3;
 
 struct Fact {
@@ -172,7 +172,7 @@ fn no_curl(capability: &Capability) -> &'static str {
     if capability.is_invocable() {
         "It is not plain HTTP, so there is no command line for it."
     } else {
-        "The declaration names no address or no method, so it cannot be called from the declaration alone."
+        "The declaration names no address or no method, so the declaration is not enough to call it."
     }
 }
 
@@ -228,7 +228,7 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
         (TypeSource::Inferred, _) => ", inferred",
     };
     let mut facts = vec![Fact::text("Effect", format!("{}{how}", labels::safety(safety.class)))];
-    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("not asked for by the publisher");
+    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("not required by the publisher");
     facts.push(Fact::text("Confirmation", confirmation));
     facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
     if safety.handoff {

@@ -1,4 +1,4 @@
-//! One result as a card: what it does, where, how it is called, how safe, how fresh, and what was inferred.
+//! One result as a card: what it does, where, how it is called, how safe, how fresh, and which values are inferred.
 
 use chrono::{DateTime, Utc};
 use indexer::Hit;
@@ -8,15 +8,15 @@ use manifest::model::{SemanticType, TypeSource};
 use super::labels;
 use super::time::Moment;
 
-/// Longest description on a card, in characters; the capability's own page has it all.
+/// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
 
-/// A small label with an optional remark that a pointer or a screen reader brings out.
+/// A small label with an optional tooltip, which screen readers also read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) class: &'static str,
     pub(crate) text: String,
-    /// Says that the value was inferred, and how.
+    /// Marks a value as inferred and states how.
     pub(crate) inferred: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Call {
 pub(crate) struct Card {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Publisher's text with marks, escaped (see `marked`).
+    /// Publisher's text with highlighted words, escaped (see `marked`).
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
     pub(crate) site: String,
@@ -76,11 +76,11 @@ fn tags(hit: &Hit) -> Vec<Tag> {
     let mut tags = vec![safety_tag(hit)];
     tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
-        tags.push(Tag::plain("a person finishes it"));
+        tags.push(Tag::plain("completed by a person"));
     }
     tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     if !hit.invocable {
-        tags.push(Tag::plain("no address to call declared"));
+        tags.push(Tag::plain("no callable URL declared"));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
@@ -116,7 +116,7 @@ pub(crate) fn tags_of(hit: &Hit, capability: &Capability) -> Vec<Tag> {
     all
 }
 
-/// A snippet of the index, which is escaped already, with nothing but `<mark>` in it: whatever else could open or close
+/// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close
 /// an element or an attribute is escaped here once more.
 fn marked(snippet: &str) -> String {
     let mut html = String::with_capacity(snippet.len());

@@ -26,7 +26,7 @@ pub(crate) struct ChangesPage {
     next: Option<String>,
 }
 
-/// Changes in the order given, and where earlier ones are.
+/// Changes in the given order, and the link to earlier ones.
 pub(crate) fn page(entries: &[FeedEntry], earlier: Option<&str>, now: DateTime<Utc>) -> ChangesPage {
     ChangesPage {
         frame: Frame::new("Changes", Section::Changes),

@@ -1,6 +1,6 @@
 //! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
 //!
-//! The drawing library writes fixed colours; they are placeholders here, exchanged for the style sheet's variables, so
+//! The drawing library writes fixed colours; they are replaced by the style sheet's variables, so
 //! that one drawing serves the light and the dark theme. A table beside it has the data.
 
 use plotters::prelude::*;
@@ -25,23 +25,23 @@ const PLACEHOLDERS: [(&str, &str); 6] = [
     ("#0D0E0F", "var(--write)"),
     ("#101112", "var(--danger)"),
 ];
-/// A stacked bar with the room around it.
+/// Dimensions of a stacked bar.
 const ROW_HEIGHT: u32 = 24;
 const NAME_WIDTH: u32 = 150;
 
-/// Bars side by side, each with its label; none where there is nothing to draw.
+/// Labelled bars side by side; `None` for empty data.
 pub(crate) fn columns(series: &[(String, u64)]) -> Option<String> {
     let most = series.iter().map(|(_, value)| *value).max().filter(|most| *most > 0)?;
     themed(|svg| draw_columns(svg, series, most))
 }
 
-/// A bar for each name, divided into its parts, all as long as their sums are large; none where there is nothing to draw.
+/// A bar for each name, divided into its parts and scaled to the sum; `None` for empty data.
 pub(crate) fn stacked(bars: &[(String, [u64; 3])]) -> Option<String> {
     let most = bars.iter().map(|(_, parts)| parts.iter().sum()).max().filter(|most| *most > 0)?;
     themed(|svg| draw_stacked(svg, bars, most))
 }
 
-/// What was drawn, with the page's colours for its own.
+/// The SVG with the colours of the page.
 fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error>>) -> Option<String> {
     let mut svg = String::new();
     draw(&mut svg).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
@@ -59,7 +59,7 @@ fn draw_stacked(
     let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX);
     let root = SVGBackend::with_string(svg, (WIDTH, rows.saturating_mul(ROW_HEIGHT) + LABEL_HEIGHT + 16))
         .into_drawing_area();
-    // The first bar is at the top, so rows are counted from below.
+    // The first bar is at the top, so rows are counted from the bottom.
     let row_of = |index: usize| i32::try_from(bars.len() - index).unwrap_or(0);
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)

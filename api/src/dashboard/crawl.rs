@@ -1,4 +1,4 @@
-//! The health of the crawl: the queue, what visits came to hour by hour, and which sites make trouble.
+//! The health of the crawl: the queue, the results of visits by hour, and the sites that fail.
 
 use askama::Template;
 use chrono::{DateTime, Utc};

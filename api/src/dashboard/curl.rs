@@ -1,7 +1,7 @@
-//! A command line that calls a capability, built from its declaration alone.
+//! A curl command that calls a capability, built only from its declaration.
 //!
-//! It is text for a person to read, change and run. Values stay open (`DATE`), secrets are variables of the shell, and
-//! everything of the publisher's is quoted so that a shell takes it literally.
+//! The command is for a person to read, change and run. Values are placeholders (`DATE`), secrets are shell variables, and
+//! all publisher text is quoted so that a shell takes it literally.
 
 use manifest::Capability;
 use manifest::model::{AuthScheme, Protocol};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::schema;
 
-/// Longest command that is shown; a capability with hundreds of parameters is better read as JSON.
+/// Maximum length of a displayed command; a capability with hundreds of parameters is better read as JSON.
 const COMMAND_BYTES_MAX: usize = 4_000;
 
-/// The command, where the declaration suffices to call it over HTTP.
+/// The command, if the declaration is enough to call it over HTTP.
 pub(crate) fn command(capability: &Capability) -> Option<String> {
     let invocation = &capability.invocation;
     let is_http = invocation.protocol.is_none_or(|protocol| protocol == Protocol::Http);
@@ -33,7 +33,7 @@ pub(crate) fn command(capability: &Capability) -> Option<String> {
     (command.len() <= COMMAND_BYTES_MAX).then_some(command)
 }
 
-/// Where a parameter goes; `unsaid` is the default: the query of a read, the body of a write.
+/// Where a parameter is sent; `unsaid` is the default: the query of a read, the body of a write.
 fn place<'a>(row: &'a schema::Row, unsaid: &'a str) -> &'a str {
     row.place.as_deref().unwrap_or(unsaid)
 }

@@ -13,9 +13,9 @@ use crate::answers::diff::{Changed, Difference, Named};
 use crate::answers::version_diff::DiffAnswer;
 use crate::text;
 
-/// Longest value that is shown, in characters; the JSON answer has all.
+/// Maximum length of a displayed value, in characters; the JSON response has all of it.
 const VALUE_CHARS_MAX: usize = 600;
-/// Versions that are offered for comparison.
+/// Versions offered for comparison.
 const VERSIONS_MAX: usize = 20;
 
 struct Field {
@@ -98,7 +98,7 @@ fn changed(changed: &Changed) -> Group {
     Group { fields: changed.fields.iter().map(field).collect(), ..named(&changed.capability) }
 }
 
-/// A value as a person reads it; none where there was none.
+/// A value in readable form; `None` if it is missing.
 fn shown(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,

@@ -1,4 +1,4 @@
-//! What surrounds every page: title, navigation, assets.
+//! The frame of every page: title, navigation, assets.
 
 use crate::assets::{COPY, DROP, ICON, LIVE, SEARCH, STYLE};
 
@@ -15,18 +15,18 @@ pub(crate) enum Section {
     None,
 }
 
-/// Given to the base template by every page.
+/// Values that every page passes to the base template.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) section: Section,
     pub(crate) style_url: String,
     pub(crate) script_url: String,
-    /// The script that adds buttons to copy with.
+    /// The script for copy buttons.
     pub(crate) copy_url: String,
-    /// The script that reads dropped files.
+    /// The script for dropped files.
     pub(crate) drop_url: String,
-    /// The script that keeps a page current.
+    /// The script for live updates.
     pub(crate) live_url: String,
     pub(crate) icon_url: String,
 }

@@ -1,4 +1,4 @@
-//! What must be called before a capability and what needs it, drawn in three columns.
+//! The dependencies of a capability and the capabilities that depend on it, drawn in three columns.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use manifest::{Capability, Manifest};
 use super::links;
 use crate::text;
 
-/// Boxes in one column; a longer list is described beside the drawing.
+/// Maximum number of boxes in one column; a longer list is described beside the drawing.
 const COLUMN_MAX: usize = 6;
 /// Longest name in a box, in characters.
 const NAME_CHARS_MAX: usize = 24;
@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// The drawing, with its sentence for those who do not see it.
+/// The drawing, with a text alternative for screen readers.
 pub(crate) struct Graph {
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Graph {
 impl Graph {
     pub(crate) const BOX: (usize, usize) = (BOX_WIDTH, BOX_HEIGHT);
 
-    /// None where nothing depends on anything.
+    /// `None` without dependencies.
     pub(crate) fn of(manifest: &Manifest, capability: &Capability) -> Option<Self> {
         let before: BTreeSet<&str> = capability.depends_on.iter().map(String::as_str).collect();
         let needs_this = |other: &&Capability| {

@@ -48,7 +48,7 @@ pub(crate) const fn auth(scheme: AuthScheme) -> &'static str {
     }
 }
 
-/// What a caller needs, from the schemes and from whether any is needed.
+/// The credentials that a caller needs.
 pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> String {
     let named: Vec<&str> = schemes.iter().filter(|s| **s != AuthScheme::Unknown).map(|s| auth(*s)).collect();
     match (named.is_empty(), required) {
@@ -64,7 +64,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
     match status {
         Status::Pending => "not visited yet",
         Status::Fresh => "fresh",
-        Status::Stale => "not confirmed lately",
+        Status::Stale => "not confirmed recently",
         Status::Unreachable => "unreachable",
         Status::Gone => "gone",
         Status::Denied => "reading is not allowed",
@@ -131,7 +131,7 @@ pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
     }
 }
 
-/// How an outcome is coloured: found, fine, or an error.
+/// The colour class of an outcome: found, fine, or an error.
 pub(crate) const fn outcome_class(outcome: FetchOutcome) -> &'static str {
     if outcome.is_present() {
         "found"

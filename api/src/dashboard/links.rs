@@ -1,4 +1,4 @@
-//! Addresses: those of our own pages with their filters, and those of publishers, which become links only when they
+//! Links: to our own pages with their filters, and to publishers' URLs if they
 //! are harmless.
 
 use manifest::CapabilityId;
@@ -13,7 +13,7 @@ pub(crate) struct Link {
     pub(crate) href: String,
 }
 
-/// Longest address of a publisher that becomes a link; longer ones are shown as text.
+/// Maximum length of a publisher's URL that becomes a link; longer ones are shown as text.
 const HREF_BYTES_MAX: usize = 2_048;
 
 /// `/search` with the given pairs.
@@ -30,7 +30,7 @@ pub(crate) fn capability(id: &CapabilityId) -> String {
     format!("/capabilities/{id}")
 }
 
-/// The same search with one value of a key added, or taken away where it is there.
+/// The same search with one value of a key toggled.
 pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     let mut was_there = false;
@@ -53,13 +53,13 @@ pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
     search(pairs)
 }
 
-/// The same address with one key set.
+/// The same URL with one key set.
 pub(crate) fn with(path: &str, query: &QueryPairs, key: &str, value: &str) -> String {
     let others = query.pairs().filter(|(name, _)| *name != key);
     with_query(path, others.chain([(key, value)]))
 }
 
-/// A publisher's address, where it may become a link: https or http, without credentials, not absurdly long.
+/// A publisher's URL, if it may become a link: https or http, without credentials, of limited length.
 pub(crate) fn harmless(address: &str) -> Option<String> {
     let url = Url::parse(address).ok().filter(|_| address.len() <= HREF_BYTES_MAX)?;
     let is_plain =

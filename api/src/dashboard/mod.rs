@@ -1,6 +1,6 @@
 //! HTML pages, rendered on the server and usable without scripts.
 //!
-//! Each page renders the answer that its address also serves as JSON. Templates escape texts of publishers and isolate their
+//! Each page renders the response that its URL also serves as JSON. Templates escape publisher text and isolate its
 //! direction and length; only http and https addresses become links. Labels of closed vocabularies are in `labels`.
 
 mod bars;

@@ -1,4 +1,4 @@
-//! The page for what goes wrong.
+//! The error page.
 
 use askama::Template;
 

@@ -1,14 +1,14 @@
-//! A JSON Schema as a table: one row a property, in the words of the schema.
+//! A JSON Schema as a table with one row per property.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// Most rows that are shown; the JSON answer has all.
+/// Maximum number of rows; the JSON response has all.
 const ROWS_MAX: usize = 100;
-/// Most values of an enumeration that are shown.
+/// Maximum number of displayed values of an enumeration.
 const CHOICES_MAX: usize = 12;
-/// How deep a type is spelled out: a list of lists of objects is as much as anybody reads.
+/// Maximum depth of a displayed type: a list of lists of objects is as much as is readable.
 const DEPTH_MAX: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -75,7 +75,7 @@ pub(crate) struct SearchPage {
     atom: Option<String>,
 }
 
-/// The page without a search: examples, and what the index holds. `trouble` says why there is nothing to search.
+/// The page without a search: examples, and statistics of the index. `trouble` states why searching is impossible.
 pub(crate) fn landing(
     counted: &SearchAnswer,
     stats: &StatsAnswer,
@@ -109,7 +109,7 @@ pub(crate) fn landing(
     SearchPage { landing: Some(landing), focus_box: true, ..blank("What can agents do on the web?") }
 }
 
-/// Links to the most frequent types, for clients whose search found nothing.
+/// Links to the most frequent types, shown for searches without results.
 fn suggested(counted: &SearchAnswer) -> Vec<Link> {
     let types = counted.facets.get(&FacetKey::SemanticType).map(Vec::as_slice).unwrap_or_default();
     let link = |value: &str| Link {
@@ -140,7 +140,7 @@ fn blank(title: &str) -> SearchPage {
     }
 }
 
-/// The page of results; `counted` is given where nothing was found.
+/// The page of results; `counted` is given if there are none.
 pub(crate) fn results(
     query: &QueryPairs,
     request: &SearchRequest,
@@ -184,7 +184,7 @@ fn hidden_fields(query: &QueryPairs) -> Vec<(String, String)> {
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The filters in force, each with the address that takes it away.
+/// The active filters, each with the URL that removes it.
 fn active(query: &QueryPairs) -> Vec<Link> {
     let filters = query.pairs().filter(|(name, _)| is_filter(name));
     let values = filters.flat_map(|(name, text)| text.split(',').map(move |value| (name, value.trim())));

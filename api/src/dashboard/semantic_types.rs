@@ -1,4 +1,4 @@
-//! The page of semantic types: a tree, a branch for each namespace.
+//! The page of semantic types: a tree with a branch for each namespace.
 
 use askama::Template;
 
@@ -7,7 +7,7 @@ use super::frame::{Frame, Section};
 use super::{labels, links};
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 
-/// Types that a branch shows before it has to be opened: publishers may invent any number.
+/// Types that a collapsed branch shows: publishers may invent any number.
 const OPEN_MAX: usize = 12;
 
 struct Branch {

@@ -11,11 +11,11 @@ use super::time::Moment;
 use super::{labels, links};
 use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
 
-/// Capabilities of one manifest that are linked; the search has them all.
+/// Linked capabilities of one manifest; the search has them all.
 const CAPABILITIES_MAX: usize = 24;
-/// Findings of one manifest that are shown; the JSON answer has all.
+/// Displayed findings of one manifest; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
-/// Longest header that is shown, in characters.
+/// Maximum length of a displayed header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
 
 /// A time with its reason.

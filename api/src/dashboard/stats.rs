@@ -1,4 +1,4 @@
-//! The page of numbers.
+//! The page of statistics.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use super::time::Moment;
 use super::{chart, labels, links};
 use crate::answers::stats::{Count, StatsAnswer};
 
-/// Dialects that the chart of conformance has room for; its table has all.
+/// Maximum number of dialects in the conformance chart; the table has all.
 const DIALECTS_DRAWN: usize = 16;
 
 struct Chart {
@@ -18,7 +18,7 @@ struct Chart {
     rows: Vec<Bar>,
 }
 
-/// How well one dialect is kept to.
+/// How well documents conform to one dialect.
 struct ConformanceRow {
     dialect: &'static str,
     href: String,
@@ -55,7 +55,7 @@ pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
         numbers: numbers(answer),
         charts: charts(answer),
         conformance_svg: conformance_chart(&answer.adoption),
-        conformance: answer.adoption.iter().map(kept).collect(),
+        conformance: answer.adoption.iter().map(conformance_row).collect(),
         newest: newest(&answer.sites_newest, now),
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
     sites.iter().map(new).collect()
 }
 
-/// A bar for each dialect: its manifests without a fault, with small ones, with grave ones.
+/// A bar for each dialect: its manifests without deviations, with minor ones, and with major ones.
 fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()
@@ -79,7 +79,7 @@ fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     chart::stacked(&bars)
 }
 
-fn kept(dialect: &DialectUsage) -> ConformanceRow {
+fn conformance_row(dialect: &DialectUsage) -> ConformanceRow {
     ConformanceRow {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),
@@ -149,7 +149,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
             rows: rows(&answer.visit_ends_last_day, end_words, no_link),
         },
         Chart {
-            title: "What fetches came to, last 24 hours",
+            title: "Results of fetches, last 24 hours",
             rows: rows(&answer.fetch_outcomes_last_day, outcome_words, no_link),
         },
     ]

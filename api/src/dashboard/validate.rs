@@ -1,4 +1,4 @@
-//! The validator: a document's lines with the findings beside those they belong to, what to fix first, and what would
+//! The validator: the lines of a document with their findings, what to fix first, and what would
 //! be indexed.
 
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use super::labels;
 use crate::answers::validate::{PlacedFinding, ValidateAnswer};
 use crate::text;
 
-/// Lines of a document that are shown: more than a person scrolls through, few enough for a browser.
+/// Maximum number of displayed lines: few enough for a browser.
 const LINES_MAX: usize = 2_000;
-/// Longest line that is shown, in characters; a document on one line is cut there.
+/// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
-/// Findings that are shown beside one line.
+/// Maximum number of findings beside one line.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 /// Findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;
-/// Capabilities that are named.
+/// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
-/// What was typed into the form.
+/// The input of the form.
 #[derive(Debug, Default)]
 pub(crate) struct FormInput {
     pub(crate) document: String,
@@ -77,7 +77,7 @@ pub(crate) fn blank() -> ValidatePage {
     page(FormInput::default(), None, None)
 }
 
-/// The form with what was typed and why that cannot be read.
+/// The form with its input and the reason why it cannot be read.
 pub(crate) fn refused(typed: FormInput, trouble: String) -> ValidatePage {
     page(typed, Some(trouble), None)
 }

@@ -74,7 +74,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.tools.iter().any(|tool| tool.name == request.name) {
             let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
-            let message = format!("there is no tool of this name; there are {}", known.join(", "));
+            let message = format!("unknown tool; the tools are {}", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         }
         let parts = context.extensions.get::<Parts>();
@@ -160,7 +160,7 @@ pub enum McpError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-/// Serves one client over standard input and output until it leaves or `cancel`.
+/// Serves one client over standard input and output until it disconnects or `cancel`.
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
     let stop_following = cancel.child_token();

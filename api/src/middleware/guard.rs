@@ -1,8 +1,8 @@
-//! Rate limits and capacity: how often a client may send requests, and how many are handled at once.
+//! Rate limits and capacity: how often a client may send requests, and how many are handled concurrently.
 //!
-//! A client beyond its limits gets a 429, any request beyond what this process can do a 503, both at once and with the time
-//! to come back. The body of a request is read before the request takes a place: a place is for work, and a client that
-//! sends slowly holds none. What an answer occupies in memory is counted, too (see `buffers`).
+//! A client beyond its limits gets a 429; a request beyond the capacity of this process gets a 503. Both are sent immediately
+//! with a `Retry-After`. The body is read before the request takes a slot, so that a client that
+//! sends slowly occupies none. The memory of responses is counted, too (see `buffers`).
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -23,7 +23,7 @@ use runtime::Share;
 
 /// Answered even beyond the rate limit.
 const NEVER_LIMITED: &str = "/healthz";
-/// Parsed by the library of the protocol, without a budget; the bodies of other routes are parsed within one.
+/// Parsed by the library of the protocol, without a budget; other routes parse bodies within a budget.
 const READ_BY_A_LIBRARY: &str = "/mcp";
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
@@ -58,9 +58,9 @@ async fn guarded(
         route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
     };
     let place = if is_watching { None } else { Some(place(app, client)?) };
-    let under_way = (!is_watching).then(|| app.load.begin());
+    let in_progress = (!is_watching).then(|| app.load.begin());
     let response = next.run(request).await;
-    drop((under_way, place, body_share));
+    drop((in_progress, place, body_share));
     let mut response = if is_watching {
         response
     } else {
@@ -68,21 +68,21 @@ async fn guarded(
         counted.map_err(|full| no_room("bytes", full))?
     };
     metrics::buffered(app.capacity.buffered_bytes.taken());
-    // A route with a bucket of its own has written the headers of that one.
+    // A route with its own bucket has written the headers of that one.
     if !response.headers().contains_key("ratelimit-limit") {
         quota.write_headers(response.headers_mut());
     }
     Ok(response)
 }
 
-/// A place for one request under way.
+/// A slot for one request in progress.
 fn place(app: &App, client: Client) -> Result<Share, Problem> {
     let place = app.capacity.requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
-    metrics::under_way(app.capacity.requests.taken());
+    metrics::requests_in_progress(app.capacity.requests.taken());
     Ok(place)
 }
 
-/// The request with its body at hand, and what that occupies.
+/// The request with its body in memory, and the share for that memory.
 async fn with_body(
     app: &App,
     client: Client,

@@ -1,4 +1,4 @@
-//! The guard in front of a route that answers on a signal.
+//! The guard before a route that responds on a signal.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::timeouts::{ClientTimeouts, MinRate};
 struct World {
     app: App,
     router: Router,
-    /// One permit lets one waiting request answer.
+    /// One permit lets one waiting request finish.
     may_end: Arc<Semaphore>,
     _dir: tempfile::TempDir,
 }
@@ -82,12 +82,12 @@ async fn until(holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn one_client_cannot_take_all_requests_under_way() {
+async fn one_client_cannot_take_all_request_slots() {
     let world = Arc::new(World::new().await);
-    let mut under_way = JoinSet::new();
+    let mut in_progress = JoinSet::new();
     for _ in 0..2 {
         let world = Arc::clone(&world);
-        under_way.spawn(async move { world.get(client(1), "/wait").await.status() });
+        in_progress.spawn(async move { world.get(client(1), "/wait").await.status() });
     }
     until(|| world.app.capacity.requests.taken() == 2).await;
     let refused = world.get(client(1), "/wait").await;
@@ -96,7 +96,7 @@ async fn one_client_cannot_take_all_requests_under_way() {
     let other = world.send(client(2), Request::post("/echo"), Body::from("hello")).await;
     assert_eq!(other.status(), StatusCode::OK);
     world.may_end.add_permits(2);
-    while let Some(status) = under_way.join_next().await {
+    while let Some(status) = in_progress.join_next().await {
         assert_eq!(status.unwrap(), StatusCode::OK);
     }
     assert_eq!(world.app.capacity.requests.taken(), 0);
@@ -120,13 +120,13 @@ async fn returns_503_while_all_request_capacity_is_taken() {
         assert!((1..=5).contains(&seconds));
         when.insert(seconds);
     }
-    assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
+    assert!(when.len() > 1, "the retry times do not differ: {when:?}");
     let numbers = Request::get("/metrics").header("host", "localhost");
     let numbers = world.send(IpAddr::from([127, 0, 0, 1]), numbers, Body::empty()).await;
     assert_eq!(
         (numbers.status(), world.app.capacity.buffered_bytes.taken()),
         (StatusCode::OK, 0),
-        "nor are they counted"
+        "they are not counted either"
     );
     let strange =
         world.send(client(1), Request::get("/metrics").header("host", "localhost"), Body::empty()).await;
@@ -134,7 +134,7 @@ async fn returns_503_while_all_request_capacity_is_taken() {
     assert_eq!(
         world.get(client(1), "/readyz").await.status(),
         StatusCode::OK,
-        "whether it is ready is always told"
+        "the readiness probe is always answered"
     );
     drop(places);
     world.may_end.add_permits(1);
@@ -181,7 +181,11 @@ async fn unread_large_responses_are_bounded_per_client() {
     assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
     let other = world.get(client(2), "/large").await;
     assert_eq!(other.into_body().collect().await.unwrap().to_bytes().len(), 700_000);
-    assert_eq!(world.app.capacity.buffered_bytes.taken(), 700_000, "what was read is given back");
+    assert_eq!(
+        world.app.capacity.buffered_bytes.taken(),
+        700_000,
+        "the memory of read responses is released"
+    );
     drop(first);
     assert_eq!(world.get(client(1), "/large").await.status(), StatusCode::OK);
 }

@@ -35,13 +35,13 @@ use crate::overload::{Refused, RejectionResponse};
 use crate::problem::Problem;
 use crate::state::App;
 
-/// How long one request may take: a search takes milliseconds, so this is only reached when something is wrong.
+/// Deadline of a request: a search takes milliseconds, so this is only reached when something is wrong.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long a browser may remember that reads from other origins are allowed.
+/// How long a browser may cache that reads from other origins are allowed.
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest request id that is taken from a client; twice the length of a trace id and a span id together.
+/// Maximum length of a client's request id: twice the length of a trace id and a span id together.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Headers that scripts of other origins may read.
@@ -61,12 +61,12 @@ const EXPOSED: [HeaderName; 9] = [
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Browsers that came over TLS stay with it for a year.
+/// Browsers that connect over TLS use it for a year.
 const STAY_WITH_TLS: &str = "max-age=31536000";
 
 pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
     routes
-        // `guard` has read the body under the cap already.
+        // `guard` has already read the body under the cap.
         .layer(DefaultBodyLimit::disable())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
         .layer(CatchPanicLayer::custom(on_panic))
@@ -109,7 +109,7 @@ fn usable_id(headers: &HeaderMap) -> Option<&HeaderValue> {
     is_usable.then_some(id)
 }
 
-/// Request ids: when this process began to count, and the count.
+/// Request ids: the start time of this process and a counter.
 #[derive(Clone, Default)]
 struct CountedRequestIds {
     count: std::sync::Arc<AtomicU64>,
@@ -146,7 +146,7 @@ fn answered(response: &Response, latency: Duration, span: &Span) {
     }
 }
 
-/// The fastest level, for its memory: a slow client keeps a compressor alive, and this one takes a sixth of the default's.
+/// The fastest level, for its memory: a slow client keeps a compressor in use, and this one takes a sixth of the default's.
 fn compression() -> CompressionLayer {
     CompressionLayer::new().quality(CompressionLevel::Fastest)
 }
@@ -169,7 +169,7 @@ fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
     .into_response()
 }
 
-/// Gives every answer of 400 and above the one shape, as a page where the client prefers pages.
+/// Formats every error response, as a page if the client prefers pages.
 async fn format_errors(request: Request, next: Next) -> Response {
     let representation = Representation::preferred(request.headers());
     let response = next.run(request).await;
@@ -248,7 +248,7 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
 
 /// The response to requests that are rejected before routing, with the headers that this middleware would add.
 pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
-    let problem = Problem::unavailable("too much to do at once; try again in a moment");
+    let problem = Problem::unavailable("too many requests in progress; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
     let mut headers = vary_by_accept(problem.into_response()).headers().clone();
     secure(&mut headers, is_behind_tls);
@@ -259,7 +259,7 @@ pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
     RejectionResponse { headers, body }
 }
 
-/// Sets the request id of a rejection: that of the request where it is usable, or one of the time and a number.
+/// Sets the request id of a rejection: that of the request if it is valid, or one of the time and a number.
 pub(crate) fn name_turned_away(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
     let made = || {
         let millis = crate::clock::now().timestamp_millis();

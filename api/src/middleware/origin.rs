@@ -1,4 +1,4 @@
-//! Protection against cross-site request forgery: only pages of this server may send requests that change something.
+//! Protection against cross-site request forgery: only pages of this server may send requests that change state.
 //!
 //! Browsers name the page that a request comes from (`Origin`, `Sec-Fetch-Site`). Programs send neither header and pass.
 //! Reads are open to every page (CORS).
@@ -15,16 +15,16 @@ use crate::server_names::{LOOPBACK, authority, plain};
 use crate::state::App;
 use crate::tools::Tool;
 
-/// Requests with a body that change nothing. `/mcp` checks hosts and origins itself.
+/// Requests with a body that do not change state. `/mcp` checks hosts and origins itself.
 const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
-/// Requests that change something or not, by the tool in their last segment.
+/// Routes whose last segment is a tool, which decides whether they change state.
 const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
 /// Browsers send it even with requests that have no `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Characters of a foreign origin that are repeated.
+/// Characters of a foreign origin that an error repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// Refuses changes by pages of other origins.
+/// Refuses requests of other origins that change state.
 pub(crate) async fn check_origin_of_changes(
     State(app): State<App>,
     request: Request,
@@ -77,7 +77,7 @@ fn refused(config: &ApiConfig, origin: &str) -> Problem {
 }
 
 /// Whether an origin is of this server. An IP address or a loopback name equal to the `Host` cannot result from DNS
-/// rebinding, so it is accepted whatever the listen address.
+/// rebinding, so it is accepted for any listen address.
 fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
     let Ok(origin) = Url::parse(origin) else { return false };
     let is_listed = config
@@ -113,6 +113,6 @@ mod tests {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");
         }
         assert!(changes(Method::POST, "/woa/{agent}", "/woa/submit_site"));
-        assert!(may_change_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
+        assert!(may_change_state(&Method::POST, None, "/new"), "an unknown route is protected by default");
     }
 }

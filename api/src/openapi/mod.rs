@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the annotations of the handlers.
+//! The OpenAPI 3.1 document, generated from the annotations of the handlers.
 //!
 //! Adds what all operations share: the format of errors and the general description.
 
@@ -63,14 +63,14 @@ fn finish_operation(operation: &mut Value, method: &str, path: &str) {
     });
 }
 
-/// `get_capabilities_id_tool`: unique, since method and path are.
+/// `get_capabilities_id_tool`: unique, because method and path are.
 fn operation_id(method: &str, path: &str) -> String {
     let words = path.split(|character: char| !character.is_ascii_alphanumeric());
     let words: Vec<&str> = std::iter::once(method).chain(words.filter(|word| !word.is_empty())).collect();
     words.join("_")
 }
 
-/// A parameter that may be left out is left out; it cannot be null.
+/// An optional parameter may be omitted; it cannot be null.
 fn without_null(schema: &mut Value) {
     if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
         types.retain(|name| name != "null");

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 
-/// The documentation draws its icons from `data:` addresses and sets the styles of its own elements.
+/// The documentation draws its icons from `data:` addresses and sets styles on its elements.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

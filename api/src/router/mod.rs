@@ -1,4 +1,4 @@
-//! Every address with its handler, and the OpenAPI document that describes them.
+//! Every route with its handler, and the OpenAPI document that describes them.
 
 mod docs;
 

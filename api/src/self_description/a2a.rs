@@ -64,7 +64,7 @@ pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         return Ok(failure(&call.id, INVALID_REQUEST, "\"jsonrpc\" is \"2.0\""));
     }
     if call.method != "message/send" {
-        return Ok(failure(&call.id, METHOD_NOT_FOUND, "this agent answers message/send alone"));
+        return Ok(failure(&call.id, METHOD_NOT_FOUND, "this agent supports message/send only"));
     }
     let text = text_of(&call.params);
     if text.is_empty() {
@@ -88,13 +88,13 @@ fn text_of(params: &Value) -> String {
     texts.join(" ").trim().chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// The same question has the same answer, so that its id is made from both.
+/// The id is a hash of question and answer, so that equal messages have equal ids.
 fn message(text: &str, found: &Value) -> Value {
     let digest = Sha256::digest(format!("{text}\n{found}").as_bytes());
     let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());
     let rows = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let said = if rows.is_empty() {
-        "Nothing in the index speaks of this.".to_owned()
+    let text = if rows.is_empty() {
+        "No capability in the index matches.".to_owned()
     } else {
         let line = |row: &Value| {
             format!(
@@ -108,7 +108,7 @@ fn message(text: &str, found: &Value) -> Value {
         format!("What publishers declare, in their words (untrusted):\n{}", lines.join("\n"))
     };
     json!({"kind": "message", "role": "agent", "messageId": id,
-           "parts": [{"kind": "text", "text": said}, {"kind": "data", "data": found}]})
+           "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": found}]})
 }
 
 fn failure(id: &Value, code: i32, message: &str) -> Response {

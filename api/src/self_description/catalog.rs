@@ -21,7 +21,7 @@ pub(super) fn catalog(identity: &Identity) -> Value {
             "agentdex agent",
             &media_type_of(Format::A2a),
             identity.url("/.well-known/agent-card.json"),
-            "Answers wishes in plain words with capabilities that fit, over A2A.",
+            "Answers requests in plain words with matching capabilities, over A2A.",
         ),
         entry(
             "api:agentdex",

@@ -1,6 +1,6 @@
 //! The manifests of agentdex itself, in every dialect that it reads, all generated from the list of tools.
 //!
-//! Addresses are absolute and begin with `--public-url`. Nothing is claimed that is not served: the card's interface, the
+//! URLs are absolute and begin with `--public-url`. Everything in them is served: the card's interface, the
 //! agents of WoA, the tools of MCP and every endpoint run through the same code.
 
 mod a2a;
@@ -44,10 +44,10 @@ const JSON_UTF8: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// An address and what is served there.
+/// A path and the document served there.
 type DocumentRoute = (&'static str, fn(&Identity) -> SelfDescription);
 
-/// Every address.
+/// All paths.
 const DOCUMENTS: [DocumentRoute; 17] = [
     ("/agent.json", |identity| SelfDescription::Json(awp::manifest(identity), JSON)),
     ("/.well-known/agent.json", |identity| SelfDescription::Json(atp::manifest(identity), JSON)),
@@ -103,7 +103,7 @@ fn served(context: &RequestContext, document: SelfDescription) -> Result<Respons
         SelfDescription::Text(text, content_type) => (text.into_bytes(), content_type),
     };
     let mut response = context.bytes(body, content_type, Caching::Description);
-    // ATP §2.2 wants these two on the manifest itself, beside the origin that every answer allows.
+    // ATP §2.2 requires these two on the manifest itself, beside the origin that every answer allows.
     let headers = response.headers_mut();
     let name = |name: &'static str| HeaderName::from_static(name);
     headers.insert(name("access-control-allow-methods"), HeaderValue::from_static("GET, OPTIONS"));

@@ -22,7 +22,7 @@ pub(super) fn llms(identity: &Identity) -> String {
     section(
         "Ask",
         &[
-            ("Search", "/search?q=book+flight", "capabilities for a wish, as JSON; a page for browsers"),
+            ("Search", "/search?q=book+flight", "capabilities for a request, as JSON; a page for browsers"),
             ("MCP server", "/mcp", "the same as tools, over streamable HTTP"),
             ("Tools", "/tools/openapi.json", "the same over plain HTTP, as OpenAPI 3.1"),
             ("Semantic types", "/semantic-types", "what kinds of things are in the index"),

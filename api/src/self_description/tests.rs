@@ -1,4 +1,4 @@
-//! Our own readers read our own descriptions: the right dialect, the right capabilities, and nothing to mend.
+//! Our own parsers read our own descriptions: the right dialect, the right capabilities, and no findings.
 
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 
@@ -53,7 +53,7 @@ fn every_self_description_parses_with_every_capability() {
         assert_nothing_to_mend(&manifest);
         let names: Vec<String> =
             manifest.capabilities.iter().map(|capability| capability.native_id.replace('-', "_")).collect();
-        // ARWS wants credentials and idempotency keys of whatever writes, so its tools are those that read
+        // ARWS requires credentials and idempotency keys for tools that write, so only tools that read are listed
         let is_arws = path == "/tools/openapi.json";
         for tool in Tool::ALL.iter().filter(|tool| !(is_arws && **tool == Tool::SubmitSite)) {
             assert!(
@@ -98,7 +98,7 @@ fn arws_manifest_parses_with_its_openapi_document() {
     let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
     assert_eq!(manifest.format(), Format::Arws);
     assert_nothing_to_mend(&manifest);
-    assert_eq!(manifest.capabilities.len(), Tool::ALL.len() - 1, "submitting is no tool of ARWS");
+    assert_eq!(manifest.capabilities.len(), Tool::ALL.len() - 1, "ARWS does not list the submit tool");
 }
 
 #[test]

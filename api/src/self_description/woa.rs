@@ -1,4 +1,4 @@
-//! `/.well-known/woa.json`: WoA (draft-gaikwad-woa-00). Every tool is an agent; REST and MCP both lead to it.
+//! `/.well-known/woa.json`: WoA (draft-gaikwad-woa-00). Every tool is an agent, reachable by REST and MCP.
 
 use serde_json::{Value, json};
 

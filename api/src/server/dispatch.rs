@@ -4,7 +4,7 @@
 //! compression, with a response that is rendered once. The connection stays open, and the response is delayed, since clients
 //! that retry at once are the usual cause of overload.
 //!
-//! Under overload, clients with their fair share of requests under way are rejected; a client with none is served while
+//! Under overload, clients with their fair share of requests in progress are rejected; a client with none is served while
 //! there is capacity.
 
 use std::convert::Infallible;
@@ -65,7 +65,7 @@ impl Dispatcher {
         } else {
             self.reject(request.headers()).await
         };
-        // The bodies of the requests before were read, or this one could not have been.
+        // The bodies of earlier requests were read, or this request could not have been.
         may_still_send
             .set(has_body && (response.status().is_client_error() || response.status().is_server_error()));
         Ok(response)

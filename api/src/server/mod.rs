@@ -42,14 +42,14 @@ use runtime::{Share, Shares};
 /// Largest headers of a request with its first line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADER_COUNT_MAX: usize = 64;
-/// How long connections are still accepted after the signal to stop: those in the kernel's queue expect an answer.
+/// How long connections are still accepted after the signal to stop: those in the kernel's queue expect a response.
 const ACCEPT_AFTER_STOP: Duration = Duration::from_millis(100);
 /// How long a new connection may still send its first request after the signal to stop.
 const FIRST_REQUEST_MAX: Duration = Duration::from_secs(1);
-/// Delay after a connection could not be accepted, as when no file descriptors are left.
+/// Delay after a connection could not be accepted, for example because no file descriptors are left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// What decides whether connections and requests are accepted.
+/// State that decides whether connections and requests are accepted.
 #[derive(Clone)]
 pub(crate) struct AdmissionControl {
     pub(crate) connections: Arc<Shares>,
@@ -97,7 +97,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let config = &app.config;
     let location = config.index_from.as_ref();
     let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
-    // An index that is there is open and warm before the first request is answered.
+    // An existing index is opened and warmed before the first request is served.
     index::look(&app.index).await;
     let tasks = TaskTracker::new();
     tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
@@ -113,7 +113,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
         tasks.spawn(replica::follow(Arc::from(from), to, replica, stop_following.clone()));
     }
 
-    // Streams never end by themselves.
+    // Streams end only when they are closed.
     let (stop, closing) = (cancel.clone(), app.closing());
     tasks.spawn(async move {
         stop.cancelled().await;
@@ -134,7 +134,7 @@ async fn prune(app: App, until: CancellationToken) {
     }
 }
 
-/// Serves until `cancel`, then answers clients that are connected already, for a while.
+/// Serves until `cancel`, then serves connected clients for a short time.
 async fn accept_until(
     listener: TcpListener,
     router: Router,
@@ -169,7 +169,7 @@ async fn accept_until(
     connections.wait().await;
 }
 
-/// The next connection, or `None` when it is time to stop. Those beyond a client's share are closed at once.
+/// The next connection, or `None` when it is time to stop. Connections beyond a client's share are closed immediately.
 async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
@@ -201,7 +201,7 @@ async fn next(
         .flatten()
 }
 
-/// Serves one connection; after `cancel` its request under way, or its first one, is the last.
+/// Serves one connection; after `cancel`, its current request, or its first one, is the last.
 async fn connection(
     accepted: Accepted,
     dispatcher: Dispatcher,

@@ -15,19 +15,19 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::metrics;
 use crate::timeouts::{Allowance, MinRate};
 
-/// Bytes of an answer that the kernel keeps for a client; Linux doubles the number for its own needs.
+/// Send buffer of a client's socket in the kernel; Linux doubles the number for its own bookkeeping.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// How long the kernel waits for a client to acknowledge what was sent, before it gives the connection up: a client that is
-/// gone silently. One that is connected and does not read is closed by `MinRate`.
+/// How long the kernel waits for a client to acknowledge data before it closes the connection, for clients that disappear
+/// without closing it. `MinRate` closes the connection of a client that acknowledges data but does not read it.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(30);
-/// Bytes that are thrown away at the end of a connection, at most: four of the largest bodies.
+/// Maximum number of bytes discarded at the end of a connection: four of the largest bodies.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes thrown away at once.
+/// Bytes discarded by one read.
 const LINGER_CHUNK_BYTES: usize = 8 * 1024;
 
 /// Whether the client may still be sending when its connection is closed. Closing a socket with unread bytes resets the
-/// connection, and the answer on its way is lost with it.
+/// connection, which loses the response in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MayStillSend(Arc<AtomicBool>);
 
@@ -37,7 +37,7 @@ impl MayStillSend {
     }
 }
 
-/// A client's stream with a least rate for what it reads, and an end in two steps.
+/// A client's stream with a minimum read rate, which lingers before it closes.
 #[derive(Debug)]
 pub(super) struct ClientStream {
     stream: TcpStream,
@@ -45,7 +45,7 @@ pub(super) struct ClientStream {
     blocked: Option<Blocked>,
     may_still_send: MayStillSend,
     /// Whether the last read returned bytes, so that there may be more unread ones.
-    last_read_brought_bytes: bool,
+    last_read_returned_bytes: bool,
     linger_max: Duration,
     lingering: Option<Lingering>,
 }
@@ -57,7 +57,7 @@ struct Blocked {
     cut: Pin<Box<Sleep>>,
 }
 
-/// The answer was sent; what the client still sends is thrown away for a while.
+/// The response was sent; what the client still sends is discarded for a while.
 #[derive(Debug)]
 struct Lingering {
     bytes_left: usize,
@@ -87,14 +87,18 @@ impl ClientStream {
             allowance: Allowance::new(reads),
             blocked: None,
             may_still_send,
-            last_read_brought_bytes: false,
+            last_read_returned_bytes: false,
             linger_max,
             lingering: None,
         }
     }
 
-    /// Counts what a write came to, and ends the connection when the client has kept it waiting for too long.
-    fn paced(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    /// Counts the bytes of a write, and closes the connection when the client has blocked it for too long.
+    fn enforce_min_rate(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
             let waited = self.blocked.take().map_or(Duration::ZERO, |blocked| blocked.since.elapsed());
             if let Ok(bytes) = &written {
@@ -107,14 +111,14 @@ impl ClientStream {
             self.blocked.get_or_insert_with(|| Blocked { since: Instant::now(), cut: Box::pin(sleep(left)) });
         ready!(blocked.cut.as_mut().poll(cx));
         metrics::cut("slow_reader");
-        // What the kernel still holds for this client is thrown away with the connection.
+        // Closing then discards what the kernel still holds for this client.
         if let Err(error) = self.stream.set_zero_linger() {
             tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
         }
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read the response")))
     }
 
-    /// Throws away what the client still sends, until it ends, sends too much or takes too long.
+    /// Discards what the client still sends, until it ends, sends too much or takes too long.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(lingering) = &mut self.lingering else { return Poll::Ready(()) };
         loop {
@@ -143,7 +147,7 @@ impl AsyncRead for ClientStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.last_read_brought_bytes = buffer.filled().len() > before;
+        self.last_read_returned_bytes = buffer.filled().len() > before;
         read
     }
 }
@@ -151,7 +155,7 @@ impl AsyncRead for ClientStream {
 impl AsyncWrite for ClientStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.paced(cx, written)
+        self.enforce_min_rate(cx, written)
     }
 
     fn poll_write_vectored(
@@ -160,7 +164,7 @@ impl AsyncWrite for ClientStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.paced(cx, written)
+        self.enforce_min_rate(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -174,7 +178,7 @@ impl AsyncWrite for ClientStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingering.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            if !self.last_read_brought_bytes && !self.may_still_send.0.load(Ordering::Relaxed) {
+            if !self.last_read_returned_bytes && !self.may_still_send.0.load(Ordering::Relaxed) {
                 return Poll::Ready(Ok(()));
             }
             let until = Box::pin(sleep(self.linger_max));

@@ -1,4 +1,4 @@
-//! Clients on loopback that are slow, greedy or wrong, against the server with short deadlines.
+//! Slow, greedy and invalid clients on loopback, with short deadlines of the server.
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use crate::overload::Refused;
 use crate::problem::Problem;
 use crate::timeouts::MinRate;
 
-/// Longest that a test waits for what has to happen.
+/// Timeout of each wait.
 const SOON: Duration = Duration::from_secs(20);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// A server of one route, and what it admits by.
+/// A server with one route, and its limits.
 struct Served {
     address: SocketAddr,
     admission: AdmissionControl,
@@ -53,7 +53,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// As a client with an address of its own.
+    /// Connects as a client with its own address.
     async fn connect_from(&self, address: &str) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
@@ -70,15 +70,15 @@ fn hello() -> Router {
     Router::new().route("/", get(async || "hello"))
 }
 
-/// What a client is told until the connection ends.
-async fn said(stream: &mut TcpStream) -> String {
+/// Everything that a client receives until the connection ends.
+async fn received(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     tokio::time::timeout(SOON, stream.read_to_end(&mut text)).await.unwrap().unwrap();
     String::from_utf8(text).unwrap()
 }
 
-/// One answer on a connection that stays open.
-async fn answered(stream: &mut TcpStream) -> String {
+/// One response on a connection that stays open.
+async fn receive_one(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     loop {
         let mut piece = [0; 4_096];
@@ -107,12 +107,12 @@ async fn closes_connections_that_send_no_request_in_time() {
     for begun in ["", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: "] {
         let mut slow = served.connect().await;
         slow.write_all(begun.as_bytes()).await.unwrap();
-        let answer = said(&mut slow).await;
+        let answer = received(&mut slow).await;
         assert!(!answer.contains("200 OK"), "{begun:?}: {answer}");
     }
     let mut honest = served.connect().await;
     honest.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
-    let answer = said(&mut honest).await;
+    let answer = received(&mut honest).await;
     assert!(is_hello(&answer), "{answer}");
     served.end().await;
 }
@@ -125,7 +125,7 @@ async fn answers_connected_clients_before_it_stops() {
     let mut late = served.connect().await;
     for client in [&mut early, &mut late] {
         client.write_all(REQUEST).await.unwrap();
-        let answer = said(client).await;
+        let answer = received(client).await;
         assert!(is_hello(&answer), "{answer}");
     }
     let address = served.address;
@@ -133,7 +133,7 @@ async fn answers_connected_clients_before_it_stops() {
     assert!(TcpStream::connect(address).await.is_err());
 }
 
-/// A body of zeros without end, and a sender that is dropped with it.
+/// An endless body of zeros, and a sender that is dropped with it.
 fn endless(held: Arc<()>) -> Body {
     let zeros = futures::stream::unfold(held, async |held| {
         Some((Ok::<_, std::io::Error>(vec![0_u8; 64 * 1024]), held))
@@ -154,7 +154,7 @@ async fn closes_connections_whose_client_stops_reading() {
     silent.read_exact(&mut status_line).await.unwrap();
     assert_eq!(&status_line, b"HTTP/1.1 200 OK");
     let gone = async {
-        // Of the body, the router keeps one reference for each answer that it makes.
+        // The router keeps one reference to the body for each response.
         while Arc::strong_count(&held) > 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -180,7 +180,7 @@ async fn keeps_connections_whose_client_keeps_reading() {
     let served = Served::start(router, ClientTimeouts { reads, ..ClientTimeouts::default() }).await;
     let mut client = served.connect().await;
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
-    let answer = said(&mut client).await;
+    let answer = received(&mut client).await;
     assert_eq!(answer.matches('x').count(), 200, "a stream that is silent costs its client nothing");
     served.end().await;
 }
@@ -192,7 +192,7 @@ async fn one_client_cannot_take_all_connections() {
     for _ in 0..3 {
         let mut client = served.connect_from("127.0.0.2").await;
         client.write_all(REQUEST).await.unwrap();
-        assert!(is_hello(&answered(&mut client).await));
+        assert!(is_hello(&receive_one(&mut client).await));
         greedy.push(client);
     }
     let mut fourth = served.connect_from("127.0.0.2").await;
@@ -201,12 +201,12 @@ async fn one_client_cannot_take_all_connections() {
     for _ in 0..5 {
         let mut proxy = served.connect_from("127.0.0.9").await;
         proxy.write_all(REQUEST).await.unwrap();
-        assert!(is_hello(&answered(&mut proxy).await), "a trusted proxy connects for many");
+        assert!(is_hello(&receive_one(&mut proxy).await), "a trusted proxy connects for many");
         greedy.push(proxy);
     }
     let mut other = served.connect_from("127.0.0.3").await;
     other.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut other).await));
+    assert!(is_hello(&receive_one(&mut other).await));
     drop((greedy, other));
     served.end().await;
 }
@@ -232,7 +232,7 @@ async fn rejects_requests_under_overload_before_routing() {
     let mut when = std::collections::BTreeSet::new();
     for _ in 0..4 {
         client.write_all(REQUEST).await.unwrap();
-        let answer = answered(&mut client).await;
+        let answer = receive_one(&mut client).await;
         assert!(
             answer.starts_with("HTTP/1.1 503") && answer.contains("\"errorCode\":\"UNAVAILABLE\""),
             "{answer}"
@@ -242,18 +242,18 @@ async fn rejects_requests_under_overload_before_routing() {
             answer.lines().find_map(|line| line.strip_prefix("retry-after: ").map(ToOwned::to_owned)),
         );
     }
-    assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
+    assert!(when.len() > 1, "the retry times do not differ: {when:?}");
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    assert!(is_hello(&answered(&mut client).await), "whoever watches is always answered");
+    assert!(is_hello(&receive_one(&mut client).await), "monitoring requests are always answered");
     for (host, is_served) in [("localhost", true), ("rebound.example", false)] {
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
         client.write_all(head.as_bytes()).await.unwrap();
-        assert_eq!(is_hello(&answered(&mut client).await), is_served, "the numbers, asked for at {host}");
+        assert_eq!(is_hello(&receive_one(&mut client).await), is_served, "the metrics, requested at {host}");
     }
     drop(busy);
     client.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut client).await), "the connection stayed open");
+    assert!(is_hello(&receive_one(&mut client).await), "the connection stayed open");
     drop(client);
     served.end().await;
 }
@@ -269,29 +269,29 @@ async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
         .collect();
     let mut greedy = served.connect_from("127.0.0.2").await;
     greedy.write_all(REQUEST).await.unwrap();
-    let answer = answered(&mut greedy).await;
+    let answer = receive_one(&mut greedy).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let mut other = served.connect_from("127.0.0.3").await;
     let _one = served.admission.requests.take("127.0.0.3".parse().unwrap(), 1).unwrap();
     for _ in 0..3 {
         other.write_all(REQUEST).await.unwrap();
-        let answer = answered(&mut other).await;
+        let answer = receive_one(&mut other).await;
         assert!(is_hello(&answer), "{answer}");
     }
-    // Behind a trusted proxy, clients are told apart by the address that it forwards.
+    // Behind a trusted proxy, clients are distinguished by the address that it forwards.
     for (forwarded, is_served) in [("127.0.0.2", false), ("127.0.0.4", true)] {
         let mut proxy = served.connect_from("127.0.0.9").await;
         let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {forwarded}\r\n\r\n");
         proxy.write_all(head.as_bytes()).await.unwrap();
-        let answer = answered(&mut proxy).await;
+        let answer = receive_one(&mut proxy).await;
         assert_eq!(is_hello(&answer), is_served, "{forwarded}: {answer}");
     }
     drop((burst, greedy, other));
     served.end().await;
 }
 
-/// A route that says what the gate found wrong.
-fn told() -> Router {
+/// A route that returns the rejection of the gate.
+fn router() -> Router {
     let refuse = |request: axum::extract::Request| async move {
         let refused = request.extensions().get::<Refused>().cloned();
         refused.map_or_else(|| Ok("hello"), |Refused(problem)| Err::<&str, Problem>(problem))
@@ -301,7 +301,7 @@ fn told() -> Router {
 
 #[tokio::test]
 async fn refuses_requests_without_exactly_one_host() {
-    let served = Served::start(told(), ClientTimeouts::default()).await;
+    let served = Served::start(router(), ClientTimeouts::default()).await;
     for (head, is_fine) in [
         ("GET / HTTP/1.1\r\nhost: x\r\n", true),
         ("GET / HTTP/1.1\r\n", false),
@@ -314,7 +314,7 @@ async fn refuses_requests_without_exactly_one_host() {
     ] {
         let mut client = served.connect().await;
         client.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         if is_fine {
             assert!(answer.contains(" 200 OK\r\n"), "{head:?}: {answer}");
         } else {
@@ -335,7 +335,7 @@ async fn accepts_headers_up_to_32_kib() {
         let filler = "x".repeat(bytes - begin.len() - end.len());
         let mut client = served.connect().await;
         client.write_all(format!("{begin}{filler}{end}").as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}: {answer}");
     }
     served.end().await;
@@ -349,7 +349,7 @@ async fn accepts_at_most_64_headers() {
         let mut client = served.connect().await;
         let request = format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n\r\n");
         client.write_all(request.as_bytes()).await.unwrap();
-        let answer = said(&mut client).await;
+        let answer = received(&mut client).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{more}: {answer}");
     }
     served.end().await;
@@ -365,7 +365,7 @@ async fn client_that_is_still_sending_receives_the_refusal() {
     client.write_all(head.as_bytes()).await.unwrap();
     client.write_all(&body).await.expect("all of it is taken");
     client.shutdown().await.unwrap();
-    let answer = said(&mut client).await;
+    let answer = received(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     served.end().await;
 }
@@ -378,10 +378,10 @@ async fn refusal_does_not_keep_a_reused_connection_open() {
     let served = Served::start(router, timeouts).await;
     let mut client = served.connect().await;
     client.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
-    assert!(answered(&mut client).await.starts_with("HTTP/1.1 422"));
+    assert!(receive_one(&mut client).await.starts_with("HTTP/1.1 422"));
     client.write_all(REQUEST).await.unwrap();
-    assert!(is_hello(&answered(&mut client).await));
-    // The client stays; the connection was idle and ends at once, not after the time to linger.
+    assert!(is_hello(&receive_one(&mut client).await));
+    // The client stays connected; the connection was idle and ends immediately, not after the lingering time.
     served.end().await;
     drop(client);
 }

@@ -1,7 +1,7 @@
-//! Compiles a capability into a tool definition that a model's runtime takes as it is.
+//! Compiles a capability into a tool definition for a model's runtime.
 //!
-//! Pure: the declaration alone decides, so that the same declaration always gives the same bytes. What the declaration
-//! does not say is not made up; what it says about danger is carried over: as annotations where the shape has them, in
+//! The output depends only on the declaration, so the same declaration always gives the same bytes. Nothing is
+//! made up that it does not declare. Declared dangers are carried over: as annotations if the shape has them, and in
 //! words everywhere. A capability that cannot be called from its declaration is refused with the reason.
 
 mod name;
@@ -34,7 +34,7 @@ manifest::string_enum! {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) definition: Value,
-    /// SHA-256 of everything that was compiled, in hexadecimal.
+    /// SHA-256 of the compiler's input, in hexadecimal.
     pub(crate) hash: String,
 }
 
@@ -99,7 +99,7 @@ fn hash_of(definition: &Value) -> String {
 }
 
 impl Parts<'_> {
-    /// The definition, with its stamp once that is known.
+    /// The definition, with its stamp once it is known.
     fn definition(&self, shape: ToolShape, hash: Option<&str>) -> Result<Value, Refused> {
         let description = text::description(self.manifest, self.capability, hash);
         Ok(match shape {
@@ -130,7 +130,7 @@ impl Parts<'_> {
         tool
     }
 
-    /// The hints of MCP: absent where nothing is declared, so that clients assume the worst.
+    /// The hints of MCP: absent if undeclared, so that clients assume the worst.
     fn hints(&self) -> Map<String, Value> {
         let safety = &self.capability.safety;
         let mut hints = Map::new();
@@ -148,7 +148,7 @@ impl Parts<'_> {
         hints
     }
 
-    /// Where it comes from, how it is called, and what it may do: for machines, beside the words.
+    /// Machine-readable origin, invocation and effects.
     fn origin(&self, hash: Option<&str>) -> Value {
         let (capability, safety) = (self.capability, &self.capability.safety);
         let mut origin = json!({

@@ -1,11 +1,11 @@
-//! Names of tools: what every runtime takes (`[a-zA-Z0-9_-]`, at most 64), and never the same twice.
+//! Unique tool names that every runtime accepts (`[a-zA-Z0-9_-]`, at most 64).
 //!
-//! A name is a readable part and the capability's id. The id alone makes it unique; it changes with the declaration's
-//! address only, so that a name stays while a description is edited.
+//! A name is a readable part and the capability's id, which makes it unique. The id changes only with the URL of the
+//! declaration, so the name stays when a description is edited.
 
 use manifest::Capability;
 
-/// Longest name that OpenAI and Anthropic take.
+/// Longest name that OpenAI and Anthropic accept.
 pub(super) const NAME_CHARS_MAX: usize = 64;
 
 pub(super) fn of(capability: &Capability) -> String {

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{Parts, Refused, schema, text};
 
-/// Verbs that a path item knows (OpenAPI 3.1 §4.8.9).
+/// Methods that a path item supports (OpenAPI 3.1 §4.8.9).
 const VERBS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
 /// Methods whose parameters are in the URL unless declared otherwise.
 const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
@@ -25,7 +25,7 @@ enum ParameterLocation {
     Body,
 }
 
-/// An address in the pieces that a document has places for.
+/// A URL, split into the parts of an OpenAPI document.
 struct Address {
     server: String,
     path: String,
@@ -59,7 +59,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     Ok(document)
 }
 
-/// Splits an address; variables may be in the path or be a whole query value, nowhere else.
+/// Splits a URL; variables may be in the path or be a whole query value, nowhere else.
 fn address(endpoint: &str) -> Result<Address, Refused> {
     let (before, query) = endpoint.split_once('?').unwrap_or((endpoint, ""));
     let before = before.split('#').next().unwrap_or_default();
@@ -146,7 +146,7 @@ fn operation(
 #[derive(Default)]
 struct Split {
     parameters: Vec<Value>,
-    /// Name and place of each parameter that is not a variable of the path, to find duplicates.
+    /// Name and location of each parameter that is not a variable of the path, to find duplicates.
     known: BTreeSet<(String, &'static str)>,
     properties: Map<String, Value>,
     required: Vec<Value>,
@@ -208,7 +208,7 @@ impl Split {
         }
     }
 
-    /// The pair of name and place is unique in an operation (§4.8.10).
+    /// The pair of name and location is unique in an operation (§4.8.10).
     fn parameter(&mut self, name: &str, place: &'static str, is_required: bool, schema: &Value) {
         if !self.known.insert((name.to_owned(), place)) {
             return;
@@ -216,7 +216,7 @@ impl Split {
         self.parameters.push(json!({"name": name, "in": place, "required": is_required, "schema": schema}));
     }
 
-    /// The body: the parameters that travel in it, inside the envelope where the dialect has one.
+    /// The body: its parameters, inside the envelope if the dialect has one.
     fn body(self, envelope: Option<&Value>) -> Option<Value> {
         let mut input = json!({"type": "object", "properties": self.properties});
         if !self.required.is_empty() {
@@ -232,7 +232,7 @@ impl Split {
     }
 }
 
-/// The envelope as a schema: what is fixed as constants, the parameters in their place.
+/// The envelope as a schema: fixed values as constants, the parameters at their location.
 fn enveloped(members: &Map<String, Value>, input: &Value) -> Value {
     let properties: Map<String, Value> = members
         .iter()
@@ -245,7 +245,7 @@ fn enveloped(members: &Map<String, Value>, input: &Value) -> Value {
     json!({"type": "object", "required": names, "properties": properties})
 }
 
-/// The variable that a query value is, if it is one.
+/// The variable of a query value, if it is one.
 fn variable(value: &str) -> Option<&str> {
     value.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
 }

@@ -1,7 +1,7 @@
-//! Schemas without references: what a `$ref` names within the same schema, in its place.
+//! Schemas without references: each `$ref` within the same schema is replaced by its target.
 //!
-//! Runtimes differ in which references they follow, so a definition holds none. A schema inside itself, and what would
-//! multiply beyond the caps, is left open in words that name it. References to other documents are left to
+//! Runtimes differ in which references they follow, so a definition contains none. A recursive schema, and one that would
+//! multiply beyond the caps, is replaced by an open schema with a description. References to other documents are left to
 //! [`super::schema`], which leaves them open, too. Follows JSON Schema 2020-12 §8.2.3 and RFC 6901.
 
 use percent_encoding::percent_decode_str;
@@ -9,20 +9,20 @@ use serde_json::{Map, Value, json};
 
 use crate::text::one_line;
 
-/// References inside one another; published schemas have up to 6.
+/// Maximum nesting of references; published schemas have up to 6.
 const REFERENCES_DEPTH_MAX: usize = 10;
-/// What is copied for the references of one schema, in bytes of its texts; a model reads all of it.
+/// Maximum size of the copies for the references of one schema, in bytes of its texts; a model reads all of it.
 const COPIED_BYTES_MAX: usize = 128 * 1_024;
-/// What a value costs beside its text.
+/// Cost of a value besides its text.
 const VALUE_BYTES: usize = 8;
 /// Longest name of a schema in a description.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Keywords whose value is data, in which `$ref` is a name like any other.
+/// Keywords whose value is data, in which `$ref` is an ordinary name.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
-/// Keywords whose value is schemas under names of the publisher.
+/// Keywords whose value maps names of the publisher to schemas.
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// Keywords that hold what only references reach.
+/// Keywords whose content is only reachable by references.
 const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
 /// Keywords that describe the location of a reference, not its target.
 const OF_THE_PLACE: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
@@ -69,7 +69,7 @@ impl<'a> Inliner<'a> {
         beside(self.target(reference, target), out)
     }
 
-    /// What a reference into this schema names.
+    /// The target of a reference into this schema.
     fn named(&self, reference: &str) -> Option<&'a Value> {
         let fragment = percent_decode_str(reference.strip_prefix('#')?).decode_utf8().ok()?;
         self.root.pointer(&fragment).filter(|target| target.is_object() || target.is_boolean())
@@ -92,7 +92,7 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Pays for a copy. Once one was too large nothing more is copied, so that measuring stays cheap, too.
+    /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
     fn affords(&mut self, target: &Value) -> bool {
         let left = pay(target, self.bytes_left);
         self.bytes_left = left.unwrap_or_default();
@@ -122,14 +122,14 @@ fn left_open(reference: &str, why: &str) -> Map<String, Value> {
 }
 
 /// A named schema with the keywords beside the reference to it, which take precedence over those of the
-/// name; what was left open keeps saying so.
+/// target. An open schema keeps its description.
 fn beside(mut named: Map<String, Value>, beside: Map<String, Value>) -> Map<String, Value> {
     let is_open = named.len() == 1 && named.contains_key("description");
     for (key, value) in beside {
         match (key.as_str(), named.get("description").and_then(Value::as_str), value.as_str()) {
-            ("description", Some(open), Some(said)) if is_open => {
-                let told = format!("{said} ({open})");
-                named.insert(key, Value::from(told));
+            ("description", Some(open), Some(description)) if is_open => {
+                let combined = format!("{description} ({open})");
+                named.insert(key, Value::from(combined));
             }
             (place, ..) if OF_THE_PLACE.contains(&place) => {
                 named.insert(key, value);

@@ -1,7 +1,7 @@
 //! Converts published schemas to schemas that every runtime accepts.
 //!
-//! Publishers write what resembles JSON Schema. Here each keyword is kept where its value has the shape that
-//! JSON Schema 2020-12 requires, converted where that is unambiguous, and dropped otherwise; the top is always an object
+//! Publishers write what resembles JSON Schema. This module keeps each keyword whose value has the shape that
+//! JSON Schema 2020-12 requires, converts it where that is unambiguous, and drops others; the top is always an object
 //! without alternatives, since OpenAI and Anthropic refuse others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 use super::name::slug;
 use crate::text::one_line;
 
-/// Schemas inside schemas: deeper ones are left open.
+/// Maximum nesting of schemas: deeper ones are left open.
 const DEPTH_MAX: usize = 10;
-/// Schemas in one definition; a model reads every one of them.
+/// Maximum number of schemas in one definition; a model reads all of them.
 const SCHEMAS_MAX: usize = 2_000;
 /// Values of one `enum`, or members of one list of alternatives.
 const VALUES_MAX: usize = 200;
-/// Longest text of a property.
+/// Maximum length of a property's text.
 const TEXT_CHARS_MAX: usize = 500;
-/// Longest name of a property that Anthropic takes.
+/// Maximum length of a property name that Anthropic accepts.
 const PROPERTY_CHARS_MAX: usize = 64;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
@@ -45,7 +45,7 @@ pub(super) fn input(published: Option<&Value>) -> Value {
     Value::Object(object)
 }
 
-/// The schema of what comes out, where it is an object; MCP knows no other.
+/// The schema of the result, if it is an object; MCP supports no other.
 pub(super) fn output(published: Option<&Value>) -> Option<Value> {
     let Some(Value::Object(map)) = published else { return None };
     let is_object = map.get("type").and_then(Value::as_str) == Some("object");
@@ -53,7 +53,7 @@ pub(super) fn output(published: Option<&Value>) -> Option<Value> {
     is_object.then(|| Value::Object(cleaned(map, 0, &mut budget)))
 }
 
-/// A schema anywhere inside.
+/// A nested schema.
 pub(super) fn inner(published: &Value) -> Value {
     let mut budget = SCHEMAS_MAX;
     schema(published, 1, &mut budget)
@@ -82,7 +82,7 @@ fn cleaned(map: &Map<String, Value>, depth: usize, budget: &mut usize) -> Map<St
     out
 }
 
-/// `type`, with the `nullable` of OpenAPI 3.0 as what it became.
+/// `type`, including the `nullable` of OpenAPI 3.0.
 fn types(map: &Map<String, Value>) -> Option<Value> {
     let named: Vec<&str> = match map.get("type")? {
         Value::String(one) => vec![one.as_str()],
@@ -103,7 +103,7 @@ fn types(map: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Bounded texts. A pattern becomes text, since runtimes differ in their regular expressions.
+/// Length-limited texts. A pattern becomes text, since runtimes differ in their regular expressions.
 fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
     let text = |key: &str| {
         let text = map.get(key).and_then(Value::as_str).map(|text| one_line(text, TEXT_CHARS_MAX));
@@ -113,9 +113,9 @@ fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
         out.insert("title".to_owned(), Value::from(title));
     }
     let pattern = text("pattern").map(|pattern| format!("Matches {pattern}"));
-    let told: Vec<String> = text("description").into_iter().chain(pattern).collect();
-    if !told.is_empty() {
-        out.insert("description".to_owned(), Value::from(told.join(" ")));
+    let parts: Vec<String> = text("description").into_iter().chain(pattern).collect();
+    if !parts.is_empty() {
+        out.insert("description".to_owned(), Value::from(parts.join(" ")));
     }
     if let Some(format) = text("format") {
         out.insert("format".to_owned(), Value::from(format));
@@ -156,7 +156,7 @@ fn bounds(map: &Map<String, Value>, out: &mut Map<String, Value>) {
             Some(value) if value.is_number() => {
                 out.insert(key.to_owned(), value.clone());
             }
-            // Draft 4, and OpenAPI 3.0 with it, wrote the flag beside the number.
+            // Draft 4 and OpenAPI 3.0 have a boolean flag beside the number.
             Some(Value::Bool(true)) => {
                 let plain = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
                 if let Some(value) = map.get(plain).filter(|value| value.is_number()) {
@@ -220,7 +220,7 @@ fn inside(map: &Map<String, Value>, out: &mut Map<String, Value>, depth: usize, 
     }
 }
 
-/// Properties under names that every runtime accepts; a renamed one says in its description which name is sent.
+/// Properties under names that every runtime accepts; the description of a renamed one states the name that is sent.
 fn object(
     published: &Map<String, Value>,
     required: &[Value],
@@ -239,9 +239,9 @@ fn object(
         if shown != *name
             && let Value::Object(map) = &mut property
         {
-            let said = map.get("description").and_then(Value::as_str).unwrap_or_default();
-            let told = format!("{said} Sent as \"{}\".", one_line(name, TEXT_CHARS_MAX));
-            map.insert("description".to_owned(), Value::from(told.trim_start()));
+            let description = map.get("description").and_then(Value::as_str).unwrap_or_default();
+            let extended = format!("{description} Sent as \"{}\".", one_line(name, TEXT_CHARS_MAX));
+            map.insert("description".to_owned(), Value::from(extended.trim_start()));
         }
         if required.contains(name.as_str()) {
             needed.push(shown.clone());

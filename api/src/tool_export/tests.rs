@@ -1,4 +1,4 @@
-//! Definitions hold against the rules of the runtimes that read them.
+//! Definitions satisfy the rules of the runtimes that read them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -132,7 +132,7 @@ fn no_shape_contains_references() {
     }
 }
 
-/// Names and schemas as OpenAI and Anthropic document them, the strictest of each.
+/// Rules for names and schemas as OpenAI and Anthropic document them; the strictest of each.
 fn rules(shape: ToolShape) -> Value {
     let name = json!({"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"});
     let description = json!({"type": "string", "minLength": 1, "maxLength": 1024});
@@ -207,7 +207,7 @@ fn assert_sound(manifest: &Manifest, capability: &Capability, names: &mut BTreeS
     sound
 }
 
-/// Documents as they are published, with what is wrong with them.
+/// Published documents and their faults.
 #[test]
 fn every_fixture_compiles_to_valid_definitions() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/manifest/fixtures");

@@ -1,10 +1,10 @@
-//! What a model reads: the publisher's text, then ours about danger, in the room that every runtime gives.
+//! The description for a model: the publisher's text, then our warnings, within the limit of every runtime.
 
 use manifest::{Capability, Confirmation, Manifest, SafetyClass};
 
 use crate::text::one_line;
 
-/// Longest description that OpenAI takes.
+/// Longest description that OpenAI accepts.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TITLE_CHARS_MAX: usize = 120;
 /// Characters of the hash that the description shows: enough to distinguish two compilations.
@@ -16,7 +16,7 @@ pub(super) fn title(capability: &Capability) -> String {
     if title.is_empty() { capability.id.as_str().to_owned() } else { title }
 }
 
-/// The publisher's words are cut to make room for ours, never the other way round.
+/// The publisher's text is cut to make room for our warnings.
 pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Option<&str>) -> String {
     let mut ours = cautions(capability);
     let site = manifest.url.site();
@@ -24,8 +24,8 @@ pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Op
     ours.push(format!("[declared by {site}; agentdex {}{stamp}]", capability.id));
     let ours = ours.join(" ");
     let room = DESCRIPTION_CHARS_MAX.saturating_sub(ours.chars().count() + 1);
-    let said = capability.description.as_deref().filter(|text| !text.trim().is_empty());
-    let theirs = said.map_or_else(|| title(capability), |text| one_line(text, room));
+    let description = capability.description.as_deref().filter(|text| !text.trim().is_empty());
+    let theirs = description.map_or_else(|| title(capability), |text| one_line(text, room));
     format!("{theirs} {ours}")
 }
 
@@ -46,7 +46,7 @@ fn cautions(capability: &Capability) -> Vec<String> {
         Confirmation::None => {}
     }
     if safety.handoff {
-        cautions.push("The answer is an address where a person finishes.".to_owned());
+        cautions.push("The response is a URL at which a person completes the action.".to_owned());
     }
     let schemes: Vec<&str> = capability
         .auth

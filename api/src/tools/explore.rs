@@ -1,4 +1,4 @@
-//! `explore`: what there is, in counts.
+//! `explore`: counts by facet.
 
 use indexer::{ExploreRequest, FacetKey, FacetRequest, Filters};
 use manifest::Format;
@@ -38,14 +38,14 @@ pub(super) fn definition() -> Definition {
         "others": {"type": "integer", "description": "Capabilities that have a value beyond those listed."}}});
     Definition {
         title: "Explore the index",
-        description: "Counts what the index holds, or what a wish matches, by kind of thing, dialect, safety, site and more. Use it to \
+        description: "Counts the capabilities of the index, or those that match a query, by semantic type, dialect, safety, site and more. Use it to \
                       see what there is before searching.",
         semantic_type: "data:query",
         examples: &["what kinds of capabilities are there", "which sites offer travel"],
         input: object(
             &[],
             &json!({
-                "query": {"type": "string", "maxLength": 1000, "description": "Count only what this wish finds; everything when left out."},
+                "query": {"type": "string", "maxLength": 1000, "description": "Count only the results of this query; without it, the whole index."},
                 "by": words("What to count by.", FacetKey::ALL.iter().map(|key| key.as_str())),
                 "format": words("Only these dialects.", Format::ALL.iter().map(|format| format.as_str())),
                 "site": {"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": "Only these domains."},

@@ -15,12 +15,12 @@ use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Rows by default: a model chooses well between a handful.
+/// Rows by default: a model chooses well among a few.
 const RESULTS_DEFAULT: u32 = 6;
 const RESULTS_MAX: u32 = 20;
 /// Characters of a description in a row.
 const DESCRIPTION_CHARS: usize = 240;
-/// Bytes of one row with its schemas: beyond, the schemas are left to `get_capability`.
+/// Maximum size of a row with its schemas in bytes; larger schemas are left to `get_capability`.
 const ROW_BYTES_MAX: usize = 4_000;
 
 #[derive(Debug, Deserialize)]
@@ -80,14 +80,14 @@ pub(super) fn definition() -> Definition {
         "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
     let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {
         "results": {"type": "array", "items": row}, "total": {"type": "integer"}, "total_is_exact": {"type": "boolean"},
-        "nothing_good": {"type": "boolean", "description": "Nothing in the index speaks of what was asked."},
-        "coverage": {"type": "number", "description": "How much of what was asked the best result speaks of, 0 to 1."},
+        "nothing_good": {"type": "boolean", "description": "No capability in the index matches the query well."},
+        "coverage": {"type": "number", "description": "How much of the query the best result covers, 0 to 1."},
         "advice": {"type": ["string", "null"]}, "did_you_mean": {"type": ["string", "null"]},
         "next_cursor": {"type": ["string", "null"]}, "truncated": {"type": "boolean", "description": "Rows or schemas were left out to keep the answer short."},
         "text_is": {"type": "string"}}});
     Definition {
         title: "Find a capability",
-        description: "Search what web sites declare that agents can do. Give the wish in plain words; answers compact rows, best first. \
+        description: "Search what web sites declare that agents can do. Describe the task in plain words; returns compact rows, best first. \
                       Says so when nothing good was found. Ask get_capability for one row's whole declaration before calling it.",
         semantic_type: "data:query",
         examples: &[
@@ -146,7 +146,7 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
     let filters = filters(&arguments)?;
     let query = arguments.query.trim();
     if query.is_empty() && filters.is_empty() {
-        return Err(Problem::bad_request("give query, the wish in plain words, or at least one filter"));
+        return Err(Problem::bad_request("give query, the task in plain words, or at least one filter"));
     }
     let phrasings = if query.is_empty() { Vec::new() } else { vec![query.to_owned()] };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -167,7 +167,7 @@ fn row(hit: &Hit) -> Value {
     })
 }
 
-/// Adds the schemas to the rows. True when the schemas of a row were too large for it.
+/// Adds the schemas to the rows. True if the schemas of a row were too large for it.
 async fn with_schemas(
     app: &App,
     client: Client,
@@ -185,7 +185,7 @@ async fn with_schemas(
         let Some(row) = row else { return };
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
             let schema = schema.as_ref().unwrap_or(&Value::Null);
-            // One that cannot fit is not copied.
+            // A schema that cannot fit is not copied.
             if size(schema) > ROW_BYTES_MAX {
                 *is_cut = true;
             } else if let Some(row) = row.as_object_mut() {
@@ -202,12 +202,12 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
     let found = found.answer;
     let advice = if found.nothing_good {
         Some(
-            "Nothing in the index speaks of this. Say it in other words, drop filters, or look at what there is with explore.",
+            "No capability in the index matches well. Use other words, remove filters, or see what exists with explore.",
         )
     } else if rows.is_empty() {
-        Some("The filters leave nothing. Drop one, or look at what there is with explore.")
+        Some("No capability matches the filters. Remove one, or see what exists with explore.")
     } else if found.coverage < COVERAGE_WEAK {
-        Some("No result speaks of all that was asked; look closely before using one.")
+        Some("No result covers the whole query; check a result before you use it.")
     } else {
         None
     };
@@ -215,7 +215,7 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
         "results": rows, "total": found.total, "total_is_exact": true,
         "nothing_good": found.nothing_good, "coverage": (f64::from(found.coverage) * 100.0).round() / 100.0,
         "advice": advice, "did_you_mean": found.did_you_mean,
-        // A cursor leads behind the rows that were found, also behind those that were cut.
+        // A cursor points after the rows that were found, including rows that were cut.
         "next_cursor": if is_cut { None } else { found.next_cursor },
         "truncated": is_cut, "text_is": UNTRUSTED,
     })

@@ -25,7 +25,7 @@ vocabulary! {
     ToolName = Tool,
 }
 
-/// Where an argument is in a request.
+/// The location of an argument in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentLocation {
     Query,

@@ -1,7 +1,7 @@
 //! The tools that agentdex offers to agents. The MCP server, the agents of WoA and the self-description in every dialect
 //! are generated from this list, and all of them run through `call`.
 //!
-//! Answers have a bounded size, are marked where they were cut, and mark texts of publishers as untrusted.
+//! Results have a bounded size, state whether they were cut, and mark publisher text as untrusted.
 
 mod explore;
 mod find;
@@ -70,7 +70,7 @@ impl Tool {
         !matches!(self, Self::SubmitSite)
     }
 
-    /// Runs the tool. Errors for wrong arguments say what would be right.
+    /// Runs the tool. Errors for wrong arguments state what is valid.
     pub(crate) async fn call(
         self,
         app: &App,
@@ -95,7 +95,7 @@ fn read<T: DeserializeOwned>(tool: Tool, arguments: Map<String, Value>) -> Resul
         .map_err(|error| Problem::bad_request(format!("the arguments of {tool} are wrong: {error}")))
 }
 
-/// An object schema with nothing beside its properties.
+/// An object schema without additional properties.
 fn object(required: &[&str], properties: &Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
 }

@@ -1,4 +1,4 @@
-//! `get_site`: what is known of a site, and how well its declarations are made.
+//! `get_site`: the state of a site, and the quality of its declarations.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Visits that are read: the last.
+/// Number of visits that are read, latest first.
 const VISITS: u32 = 1;
 /// Names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
 const NAME_CHARS: usize = 80;
-/// Bytes that stay free for everything beside the manifests.
+/// Bytes reserved for everything besides the manifests.
 const HEAD_BYTES: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
@@ -49,7 +49,7 @@ pub(super) fn definition() -> Definition {
             "last_visit_at": nullable("string"), "last_visit_ended": nullable("string"),
             "next_visit_at": nullable("string"), "next_visit_reason": nullable("string"),
             "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
-            "url": {"type": "string", "description": "Where the whole story is told."}, "text_is": {"type": "string"}}}),
+            "url": {"type": "string", "description": "URL of the complete record."}, "text_is": {"type": "string"}}}),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Keeps answers within what a model reads without harm.
+//! Limits results to a size that a model can read.
 
 use serde_json::Value;
 
-/// Bytes of JSON in one answer: about four thousand tokens, a small part of any model's window.
+/// Bytes of JSON in one result: about four thousand tokens, a small part of any model's context window.
 pub(super) const ANSWER_BYTES_MAX: usize = 16_000;
 
 /// Bytes of a value as it is sent.
@@ -23,7 +23,7 @@ pub(super) fn keep_fitting(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
     is_cut
 }
 
-/// Removes members, the first named first, until the object fits; returns those that went.
+/// Removes members in the given order until the object fits; returns the removed ones.
 pub(super) fn drop_members(
     object: &mut Value,
     members: &[&'static str],

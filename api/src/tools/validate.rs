@@ -1,4 +1,4 @@
-//! `validate_manifest`: what a document is, and what is wrong with it. Nothing is fetched and nothing is stored: a URL
+//! `validate_manifest`: the dialect of a document and its findings. Nothing is fetched or stored: a URL
 //! names a document that the crawler has read before.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::state::App;
 
 /// Findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
-/// Bytes that stay free for everything beside the findings.
+/// Bytes reserved for everything besides the findings.
 const HEAD_BYTES: usize = 1_500;
 
 #[derive(Debug, Deserialize)]
@@ -45,8 +45,8 @@ pub(super) fn definition() -> Definition {
             &[],
             &json!({
                 "document": {"type": "string", "description": "The manifest's text: JSON, YAML, Markdown or plain text."},
-                "url": {"type": "string", "description": "Where the document lies or will lie; alone, the stored document of this URL is judged."},
-                "format": {"type": "string", "enum": formats["enum"], "description": "Read it as this dialect, whatever it looks like."},
+                "url": {"type": "string", "description": "Where the document is or will be published; without a document, the stored document of this URL is checked."},
+                "format": {"type": "string", "enum": formats["enum"], "description": "Read it as this dialect instead of detecting the dialect."},
             }),
         ),
         output: json!({"type": "object", "required": ["format", "conformance", "capabilities", "findings", "findings_total", "text_is"], "properties": {

@@ -1,4 +1,4 @@
-//! What every address has in common: errors, validators, negotiation, headers.
+//! What all endpoints have in common: errors, validators, content negotiation, headers.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

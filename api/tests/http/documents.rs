@@ -1,13 +1,13 @@
-//! What the sites of the tests publish, as normalised; written out here so that snapshots depend on no reader.
+//! Normalised manifests of the test sites, written out so that snapshots do not depend on a parser.
 
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, ManifestUrl};
 use serde_json::{Value, json};
 
-/// Text that tries everything: elements, attributes, entities, right-to-left overrides, absurd length.
+/// Hostile text: elements, attributes, entities, right-to-left overrides, absurd length.
 pub(crate) const HOSTILE: &str =
     "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&lt;\u{202e}evil";
 
-/// A manifest from its address, its format and what differs from the defaults.
+/// A manifest with this URL and format, and other values than the defaults.
 fn manifest(url: &str, format: &str, capabilities: &[Value], more: &Value) -> Manifest {
     let parsed = ManifestUrl::parse(url).unwrap();
     let mut value = json!({
@@ -16,7 +16,7 @@ fn manifest(url: &str, format: &str, capabilities: &[Value], more: &Value) -> Ma
         "url": url,
         "origin": parsed.origin(),
         "discovery": "well_known",
-        "detection": {"format": format, "strength": "strong", "version": "0.1", "evidence": ["a marker of its own"]},
+        "detection": {"format": format, "strength": "strong", "version": "0.1", "evidence": ["its own marker"]},
         "served": {"at": "2026-11-21T07:00:00Z", "status": 200, "content_type": "application/json", "bytes": 42},
         "capabilities": capabilities.iter().map(|given| capability(url, format, given)).collect::<Vec<_>>(),
     });
@@ -42,7 +42,7 @@ pub(crate) const WEATHER: &str = "https://weather.example/openapi.json";
 pub(crate) const EVIL: &str = "https://evil.example/agent.json";
 pub(crate) const SECRETIVE: &str = "https://secretive.example/agent.json";
 
-/// An airline with a booking that nobody can take back.
+/// An airline with an irreversible booking.
 pub(crate) fn skyhop() -> Manifest {
     let book = json!({
         "native_id": "book_seat", "name": "Book seat", "description": "Book a flight: a seat on one of our departures.",
@@ -68,7 +68,7 @@ pub(crate) fn skyhop() -> Manifest {
         {"code": "awp.action.inputs.missing", "severity": "should", "spec": "AWP 0.1 §9", "pointer": "/actions/0/inputs",
          "text": "the action declares no inputs", "fix": "List the inputs with their types."},
         {"code": "awp.contact.missing", "severity": "may", "spec": "AWP 0.1 §4", "pointer": "",
-         "text": "nobody to write to is named", "fix": "Add contact."}]);
+         "text": "no contact is named", "fix": "Add contact."}]);
     let more = json!({"name": "Skyhop", "findings": findings, "conformance": [{"spec": "AWP 0.1", "level": "minor"}]});
     manifest(SKYHOP, "awp", &[book, search], &more)
 }
@@ -85,7 +85,7 @@ pub(crate) fn weather() -> Manifest {
     manifest(WEATHER, "openapi", &[forecast], &json!({"name": "Weather"}))
 }
 
-/// A publisher of bad will, as far as text can express it.
+/// A hostile publisher.
 pub(crate) fn evil() -> Manifest {
     let steal = json!({
         "native_id": HOSTILE, "name": HOSTILE, "description": format!("plunder {HOSTILE} {}", "x".repeat(3_000)),
@@ -97,7 +97,7 @@ pub(crate) fn evil() -> Manifest {
     manifest(EVIL, "generic", &[steal], &json!({"name": HOSTILE, "description": HOSTILE}))
 }
 
-/// A publisher that allows no copies.
+/// A publisher that forbids copies.
 pub(crate) fn secretive() -> Manifest {
     let tell = json!({"native_id": "whisper", "name": "Whisper", "description": "Whispers a secret."});
     let policies = json!({"training": "deny", "inference": "unset", "caching_allowed": false});

@@ -1,4 +1,4 @@
-//! What people chose: off by default, only what was found, under limits, seen and removed by operators, no part of ranking.
+//! Feedback: disabled by default, accepted only for search results, limited, managed by operators, not used in ranking.
 
 use std::net::SocketAddr;
 

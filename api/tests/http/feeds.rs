@@ -1,4 +1,4 @@
-//! The feed in its other forms: events, Atom, lines of JSON, and the list of MCP servers.
+//! The change feed in other forms: server-sent events, Atom, JSON lines, and the list of MCP servers.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::world::World;
 
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 
-/// What RFC 4287 demands of a feed and its entries (§4.1.1, §4.1.2, §4.2.6); returns the entries' ids.
+/// Requirements of RFC 4287 for a feed and its entries (§4.1.1, §4.1.2, §4.2.6); returns the entries' ids.
 fn assert_atom(text: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let feed = document.root_element();
@@ -80,7 +80,7 @@ async fn feeds_are_valid_atom() {
     }
 }
 
-/// What a feed calls a page is one, and what it calls JSON is that.
+/// Links of a feed have the media type that they declare.
 #[tokio::test]
 async fn feed_links_have_the_type_of_their_target() {
     let world = World::new().await;
@@ -94,7 +94,7 @@ async fn feed_links_have_the_type_of_their_target() {
         let answer = world.get_with(path, &[("accept", "text/html")]).await;
         let expected = link.attribute("type").unwrap();
         if answer.status == StatusCode::OK {
-            assert!(answer.header("content-type").starts_with(expected), "{href} is no {expected}");
+            assert!(answer.header("content-type").starts_with(expected), "{href} is not {expected}");
             types.insert(expected.to_owned());
         }
     }
@@ -118,7 +118,7 @@ async fn search_feed_without_a_query_is_refused() {
     }
 }
 
-/// Reads a stream of events until so many have come; returns them as id, name and data.
+/// Reads `count` events of a stream and returns their id, name and data.
 async fn events(body: &mut Body, count: usize) -> Vec<(String, String, Value)> {
     let mut text = String::new();
     let mut events = Vec::new();

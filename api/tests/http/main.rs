@@ -1,6 +1,6 @@
-//! The interface over a real SQLite store and a real index, called as a client calls it.
+//! The HTTP API with a real SQLite store and a real index, called as a client calls it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[path = "../support/answer.rs"]
 mod answer;
@@ -8,8 +8,8 @@ mod conventions;
 mod documents;
 mod feedback;
 mod feeds;
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 mod openapi;
 mod origins;
 mod owners;

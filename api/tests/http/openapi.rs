@@ -1,4 +1,4 @@
-//! The OpenAPI document: complete, frozen, and true of every answer.
+//! The OpenAPI document is complete, frozen, and matches every response.
 
 use axum::http::{Request, StatusCode};
 use manifest::ManifestId;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::documents;
 use crate::world::World;
 
-/// Addresses of every GET operation, with the path that it is described under.
+/// URLs for every GET operation, with the documented path.
 fn addresses() -> Vec<(String, &'static str)> {
     let skyhop = documents::skyhop();
     let (capability, manifest) = (&skyhop.capabilities[0].id, ManifestId::of(&skyhop.url));
@@ -48,11 +48,11 @@ fn addresses() -> Vec<(String, &'static str)> {
     described.into_iter().map(|(address, path)| (fill(address), path)).collect()
 }
 
-/// A validator for the JSON of one operation's answer; references lead into the whole document.
+/// A validator for the JSON response of one operation; references are resolved in the whole document.
 fn validator(document: &Value, path: &str, status: &str, media_type: &str) -> jsonschema::Validator {
     let responses = &document["paths"][path]["get"]["responses"];
     let schema = &responses[status]["content"][media_type]["schema"];
-    assert!(schema.is_object(), "{path}: nothing is said of {status} as {media_type}");
+    assert!(schema.is_object(), "{path}: {status} as {media_type} is not documented");
     let schema = json!({"allOf": [schema], "components": document["components"]});
     jsonschema::validator_for(&schema).unwrap()
 }
@@ -75,7 +75,7 @@ async fn openapi_document_is_unchanged() {
     insta::assert_json_snapshot!(document);
 }
 
-/// A docstring on an inlined string once made `allOf` of a string and an object, which no value meets.
+/// A docstring on an inlined string once made `allOf` of a string and an object, which no value satisfies.
 #[tokio::test]
 async fn every_schema_can_be_satisfied() {
     let document = World::new().await.get("/openapi.json").await.json();
@@ -84,7 +84,7 @@ async fn every_schema_can_be_satisfied() {
     assert!(met > 3, "only {met} schemas are made of parts");
 }
 
-/// Fails where the parts of one `allOf` ask for different types; counts those it has seen.
+/// Fails if the parts of one `allOf` require different types; counts the checked ones.
 fn check_parts(document: &Value, value: &Value, met: &mut usize) {
     if let Some(parts) = value.get("allOf").and_then(Value::as_array) {
         let types: std::collections::BTreeSet<_> = parts.iter().map(|part| type_of(document, part)).collect();
@@ -98,7 +98,7 @@ fn check_parts(document: &Value, value: &Value, met: &mut usize) {
     }
 }
 
-/// The type that a schema asks for, found behind its reference or in its own parts.
+/// The type that a schema requires, directly, through its reference or in its parts.
 fn type_of(document: &Value, schema: &Value) -> String {
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
         return type_of(document, document.pointer(target.trim_start_matches('#')).unwrap());

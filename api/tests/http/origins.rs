@@ -1,4 +1,4 @@
-//! Requests that pages of other sites send in the name of whoever looks at them.
+//! Cross-origin requests that pages of other sites send from the browser of their visitor.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -32,7 +32,7 @@ async fn refuses_forms_from_other_origins() {
         &[("origin", "http://dex.example")],
         &[("origin", "https://dex.example.evil.example")],
         &[("origin", "http://localhost:9999"), ("host", "localhost:8080")],
-        // led here by a name server of its own (DNS rebinding): same origin, and not ours
+        // a foreign name that resolves to this server (DNS rebinding): same origin, but not ours
         &[
             ("origin", "http://rebound.example:8080"),
             ("host", "rebound.example:8080"),
@@ -63,7 +63,7 @@ async fn accepts_submissions_from_own_pages_and_programs() {
         &[("origin", "http://localhost:8080")],
         &[("origin", "http://127.0.0.1:8080"), ("host", "localhost:8080")],
         &[("origin", "http://[::1]:8080")],
-        // a number that is asked for by the same number, whatever port was taken
+        // the port of the request, which differs between runs
         &[("origin", "http://127.0.0.1:43211"), ("host", "127.0.0.1:43211")],
         &[("origin", "http://192.168.1.5:8080"), ("host", "192.168.1.5:8080")],
         &[("sec-fetch-site", "same-origin")],
@@ -77,7 +77,7 @@ async fn accepts_submissions_from_own_pages_and_programs() {
     }
 }
 
-/// Every operation of the interface that is no read is refused to other origins, those that are added later included.
+/// Every operation that changes state is refused to other origins, including operations that are added later.
 #[tokio::test]
 async fn every_changing_operation_checks_its_origin() {
     let world = world().await;

@@ -25,8 +25,8 @@ async fn submitted_domain_is_queued_and_shown() {
     assert_eq!((&json["site"], &json["outcome"]), (&json!("newcomer.example"), &json!("added")));
     assert_eq!(answer.header("location"), json["status_url"]);
     assert!(!answer.header("ratelimit-remaining").is_empty());
-    let story = world.get("/sites/newcomer.example").await.json();
-    assert_eq!(story["status"], "pending");
+    let report = world.get("/sites/newcomer.example").await.json();
+    assert_eq!(report["status"], "pending");
 
     let again = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
@@ -91,7 +91,7 @@ async fn rechecks_are_limited_to_one_in_ten_minutes() {
 }
 
 #[tokio::test]
-async fn badge_shows_what_is_known_of_a_site() {
+async fn badge_shows_the_state_of_a_site() {
     let world = World::new().await;
     for (site, fact) in [
         ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),
@@ -138,7 +138,7 @@ async fn validates_a_stored_document_by_its_url() {
     assert_eq!(not_kept.status, StatusCode::FORBIDDEN);
 }
 
-/// A file with the hash of the token, and the folder that it lies in.
+/// A file with the hash of the token, and its directory.
 pub(crate) fn tokens() -> (std::path::PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens");
@@ -201,9 +201,9 @@ async fn block_hides_a_site_at_once() {
     let explored = post(&world, "/explore", r#"{"resultType": {"facets": [{"field": "publisher"}]}}"#).await;
     assert_eq!(explored.status, StatusCode::OK, "{}", explored.text());
     assert!(!explored.text().contains("skyhop.example"), "{}", explored.text());
-    let story = world.get("/sites/skyhop.example").await.json();
+    let report = world.get("/sites/skyhop.example").await.json();
     assert_eq!(
-        (&story["status"], &story["blocked"]["reason"]),
+        (&report["status"], &report["blocked"]["reason"]),
         (&json!("opted_out"), &json!("asked by mail"))
     );
     let changes = world.get("/sites/skyhop.example/changes").await.json();

@@ -1,4 +1,4 @@
-//! Pages: complete, linked, and harmless whatever publishers write.
+//! Pages are complete, linked, and safe for any publisher text.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -10,7 +10,7 @@ fn capability_path(manifest: &manifest::Manifest) -> String {
     format!("/capabilities/{}", manifest.capabilities[0].id)
 }
 
-/// Nothing in a page runs or is styled inline, and what publishers wrote has no power.
+/// Pages contain no inline scripts or styles, and publisher text is escaped.
 fn assert_harmless(path: &str, page: &str) {
     let scripts = page.matches("<script").count();
     assert_eq!(scripts, page.matches("<script type=\"module\" src=\"/assets/").count(), "{path}");
@@ -61,7 +61,7 @@ async fn every_page_escapes_publisher_texts_and_has_its_own_title() {
     assert_eq!(titles.len(), count, "{titles:?}");
 }
 
-/// What a browser sends from the validator's form.
+/// A submission of the validator's form, as a browser sends it.
 async fn validated(world: &World, document: &str, url: &str) -> String {
     let fields = [("document", document), ("url", url), ("as", "")];
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
@@ -103,9 +103,9 @@ async fn capability_page_shows_tool_definitions() {
 #[tokio::test]
 async fn crawl_is_served_as_json_and_as_a_page() {
     let world = World::new().await;
-    let told = world.get("/crawl").await.json();
-    assert_eq!(told["hours"].as_array().unwrap().len(), 24);
-    assert!(told["queue"]["due"].is_u64() && told["workers"].is_array(), "{told}");
+    let state = world.get("/crawl").await.json();
+    assert_eq!(state["hours"].as_array().unwrap().len(), 24);
+    assert!(state["queue"]["due"].is_u64() && state["workers"].is_array(), "{state}");
     assert!(world.page("/crawl").await.text().contains("Visits by the hour"));
 }
 
@@ -173,7 +173,7 @@ async fn site_page_shows_fetches_findings_and_opt_out() {
         "not there",
         "HTTP 404",
         "Allow: /",
-        "a marker of its own",
+        "its own marker",
         "awp.contact.missing",
         "Next visit",
         "nothing changed for a week",

@@ -1,4 +1,4 @@
-//! Limits, shedding, headers behind TLS, and who sees the numbers.
+//! Rate limits, load shedding, headers behind TLS, and access to metrics.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn returns_429_with_retry_after_beyond_the_rate_limit() {
     let world = World::with(Settings { limits: strict(), ..Settings::default() }).await;
     for left in ["2", "1", "0"] {
         let answer = from(&world, "192.0.2.7", "/healthz", &[]).await;
-        assert_eq!(answer.status, StatusCode::OK, "whether it lives is always told");
+        assert_eq!(answer.status, StatusCode::OK, "the liveness probe is always answered");
         let answer = from(&world, "192.0.2.7", "/sites", &[]).await;
         assert_eq!((answer.status, answer.header("ratelimit-remaining")), (StatusCode::OK, left));
         assert_eq!(answer.header("ratelimit-limit"), "3");
@@ -53,7 +53,7 @@ async fn returns_429_with_retry_after_beyond_the_rate_limit() {
     assert_eq!(
         from(&world, "192.0.2.8", "/sites", &[]).await.status,
         StatusCode::OK,
-        "others are not kept waiting"
+        "other clients are not limited"
     );
     let page = from(&world, "192.0.2.7", "/sites", &[("accept", "text/html")]).await;
     assert_eq!((page.status, page.header("retry-after")), (StatusCode::TOO_MANY_REQUESTS, "1"));
@@ -69,7 +69,11 @@ async fn limits_clients_behind_a_trusted_proxy_separately() {
         assert_eq!(ask("198.51.100.1").await, StatusCode::OK);
     }
     assert_eq!(ask("198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(ask("203.0.113.9, 198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS, "a client cannot hide");
+    assert_eq!(
+        ask("203.0.113.9, 198.51.100.1").await,
+        StatusCode::TOO_MANY_REQUESTS,
+        "a client cannot forge its address"
+    );
     assert_eq!(ask("198.51.100.2").await, StatusCode::OK);
 }
 
@@ -87,17 +91,17 @@ async fn metrics_are_for_this_machine_and_admins() {
         "{text}"
     );
     assert!(text.contains("agentdex_api_request_duration_seconds_bucket"), "{text}");
-    let passed_on = ("x-forwarded-for", "192.0.2.7");
+    let forwarded = ("x-forwarded-for", "192.0.2.7");
     for (peer, headers) in [
         ("192.0.2.7", vec![("host", "localhost")]),
-        ("127.0.0.1", vec![("host", "localhost"), passed_on]),
+        ("127.0.0.1", vec![("host", "localhost"), forwarded]),
         ("127.0.0.1", vec![]),
     ] {
         assert_eq!(from(&world, peer, "/metrics", &headers).await.status, StatusCode::FORBIDDEN, "{peer}");
     }
 }
 
-/// A page in a browser can make its own name lead to this machine (DNS rebinding): it comes from here, with that name.
+/// A page in a browser can point its own name at this machine (DNS rebinding): the request is local, with a foreign name.
 #[tokio::test]
 async fn foreign_host_names_are_not_local() {
     let public_url = Some("https://agentdex.example".parse().unwrap());
@@ -109,10 +113,10 @@ async fn foreign_host_names_are_not_local() {
     }
     for host in ["rebound.example", "rebound.example:8080", "127.0.0.1.rebound.example"] {
         assert_eq!(status("/metrics", host).await, StatusCode::FORBIDDEN, "{host}");
-        assert_eq!(status("/sites", host).await, StatusCode::OK, "what is for everybody: {host}");
+        assert_eq!(status("/sites", host).await, StatusCode::OK, "public routes accept any name: {host}");
     }
     let limit = from(&world, "127.0.0.1", "/sites", &[("host", "rebound.example")]).await;
-    assert_eq!(limit.header("ratelimit-limit"), "200", "nor is it granted what programs of this machine are");
+    assert_eq!(limit.header("ratelimit-limit"), "200", "it does not get the limits of local programs");
 }
 
 #[tokio::test]
@@ -132,7 +136,7 @@ async fn errors_vary_by_accept() {
     }
 }
 
-/// A real listener, since a slow client shows on a connection only.
+/// Uses a real listener, because a slow client needs a connection.
 #[tokio::test]
 async fn serves_a_connection_until_it_stops() {
     let world = World::new().await;
@@ -160,7 +164,7 @@ async fn serves_a_connection_until_it_stops() {
     ended.unwrap().unwrap().unwrap();
 }
 
-/// A body of which one byte comes, and then nothing.
+/// A body that stalls after one byte.
 fn stalled() -> Body {
     let first = futures::stream::iter([Ok::<_, std::io::Error>(vec![b'x'])]);
     Body::from_stream(first.chain(futures::stream::pending()))

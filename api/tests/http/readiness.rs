@@ -8,7 +8,7 @@ use runtime::Watchdog;
 
 use crate::world::{Settings, World};
 
-/// The watchdog looks once a second, and five times before it believes what it sees.
+/// The watchdog checks once a second and reports after five failed checks.
 const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test]

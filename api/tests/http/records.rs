@@ -1,4 +1,4 @@
-//! Capabilities, sites, manifests, types, numbers and changes as JSON.
+//! Capabilities, sites, manifests, types, statistics and changes as JSON.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -39,10 +39,10 @@ async fn site_response_lists_at_most_200_hosts() {
     let hosts = (0..300).map(|number| manifest::Host::parse(&format!("h{number}.many.example")).unwrap());
     let seeds: Vec<_> = hosts.map(store::Seed::of_host).collect();
     world.store.seeds_add(&seeds, chrono::DateTime::UNIX_EPOCH).await.unwrap();
-    let story = world.get("/sites/many.example").await;
-    let told = story.json();
-    assert_eq!(told["hosts"].as_array().map(Vec::len), Some(200));
-    assert_eq!(told["hosts_total"], 300);
+    let report = world.get("/sites/many.example").await;
+    let body = report.json();
+    assert_eq!(body["hosts"].as_array().map(Vec::len), Some(200));
+    assert_eq!(body["hosts_total"], 300);
     let page = Request::get("/sites/many.example").header("accept", "text/html").body(Body::empty()).unwrap();
     assert!(world.send(page).await.text().contains("100 more hosts"));
     for (path, status) in [
@@ -85,7 +85,7 @@ async fn site_response_lists_capabilities_up_to_4_mib_and_counts_all() {
     assert!(counts[0] == 4_000 && (1..4_000).contains(&counts[1]) && counts[2] == 0, "{counts:?}");
 }
 
-/// One more manifest, at a site of its own.
+/// Saves one more manifest, at another site.
 async fn publish_another(world: &World) {
     let mut manifest = documents::skyhop();
     manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();
@@ -100,17 +100,17 @@ async fn publish_another(world: &World) {
 async fn stats_are_cached_across_requests() {
     let asked = ["/stats", "/semantic-types"];
     let tell = async |world: &World| {
-        let mut told = Vec::new();
+        let mut responses = Vec::new();
         for path in asked {
-            told.push(world.get(path).await.json());
+            responses.push(world.get(path).await.json());
         }
-        told
+        responses
     };
     let counts_kept_for = std::time::Duration::from_hours(1);
     let world = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
     let before = tell(&world).await;
     publish_another(&world).await;
-    assert_eq!(tell(&world).await, before, "the database was asked again");
+    assert_eq!(tell(&world).await, before, "the database was queried again");
     let fresh = World::new().await;
     tell(&fresh).await;
     publish_another(&fresh).await;
@@ -121,7 +121,7 @@ async fn stats_are_cached_across_requests() {
 
 #[tokio::test]
 async fn site_totals_are_cached_across_requests() {
-    let told = async |world: &World, list: &str| {
+    let totals = async |world: &World, list: &str| {
         let answer = world.get(list).await.json();
         (answer["total"].as_u64().unwrap(), answer["sites"].as_array().unwrap().len() as u64)
     };
@@ -129,18 +129,18 @@ async fn site_totals_are_cached_across_requests() {
     let kept = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
     let fresh = World::new().await;
     let list = "/sites?limit=500&with_manifests=true";
-    let (total, listed) = told(&kept, list).await;
-    assert_eq!((total, told(&fresh, list).await), (listed, (total, listed)));
+    let (total, listed) = totals(&kept, list).await;
+    assert_eq!((total, totals(&fresh, list).await), (listed, (total, listed)));
     publish_another(&kept).await;
     publish_another(&fresh).await;
-    assert_eq!(told(&kept, list).await, (total, listed + 1), "the page is of this moment, the total is kept");
-    assert_eq!(told(&fresh, list).await, (total + 1, listed + 1));
+    assert_eq!(totals(&kept, list).await, (total, listed + 1), "the page is current, the total is cached");
+    assert_eq!(totals(&fresh, list).await, (total + 1, listed + 1));
     let another = "/sites?with_manifests=true&prefix=another";
-    assert_eq!(told(&kept, another).await, (1, 1), "another list has a total of its own");
+    assert_eq!(totals(&kept, another).await, (1, 1), "another list has its own total");
     assert_eq!(
-        told(&kept, "/sites?limit=1&with_manifests=true").await,
+        totals(&kept, "/sites?limit=1&with_manifests=true").await,
         (total, 1),
-        "every page has the same"
+        "every page has the same total"
     );
 }
 

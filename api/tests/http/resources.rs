@@ -1,4 +1,4 @@
-//! Suggestions, what is alike, tool definitions, differences, and the changes of a site.
+//! Suggestions, similar capabilities, tool definitions, differences, and the changes of a site.
 
 use axum::http::StatusCode;
 use manifest::{ContentHash, Manifest, ManifestId};
@@ -116,14 +116,14 @@ async fn diff_page_lists_added_removed_and_changed() {
     assert!(same.contains("No capability changed.") && !same.contains("Removed"), "{same}");
     world.publish(second_version()).await;
     let shown = words(&world.page(&path).await.text());
-    for told in [
+    for expected in [
         "A caller of the earlier version may fail. The document's own version does not say so.",
         "search_flights is gone",
         "Removed Search flights",
         "Book seat What Before After parameters.cabin.required breaks",
         "has to be given now false true",
     ] {
-        assert!(shown.contains(told), "{told} is not in {shown}");
+        assert!(shown.contains(expected), "{expected} is not in {shown}");
     }
     assert!(!shown.contains("Added"), "{shown}");
     let (first, second) = (documents::skyhop().content_hash, second_version().content_hash);

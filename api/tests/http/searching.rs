@@ -1,11 +1,11 @@
-//! `GET /search` keeps its contract.
+//! The response of `GET /search`.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The answer without what no two runs share, and without what ranking may come to weigh otherwise.
+/// The response without values that differ between runs or depend on the weights of ranking.
 fn steady(mut answer: Value) -> Value {
     answer["took_ms"] = json!("[time]");
     for row in answer["results"].as_array_mut().unwrap() {
@@ -112,8 +112,8 @@ async fn returns_400_with_the_known_values() {
         assert_eq!(problem["errorCode"], "INVALID_ARGUMENT", "{query}");
         assert_eq!(problem["message"], problem["detail"], "{query}");
         assert_eq!(problem["parameter"], parameter, "{query}");
-        let told = format!("{} {}", problem["detail"], problem["known"]);
-        assert!(told.contains(word), "{query}: {told}");
+        let text = format!("{} {}", problem["detail"], problem["known"]);
+        assert!(text.contains(word), "{query}: {text}");
     }
 }
 

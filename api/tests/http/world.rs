@@ -1,4 +1,4 @@
-//! A store with four sites and one that opted out, an index over them, and the interface in front.
+//! A store with four sites and one that opted out, an index of them, and the router of the API.
 
 use api::{App, LimitsConfig};
 use axum::Router;
@@ -11,18 +11,18 @@ use store::{FetchRecord, RobotsRecord, Seed, Store};
 
 use crate::answer::Answer;
 use crate::documents;
-pub(crate) use crate::ground::fetched_at;
-use crate::ground::{Ground, found, not_found};
+pub(crate) use crate::fixture::fetched_at;
+use crate::fixture::{Fixture, found, not_found};
 
-/// The whole set-up; the directory lives as long as it does.
+/// Owns the temporary directory of the store and the index.
 pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) app: App,
     pub(crate) store: Store,
-    ground: Ground,
+    fixture: Fixture,
 }
 
-/// What a test may want otherwise.
+/// Settings that a test may change.
 #[derive(Default)]
 pub(crate) struct Settings {
     pub(crate) public_url: Option<url::Url>,
@@ -40,33 +40,33 @@ impl World {
         Self::with(Settings::default()).await
     }
 
-    /// With an index, and told something else than the defaults.
+    /// With an index and other settings than the defaults.
     pub(crate) async fn with(settings: Settings) -> Self {
         Box::pin(Self::build(Index::Built, settings)).await
     }
 
-    /// Before the indexer ever ran.
+    /// Without an index, as before the first run of the indexer.
     pub(crate) async fn without_index() -> Self {
         Box::pin(Self::build(Index::Missing, Settings::default())).await
     }
 
     async fn build(index: Index, settings: Settings) -> Self {
-        let ground = Ground::new().await;
+        let fixture = Fixture::new().await;
         for (manifest, keep) in [
             (documents::skyhop(), true),
             (documents::weather(), true),
             (documents::evil(), false),
             (documents::secretive(), true),
         ] {
-            visit(&ground, manifest, keep, fetched_at()).await;
+            visit(&fixture, manifest, keep, fetched_at()).await;
         }
-        let store = ground.store.clone();
+        let store = fixture.store.clone();
         opt_out(&store, "shy.example").await;
         store.feed_head().await.unwrap();
         if matches!(index, Index::Built) {
-            ground.build_index().await;
+            fixture.build_index().await;
         }
-        let mut config = ground.config();
+        let mut config = fixture.config();
         config.public_url = settings.public_url;
         config.limits = settings.limits;
         config.trusted_proxies = settings.trusted_proxies;
@@ -74,13 +74,13 @@ impl World {
         config.feedback = settings.feedback;
         config.counts_kept_for = settings.counts_kept_for;
         config.runtime_health = settings.runtime_health;
-        let (router, app) = ground.serve(config);
-        Self { router, app, store, ground }
+        let (router, app) = fixture.serve(config);
+        Self { router, app, store, fixture }
     }
 
-    /// Lets a site publish another version, an hour after the first.
+    /// Saves another version of a site's manifest, an hour after the first.
     pub(crate) async fn publish(&self, manifest: Manifest) {
-        visit(&self.ground, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
+        visit(&self.fixture, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
         self.store.feed_head().await.unwrap();
     }
 
@@ -88,12 +88,12 @@ impl World {
         Answer::of(&self.router, request).await
     }
 
-    /// As curl asks.
+    /// Sends the Accept header of curl.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.get_with(path, &[("accept", "*/*")]).await
     }
 
-    /// As a browser asks.
+    /// Sends the Accept header of a browser.
     pub(crate) async fn page(&self, path: &str) -> Answer {
         let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         self.get_with(path, &[("accept", accept)]).await
@@ -114,11 +114,11 @@ enum Index {
 }
 
 /// Visits a site and saves what it publishes.
-async fn visit(ground: &Ground, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) {
+async fn visit(fixture: &Fixture, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) {
     let host = manifest.url.host();
     let missing = ManifestUrl::on_host(&host, "/.well-known/agents.json").unwrap();
     let fetches = vec![published(manifest, keep_body, now), not_found(missing, now)];
-    ground.visit(fetches, vec![robots(&host, now)], now).await;
+    fixture.visit(fetches, vec![robots(&host, now)], now).await;
 }
 
 fn robots(host: &Host, now: DateTime<Utc>) -> RobotsRecord {

@@ -1,9 +1,9 @@
-//! Many clients that ask for a large answer and never read it, in a process of their own, whose memory is measured.
+//! Many clients that request a large response and never read it, in a separate process whose memory is measured.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,30 +15,30 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::ground::{Ground, fetched_at, found};
+use crate::fixture::{Fixture, fetched_at, found};
 
-/// As in the program: what is given back to the system is the allocator's affair.
+/// The allocator of the program, which decides when memory is returned to the system.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const CLIENTS: u8 = 250;
-/// Addresses that they come from.
+/// Source addresses of the clients.
 const ADDRESSES: u8 = 10;
 const DOCUMENT_BYTES: usize = 4_900_000;
 const MORE_MEMORY_MAX_KIB: u64 = 64 * 1024;
-/// Longest that a client may leave its answer unread here.
+/// Longest time that a client may leave its response unread in this test.
 const UNREAD_MAX: Duration = Duration::from_secs(8);
-/// Longest that the test waits for what has to happen.
+/// Timeout of each wait.
 const SOON: Duration = Duration::from_mins(2);
 
-/// A site with one document of a few megabytes; answers where its bytes are.
-async fn published(ground: &Ground) -> String {
+/// Saves a site with one document of a few megabytes; returns the path of its bytes.
+async fn published(fixture: &Fixture) -> String {
     let url = ManifestUrl::parse("https://large.example/agent.json").unwrap();
     let (begin, end) = (
         r#"{"awp_version": "0.1", "domain": "large.example", "intent": "x", "actions": [], "x": ""#,
         r#""}"#,
     );
-    // Letters that repeat placeholder_url soon, so that they fill memory wherever they are kept compressed, too.
+    // Pseudo-random letters, which compress badly, so that stored and compressed documents are large too.
     let mut state = 1_u32;
     let filler = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -56,7 +56,7 @@ async fn published(ground: &Ground) -> String {
         force: None,
     });
     let path = format!("/manifests/{}/raw", manifest.id);
-    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    fixture.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
     path
 }
 
@@ -67,7 +67,7 @@ fn resident_kib() -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// Asks and does not read; answers the connection.
+/// Sends a request and does not read the response; returns the connection.
 async fn ask(server: SocketAddr, number: u8, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(16 * 1024).unwrap();
@@ -78,7 +78,7 @@ async fn ask(server: SocketAddr, number: u8, path: &str) -> TcpStream {
     stream
 }
 
-/// What the first answers bring along is no growth: connections to the database and their caches.
+/// The first responses open database connections and fill caches, which is not counted as growth.
 async fn warm_up(server: SocketAddr, path: &str) {
     let mut readers = JoinSet::new();
     for number in 0..40 {
@@ -102,13 +102,13 @@ async fn warm_up(server: SocketAddr, path: &str) {
 
 #[tokio::test]
 async fn unread_responses_keep_memory_flat_and_are_cut() {
-    let ground = Ground::new().await;
-    let path = published(&ground).await;
-    ground.build_index().await;
-    let mut config = ground.config();
+    let fixture = Fixture::new().await;
+    let path = published(&fixture).await;
+    fixture.build_index().await;
+    let mut config = fixture.config();
     let reads = MinRate { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
     config.timeouts = ClientTimeouts { reads, ..ClientTimeouts::default() };
-    let (_, app) = ground.serve(config);
+    let (_, app) = fixture.serve(config);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
@@ -135,7 +135,7 @@ async fn unread_responses_keep_memory_flat_and_are_cut() {
     assert!(large >= 3, "{large} were served, {refused} refused");
     println!("{large} served, {refused} refused, {before} KiB before and {most} KiB at most");
     assert!(most.saturating_sub(before) <= MORE_MEMORY_MAX_KIB, "{} KiB more", most - before);
-    // Nobody reads, and all of them are gone in the end: reset, where an answer was under way.
+    // No client reads, and in the end all connections are closed: with a reset if a response was in progress.
     tokio::time::sleep(UNREAD_MAX).await;
     let mut cut = 0;
     for stream in &mut silent {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{PUBLIC_URL, World, encoded};
 
-/// What the standard demands of an entry, in words of our own.
+/// The requirements of the standard for an entry, restated here.
 fn entry_schema() -> Value {
     let text = json!({"type": "string", "minLength": 1});
     let texts = json!({"type": "array", "items": {"type": "string"}});
@@ -247,7 +247,7 @@ async fn site_catalog_is_served_in_both_versions() {
     );
     let old = world.get("/sites/skyhop.example/ai-catalog.json").await.ok();
     assert_valid(&catalog, &old);
-    // Two documents, each with an entry of its own and one for each of its two actions.
+    // Two documents, each with one entry for itself and one for each of its two actions.
     assert_eq!(identifiers(&old["entries"]).into_iter().collect::<HashSet<_>>().len(), 6);
     assert_eq!(world.get("/sites/skyhop.example/ard.json").await.ok(), old);
     assert_eq!(world.get("/sites/nobody.example/ard.json").await.status, StatusCode::NOT_FOUND);

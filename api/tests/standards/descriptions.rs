@@ -1,4 +1,4 @@
-//! What the interface says of itself: at every address, with the media type, headers and absolute addresses it should have.
+//! The self-descriptions of the API: each at its path, with the right media type, headers and absolute URLs.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

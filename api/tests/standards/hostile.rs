@@ -1,5 +1,5 @@
-//! No parameter of the interface makes it talk to another machine: a listener on loopback stands for everything that must
-//! not be reached, and is named in every place that takes a URL, a host or a document with links.
+//! No parameter makes the API connect to another machine. A listener on loopback represents every forbidden target,
+//! and its address is passed in every place that takes a URL, a host or a document with links.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, encoded};
 
-/// A document of each kind that names addresses to follow.
+/// A document of each kind with links.
 fn baits(target: &str) -> Vec<Value> {
     vec![
         json!({"name": "a", "description": "b", "tools": target}),
@@ -41,7 +41,7 @@ async fn client_input_causes_no_outgoing_request() {
         }
     }
     let reached = listener.accept();
-    assert!(reached.is_err(), "somebody connected: {reached:?}");
+    assert!(reached.is_err(), "a connection arrived: {reached:?}");
 }
 
 async fn ask_everywhere(world: &World, target: &str) {

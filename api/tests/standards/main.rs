@@ -1,13 +1,13 @@
-//! The interfaces that standards define, over a real store and a real index: what a client of the standard relies on.
+//! The endpoints that standards define, with a real store and a real index: what a client of the standard relies on.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 #[path = "../support/answer.rs"]
 mod answer;
 mod ard;
 mod descriptions;
-#[path = "../support/ground.rs"]
-mod ground;
+#[path = "../support/fixture.rs"]
+mod fixture;
 mod hostile;
 mod mcp;
 mod mcp_registry;

@@ -1,4 +1,4 @@
-//! MCP over HTTP, by hand: versions, JSON answers, and requests that a browser was tricked into. The official SDK drives
+//! MCP over HTTP, without an SDK: versions, JSON responses, and cross-site requests. The official SDK calls
 //! every tool in tests/mcp.
 
 use axum::body::Body;

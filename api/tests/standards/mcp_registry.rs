@@ -1,12 +1,12 @@
-//! `GET /v0.1/servers` against the rules of the official MCP registry (`server.json` of 2025-12-11 and its API), in words
-//! of our own.
+//! `GET /v0.1/servers` against the rules of the official MCP registry (`server.json` of 2025-12-11 and its API), restated
+//! here.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::world::{World, encoded};
 
-/// What the registry allows in a list of servers.
+/// The rules of the registry for a list of servers.
 fn list_schema() -> Value {
     let uri = json!({"type": "string", "format": "uri"});
     let remote = json!({
@@ -57,7 +57,7 @@ async fn list(world: &World, path: &str) -> Value {
     answer
 }
 
-/// A server card that declares all it may.
+/// A server card with every optional member.
 fn card(name: &str, title: &str, version: &str, urls: &[&str]) -> Value {
     let remotes: Vec<Value> = urls.iter().map(|url| json!({"type": "streamable-http", "url": url})).collect();
     json!({"$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",

@@ -1,11 +1,11 @@
-//! The tools over plain HTTP: the same arguments, answers and refusals as over MCP.
+//! The tools over plain HTTP: the same arguments, results and errors as over MCP.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// Longest answer in bytes, with room for what surrounds the rows.
+/// Maximum size of a response in bytes, including the members around the rows.
 const ANSWER_BYTES_MAX: usize = 18_000;
 
 #[tokio::test]
@@ -51,8 +51,9 @@ async fn every_tool_result_matches_its_output_schema() {
     let submitted = world.post("/tools/submit_site", &json!({"domain": "New.Example"})).await.ok();
     assert_valid(&schema("submit_site"), &submitted, "submit");
     assert_eq!(submitted["status_url"], "https://dex.example/sites/new.example");
-    let story = world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
-    assert!(story.is_some(), "the site was not queued");
+    let report =
+        world.store.site_report(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
+    assert!(report.is_some(), "the site was not queued");
 }
 
 #[track_caller]

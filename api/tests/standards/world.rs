@@ -1,4 +1,4 @@
-//! Documents as sites publish them, read by the real readers, in a store with an index and the interface in front.
+//! Published documents, parsed by the real parsers, in a store with an index, and the router of the API.
 
 use axum::Router;
 use axum::body::Body;
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use store::Store;
 
 use crate::answer::Answer;
-use crate::ground::{Ground, fetched_at, found};
+use crate::fixture::{Fixture, fetched_at, found};
 
-/// How the world reaches the interface under test.
+/// Public URL of the API under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
 
 pub(crate) struct World {
     pub(crate) store: Store,
     router: Router,
-    ground: Ground,
+    fixture: Fixture,
 }
 
 impl Answer {
-    /// The answer of a request that was well.
+    /// The response of a successful request.
     pub(crate) fn ok(self) -> Value {
         assert_eq!(self.status, StatusCode::OK, "{}", self.text());
         self.json()
@@ -29,19 +29,19 @@ impl Answer {
 }
 
 impl World {
-    /// A web of five sites in four dialects, one of them a catalog of others' artefacts.
+    /// Five sites in four dialects; one is a catalog of others' artefacts.
     pub(crate) async fn new() -> Self {
-        let ground = Ground::new().await;
+        let fixture = Fixture::new().await;
         for (url, body) in documents() {
-            visit(&ground, url, &body).await;
+            visit(&fixture, url, &body).await;
         }
-        let store = ground.store.clone();
+        let store = fixture.store.clone();
         store.feed_head().await.unwrap();
-        ground.build_index().await;
-        let mut config = ground.config();
+        fixture.build_index().await;
+        let mut config = fixture.config();
         config.public_url = Some(PUBLIC_URL.parse().unwrap());
-        let (router, _) = ground.serve(config);
-        Self { store, router, ground }
+        let (router, _) = fixture.serve(config);
+        Self { store, router, fixture }
     }
 
     #[expect(clippy::disallowed_methods, reason = "what a client compares dates with")]
@@ -49,9 +49,9 @@ impl World {
         Utc::now()
     }
 
-    /// Lets a site publish a document that nobody has seen yet.
+    /// Saves a new document of a site.
     pub(crate) async fn publish(&self, url: &str, body: &Value) {
-        visit(&self.ground, url, body).await;
+        visit(&self.fixture, url, body).await;
         self.store.feed_head().await.unwrap();
     }
 
@@ -73,12 +73,12 @@ impl World {
     }
 }
 
-/// A text as it stands in a query string.
+/// A text, encoded for a query string.
 pub(crate) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Addresses and bodies, as published.
+/// URLs and bodies as published.
 fn documents() -> Vec<(&'static str, Value)> {
     let action = |id: &str, text: &str, method: &str| {
         json!({"id": id, "description": text, "auth_required": method != "GET", "inputs": {"query": {"type": "string", "required": true}},
@@ -113,8 +113,8 @@ fn documents() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Visits a site at a fixed time and saves what it publishes, as the real readers read it.
-async fn visit(ground: &Ground, url: &str, body: &Value) {
+/// Visits a site at a fixed time and saves its document, as the real parsers read it.
+async fn visit(fixture: &Fixture, url: &str, body: &Value) {
     let (url, body) = (ManifestUrl::parse(url).unwrap(), body.to_string().into_bytes());
     let manifest = manifest::read(&Document {
         bytes: &body,
@@ -125,5 +125,5 @@ async fn visit(ground: &Ground, url: &str, body: &Value) {
         linked: &[],
         force: None,
     });
-    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    fixture.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
 }

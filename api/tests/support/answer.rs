@@ -1,4 +1,4 @@
-//! An answer of the interface, as tests look at it.
+//! A response of the API with helpers for assertions.
 
 use axum::Router;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// An answer, read whole.
+/// A response with its whole body.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -15,7 +15,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What the router answers.
+    /// Sends a request to the router.
     pub(crate) async fn of(router: &Router, request: Request<Body>) -> Self {
         let response = router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

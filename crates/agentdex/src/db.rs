@@ -201,7 +201,7 @@ async fn retain(
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the clock of a command that a person runs")]
+#[expect(clippy::disallowed_methods, reason = "the clock of an interactive command")]
 fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
 }

@@ -1,6 +1,6 @@
 //! `agentdex demo`: starts a small web on this machine, crawls it, and serves the results.
 //!
-//! The crawl is an ordinary one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
+//! The crawl is a normal one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
 //! 50 ms, which is allowed since the addresses are its own.
 
 use std::path::{Path, PathBuf};

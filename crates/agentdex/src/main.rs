@@ -40,7 +40,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     match flags.command {
         Some(Command::Validate(mut args)) => {
             args.take_format(flags.crawl.format);
-            let passes = match args.address()? {
+            let passes = match args.document_url()? {
                 Some(url) => {
                     let fetched = validate::fetch(&url, &flags.shared, &flags.crawl);
                     validate::run(&args, &block_on(|_| fetched)?, &mut out)?

@@ -305,7 +305,7 @@ impl<'d> Draft<'d> {
         }
         if let Some(danger) = safety::understated(&capability.native_id, capability.safety.class) {
             let text = format!(
-                "\"{}\" speaks of \"{danger}\", classed {}",
+                "\"{}\" contains \"{danger}\", classed {}",
                 capability.native_id, capability.safety.class
             );
             self.report(&UNDERSTATED, capability.pointer.clone(), text);

@@ -56,7 +56,7 @@ fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
     let elsewhere = !sites.is_empty() && sites.iter().all(|site| *site == declared && *site != served.site());
     if elsewhere && draft.manifest.source.kind == SourceKind::Native {
         draft.manifest.source.kind = SourceKind::CopySuspected;
-        draft.report(&COPY, String::new(), format!("every address lies on {declared}"));
+        draft.report(&COPY, String::new(), format!("every address is on {declared}"));
     }
 }
 
@@ -143,7 +143,7 @@ fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
         draft.report(
             &PLACEHOLDER,
             pointer,
-            format!("\"{}\" is no public address", crate::text::capped(&address, 80)),
+            format!("\"{}\" is not a public address", crate::text::capped(&address, 80)),
         );
     }
 }

@@ -109,7 +109,7 @@ impl Host {
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
     }
 
-    /// The site this host belongs to; a host that is itself a public suffix is a site of its own.
+    /// The site this host belongs to; a host that is itself a public suffix is its own site.
     pub fn site(&self) -> SiteName {
         SiteName::of(self)
     }

@@ -1,7 +1,7 @@
 //! References within a document, and its schemas as self-contained JSON Schema 2020-12.
 //!
-//! Decides how a `$ref` into the same document is replaced by what it names, whatever the dialect, and how the older
-//! keywords (`nullable`, boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are spelled in
+//! Decides how a `$ref` into the same document is replaced by its target, in every dialect, and how the older
+//! keywords (`nullable`, boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are written in
 //! 2020-12. A schema that contains itself keeps a `$ref` into its own `$defs`. References to other documents are never
 //! fetched: they become an unconstrained schema that names the reference, and a problem that the reader reports.
 //!
@@ -16,31 +16,31 @@ use serde_json::{Map, Value, json};
 use crate::budget;
 use keywords::{Shape, modernise, shape_of};
 
-/// Deepest nesting of schemas that is kept. Real documents stay below 12; a reference spends one level as well.
+/// Maximum nesting of schemas. Real documents stay below 12; a reference counts as one level.
 const DEPTH_MAX: usize = 24;
 /// Schema objects written for one capability. The largest real operation seen has about 900.
 const NODES_PER_CAPABILITY_MAX: usize = 2_000;
 /// Schema objects written for one document: a few megabytes of output.
 const NODES_PER_DOCUMENT_MAX: usize = 60_000;
-/// Memory that the schemas of one call of [`Resolver::schema`] take: twice what the largest real operation takes.
+/// Memory for the schemas of one call of [`Resolver::schema`]: twice what the largest real operation takes.
 const COPIED_BYTES_PER_SCHEMA_MAX: usize = 1_024 * 1_024;
-/// Memory that the schemas of one document take, however often references repeat them: so much for any document, and
-/// sixteen times its own length, up to a maximum.
+/// Memory for the schemas of one document, including copies that repeated references make: a minimum for any document, plus
+/// sixteen times its length, up to a maximum.
 const COPIED_BYTES_MIN: usize = 4 * 1_024 * 1_024;
 const COPIED_BYTES_PER_BYTE: usize = 16;
 const COPIED_BYTES_MAX: usize = 24 * 1_024 * 1_024;
-/// Memory that a value copied beside a schema takes: a description, examples.
+/// Memory for a value that is copied beside a schema: a description, examples.
 const COPIED_BYTES_PER_VALUE_MAX: usize = 64 * 1_024;
 /// Bytes of referenced values, counted each time they are followed, for each byte of the document. Bounds the work for shared
 /// parts, not the memory.
 const FOLLOWED_BYTES_PER_BYTE: usize = 64;
-/// Longest reference that is followed, in bytes; the longest seen has 140.
+/// Maximum length in bytes of a reference that is followed; the longest seen has 140.
 const REFERENCE_BYTES_MAX: usize = 2_048;
-/// Problems that are remembered; a report shows a few of each kind.
+/// Maximum number of recorded problems; a report shows a few of each kind.
 const PROBLEMS_MAX: usize = 2_000;
 /// Memory of an object before its members.
 const OBJECT_BYTES: usize = 72;
-/// Memory of a member before its name and value, with the room that maps keep free.
+/// Memory of a member before its name and value, including the free capacity of maps.
 const MEMBER_BYTES: usize = 150;
 /// Bytes of copied text that cost one node.
 const TEXT_BYTES_PER_NODE: usize = 512;
@@ -52,11 +52,11 @@ pub(crate) enum ProblemKind {
     Remote,
     /// A `$ref` to nothing in this document.
     Unresolved,
-    /// The expansion of references met a cap.
+    /// The expansion of references reached a cap.
     TooLarge,
 }
 
-/// One problem with the place where it shows.
+/// One problem and the JSON pointer to its location.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     pub(crate) kind: ProblemKind,
@@ -79,12 +79,12 @@ struct Expansion {
     copied_bytes_left: usize,
     /// References that are being expanded, outermost first.
     stack: Vec<String>,
-    /// References that were met inside themselves.
+    /// Recursive references.
     recursive: BTreeSet<String>,
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver for a document of so many bytes.
+    /// `length` is the length of the document in bytes.
     pub(crate) fn new(document: &'a Map<String, Value>, length: usize) -> Self {
         let copied_bytes = COPIED_BYTES_MIN.saturating_add(length.saturating_mul(COPIED_BYTES_PER_BYTE));
         Self {
@@ -102,7 +102,7 @@ impl<'a> Resolver<'a> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Replaces a reference object by what it names (parameters, bodies, responses, path items). `None` when it names
+    /// Replaces a reference object by its target (parameters, bodies, responses, path items). `None` when it names
     /// nothing that can be read here.
     pub(crate) fn object(&mut self, value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
         let mut current = value.as_object()?;
@@ -115,7 +115,7 @@ impl<'a> Resolver<'a> {
             }
             current = target.as_object()?;
         }
-        self.problem(ProblemKind::TooLarge, pointer, "a chain of references without end");
+        self.problem(ProblemKind::TooLarge, pointer, "an endless chain of references");
         None
     }
 
@@ -127,7 +127,7 @@ impl<'a> Resolver<'a> {
         affordable
     }
 
-    /// A copy of a value that stands beside a schema; `None` when it is too large to be copied for every use.
+    /// A copy of a value beside a schema; `None` when it is too large to be copied for every use.
     pub(crate) fn copy(&mut self, value: &Value) -> Option<Value> {
         let bytes = budget::bytes_of(value, COPIED_BYTES_PER_VALUE_MAX);
         if bytes > COPIED_BYTES_PER_VALUE_MAX {
@@ -137,12 +137,12 @@ impl<'a> Resolver<'a> {
         Some(value.clone())
     }
 
-    /// A schema on its own, references replaced.
+    /// A self-contained schema, with references replaced.
     pub(crate) fn schema(&mut self, value: &Value, pointer: &str) -> Value {
         self.expanded(pointer, |resolver, expansion| resolver.convert(value, pointer, expansion, 0))
     }
 
-    /// The schema that some members of an object make up.
+    /// The schema made of those members of an object that `includes` accepts.
     pub(crate) fn schema_of_members(
         &mut self,
         object: &Map<String, Value>,
@@ -169,7 +169,7 @@ impl<'a> Resolver<'a> {
         schema
     }
 
-    /// Definitions of the references that were met inside themselves, until none is left.
+    /// Definitions of the recursive references, including those found while converting them.
     fn definitions(&mut self, pointer: &str, expansion: &mut Expansion) -> Map<String, Value> {
         let mut definitions = Map::new();
         while let Some(reference) = expansion.recursive.pop_first() {
@@ -202,7 +202,7 @@ impl<'a> Resolver<'a> {
         target
     }
 
-    /// What a JSON pointer (RFC 6901) names below the root.
+    /// The value at a JSON pointer (RFC 6901) below the root.
     fn at(&self, pointer: &str) -> Option<&'a Value> {
         let path = pointer.strip_prefix('/')?;
         let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
@@ -390,7 +390,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// A name for `$defs`: the last part of the reference, or all of it where that is not enough to tell two apart.
+/// A name for `$defs`: the last part of the reference, or all of it where the last part is ambiguous.
 fn definition_name(reference: &str) -> String {
     let path = reference.trim_start_matches(['#', '/']);
     let short = ["components/schemas/", "definitions/", "$defs/"]
@@ -403,7 +403,7 @@ fn definition_name(reference: &str) -> String {
         .collect()
 }
 
-/// The fragment of a URI reference with its percent-encoding undone.
+/// The percent-decoded fragment of a URI reference.
 fn percent_decoded(fragment: &str) -> String {
     if !fragment.contains('%') {
         return fragment.to_owned();

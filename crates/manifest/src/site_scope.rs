@@ -23,7 +23,7 @@ const PRIVATE: [(&str, &str); 9] = [
 /// Names that cannot be web sites.
 const NO_SITE: [(&str, &str); 4] = [
     ("invalid", "it is reserved to be invalid, RFC 6761"),
-    ("onion", "it is a Tor service, which DNS must not be asked for, RFC 7686"),
+    ("onion", "it is a Tor service, which must not be resolved by DNS, RFC 7686"),
     ("alt", "it is a name outside of DNS, RFC 9476"),
     ("arpa", "it is infrastructure of the Internet such as in-addr.arpa and ip6.arpa, RFC 3172"),
 ];

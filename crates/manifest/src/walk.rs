@@ -156,7 +156,7 @@ impl Draft<'_> {
         let id = capped(id, draft::NAME_CHARS_MAX).to_owned();
         let steps = object.texts("steps");
         for step in steps.iter().filter(|step| !positions.contains_key(**step)) {
-            self.report(unknown_step, object.at("steps"), format!("\"{step}\" is no capability"));
+            self.report(unknown_step, object.at("steps"), format!("\"{step}\" is not a capability"));
         }
         let distinct: HashSet<&str> = steps.iter().copied().collect();
         for position in distinct.into_iter().filter_map(|step| positions.get(step)) {

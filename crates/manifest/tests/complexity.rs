@@ -3,7 +3,7 @@
 //! Bytes and blocks are counted by the allocator, for the thread of the test alone. Processor time is judged in release
 //! builds only, where it says something.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod hostile;
 #[expect(dead_code, reason = "of the fixtures only the bytes are used here")]
@@ -155,7 +155,7 @@ fn an_openapi_document_of_twelve_megabytes_is_within_the_budget() {
     assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{} MiB", spent.bytes_max >> 20);
 }
 
-/// The bodies that took a gigabyte and more, in their full size whatever the build.
+/// The bodies that took a gigabyte and more, in their full size in every build.
 #[test]
 fn the_largest_hostile_bodies_stay_below_the_peak() {
     for (path, head, unit, size) in [
@@ -200,7 +200,7 @@ fn every_list_and_map_of_every_format_grows_linearly() {
             formats.entry(case.format.clone()).or_default().push(document);
         }
     }
-    assert!(formats.len() > 25, "the fixtures are not where they were");
+    assert!(formats.len() > 25, "the fixtures are missing");
     for (format, documents) in formats {
         let largest = documents.iter().max_by_key(|document| document.to_string().len()).unwrap();
         let places = containers(largest);

@@ -51,7 +51,7 @@ impl Corpus {
 }
 
 impl Entry {
-    /// The path below the site's root: what stands before `.well-known` or the file name is the repository's own.
+    /// The path below the site's root: everything before `.well-known` or the file name belongs to the repository.
     fn served_path(&self) -> String {
         let path = self.path.split('#').next().unwrap_or_default();
         match path.find(".well-known") {
@@ -95,8 +95,8 @@ impl Entry {
 
 /// Part of a file's name, what is read instead of the judged format, and why.
 const DISAGREEMENTS: &[(&str, &str, &str)] = &[
-    ("a2a-card/capiscio__capiscio-cli__invalid-missing-required", "opaque", "a name alone is no card"),
-    ("ai-txt/azmartone67__dchub-backend", "generic", "the body is JSON with endpoints, whatever the name"),
+    ("a2a-card/capiscio__capiscio-cli__invalid-missing-required", "opaque", "a name alone is not a card"),
+    ("ai-txt/azmartone67__dchub-backend", "generic", "the body is JSON with endpoints, despite the name"),
     (
         "mcp-freeform/TamTunnel__AWAS",
         "awas",
@@ -117,7 +117,7 @@ fn may_be_opaque(entry: &Entry) -> bool {
 }
 
 #[test]
-fn published_files_are_detected_as_the_judged_format() {
+fn detects_the_labelled_format_of_published_files() {
     let Some(corpus) = Corpus::at_hand() else { return };
     let mut wrong = Vec::new();
     for entry in &corpus.entries {

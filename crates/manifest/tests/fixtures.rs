@@ -1,7 +1,7 @@
 //! Every folder below `fixtures/<format>/<case>/` is a case: a document, an optional `about.json` that says how it was
 //! served, and the manifest it has to become (`expected.snap`).
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! The formats beside the core dialects: every finding that their tables and rules can make has a fixture.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod support;
 
@@ -41,7 +41,7 @@ const PREFIXES: &[&str] = &[
 #[test]
 fn every_finding_of_these_formats_is_provoked_by_a_fixture() {
     for case in Case::all() {
-        assert!(case.format.parse::<manifest::Format>().is_ok(), "{} is no format", case.format);
+        assert!(case.format.parse::<manifest::Format>().is_ok(), "{} is not a format", case.format);
     }
     let findings = Case::all().into_iter().flat_map(|case| case.read().findings);
     let provoked: BTreeSet<String> = findings.map(|finding| finding.code.into_owned()).collect();

@@ -1,8 +1,8 @@
-//! The fuzz targets without a fuzzer: over every fixture, and over each of them damaged in ways that a seed decides.
+//! Runs the fuzz targets without a fuzzer: with every fixture and with damaged copies, which a seed determines.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read has to fail the test")]
 
-#[expect(unreachable_pub, reason = "a crate of its own where a fuzzer is built")]
+#[expect(unreachable_pub, reason = "a separate crate when a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
@@ -22,14 +22,14 @@ const TOKENS: &[&str] = &[
 
 /// Damaged copies of each fixture for each target.
 const COPIES: u64 = 2;
-/// Longer fixtures are left out: the caps have tests of their own.
+/// Longer fixtures are left out: the caps have their own tests.
 const DOCUMENT_BYTES_MAX: usize = 8_000;
 
 #[test]
 fn every_target_accepts_fixtures_and_damaged_copies() {
     let mut documents = Vec::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"), &mut documents);
-    assert!(documents.len() > 100, "the fixtures are not where they were");
+    assert!(documents.len() > 100, "the fixtures are missing");
     for (at, document) in documents.iter().enumerate() {
         for (number, (_, target)) in fuzz::TARGETS.iter().enumerate() {
             target(document);
@@ -46,7 +46,7 @@ fn every_target_accepts_the_regressions() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() > 25, "the regressions are not where they were");
+    assert!(files.len() > 25, "the regressions are missing");
     for (at, path) in files.iter().enumerate() {
         let bytes = fs::read(path).unwrap();
         for (number, (_, target)) in fuzz::TARGETS.iter().enumerate() {

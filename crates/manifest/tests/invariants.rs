@@ -1,7 +1,7 @@
 //! Invariants of reading any input: no panic, deterministic, within the caps, and the manifest survives a round trip through
 //! JSON.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 use std::collections::HashSet;
 

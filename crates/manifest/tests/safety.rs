@@ -1,6 +1,6 @@
 //! What is inferred about safety, and that it never overrides the publisher.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 use manifest::model::TypeSource;
 use manifest::{Discovery, Document, Manifest, ManifestUrl, SafetyClass};

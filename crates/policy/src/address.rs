@@ -139,7 +139,7 @@ fn unwrap_mapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// The IPv4 addresses that a tunnel or translation address leads to; all of them must be global.
+/// The IPv4 addresses embedded in a tunnel or translation address; all of them must be global.
 fn embedded_v4(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
     let [s0, s1, s2, s3, .., s6, s7] = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_tunnels_by_their_embedded_addresses() {
+    fn classifies_tunnels_by_their_embedded_addresses() {
         let table = [
             ("::ffff:127.0.0.1", Some(AddressRefusal::Loopback)),
             ("::ffff:169.254.169.254", Some(AddressRefusal::LinkLocal)),

@@ -1,6 +1,6 @@
 //! Decides whether a redirect is followed.
 //!
-//! A redirect to another site is never followed, not even for robots.txt: a visit knows the limits of its own site only.
+//! A redirect to another site is never followed, not even for robots.txt: a visit has only the limits of its own site.
 //! The other site becomes a seed and is visited under its own robots.txt. Within the site a manifest may redirect three
 //! times and robots.txt five times (RFC 9309 §2.3.1.2). robots.txt may redirect to another host of the site only if the
 //! target is that host's robots.txt, since the rules for other paths there are not known yet. Redirects to http, to an IP

@@ -247,7 +247,7 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     }
 }
 
-/// The due time of the first visit of a listed site: at once, but shuffled. Lists are sorted, and neighbours in them are often
+/// The due time of the first visit of a listed site: immediate, but shuffled. Lists are sorted, and neighbours in them are often
 /// at the same hosting provider; the seed of the name spreads them over the minute before now.
 pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));

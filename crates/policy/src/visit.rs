@@ -1,7 +1,7 @@
 //! Decides when a visit ends early.
 //!
 //! A state machine without IO: it takes the outcome of each request and decides whether to continue. It is stored with a
-//! parked visit. A 429 or 503, an unreachable host or a robots.txt that forbids everything ends the visit at once.
+//! parked visit. A 429 or 503, an unreachable host or a robots.txt that forbids everything ends the visit immediately.
 
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::robots::{PRODUCT_TOKEN, RobotsResponse};
 
-    /// The end that a series of outcomes leads to, and after how many.
+    /// The end of a visit with a series of outcomes, and the number of requests before it.
     fn run(outcomes: &[FetchOutcome]) -> Option<(usize, VisitEnd)> {
         let mut rules = VisitRules::new();
         outcomes.iter().enumerate().find_map(|(index, outcome)| {

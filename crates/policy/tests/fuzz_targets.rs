@@ -1,6 +1,6 @@
 //! The fuzz targets without a fuzzer: over the regressions, and over seeded mutations of each.
 
-#[expect(unreachable_pub, reason = "a crate of its own where a fuzzer is built")]
+#[expect(unreachable_pub, reason = "a separate crate when a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
@@ -37,7 +37,7 @@ fn every_target_accepts_the_regressions_and_their_mutations() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() >= 8, "the regressions are not where they were");
+    assert!(files.len() >= 8, "the regressions are missing");
     for (at, path) in files.iter().enumerate() {
         let bytes = fs::read(path).unwrap();
         for (_, target) in fuzz::TARGETS {

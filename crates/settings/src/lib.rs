@@ -1,7 +1,7 @@
 //! The settings of every program: shared flags, one configuration file, environment variables that override it, secrets
 //! in files, and the log.
 //!
-//! Each program defines the struct of its own table and the flags that override it. An unknown key is an error, since a
+//! Each program defines the struct of its table and the flags that override it. An unknown key is an error, since a
 //! misspelt limit would have no effect.
 
 mod environment;

@@ -1,7 +1,7 @@
-//! Sends spans to an OpenTelemetry collector: OTLP over HTTP, in batches, on a thread of its own.
+//! Sends spans to an OpenTelemetry collector: OTLP over HTTP, in batches, on its own thread.
 //!
 //! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES` work as the OpenTelemetry
-//! specification says. While a collector is unavailable, spans are lost and nothing else.
+//! specification says. While a collector is unavailable, only spans are lost.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ impl From<StoreError> for Fault {
     }
 }
 
-/// SQLSTATEs after which the transaction is retried at once: a serialisation failure, a deadlock, and a foreign key to a
+/// SQLSTATEs after which the transaction is retried immediately: a serialisation failure, a deadlock, and a foreign key to a
 /// document that another transaction deleted.
 const CONFLICT_SQLSTATES: [&str; 3] = ["40001", "40P01", "23503"];
 /// `SQLITE_CONSTRAINT_FOREIGNKEY`.

@@ -1,6 +1,6 @@
 //! Opens a store with retries: programs that start together with their database wait for it.
 //!
-//! Errors that retries cannot fix (a wrong password, an unknown database, an invalid URL) are returned at once. A name that
+//! Errors that retries cannot fix (a wrong password, an unknown database, an invalid URL) are returned immediately. A name that
 //! does not resolve is retried, since orchestrators add the database's name when it starts.
 
 use std::time::Duration;

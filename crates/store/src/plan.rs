@@ -1,7 +1,7 @@
-//! Plans what a visit changes, before anything is written.
+//! Plans the changes of a visit before they are written.
 //!
-//! A pure function of what was known and what the visit found. Only an answer removes a manifest: 410 and a robots.txt that
-//! forbids the URL remove it at once, an answer without a manifest at the second visit in a row. An error of the network or
+//! A pure function of what was known and what the visit found. Only a response removes a manifest: 410 and a robots.txt that
+//! forbids the URL remove it immediately, a response without a manifest at the second visit in a row. An error of the network or
 //! the server only changes its status.
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ pub(crate) struct KnownManifest {
     pub(crate) in_index: bool,
 }
 
-/// What is known of a site before the visit, by id of the URL.
+/// The state of a site before the visit, by id of the URL.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) resources: HashMap<ManifestId, ResourceState>,
@@ -92,7 +92,7 @@ impl Plan<'_> {
     }
 }
 
-/// What a visit says about one manifest.
+/// The result of a visit for one manifest.
 enum Verdict {
     Confirmed,
     Unknown,
@@ -133,7 +133,7 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     Ok(plan)
 }
 
-/// A document without a manifest of its own is stored as a part.
+/// A document without its own manifest is stored as a part.
 fn plan_part<'a>(
     plan: &mut Plan<'a>,
     id: &ManifestId,
@@ -229,7 +229,7 @@ fn plan_verdict(
     plan.touches.push(Touch { id: id.clone(), version, status, seen_at, reread: None, returned: None });
 }
 
-/// Answers without a manifest, and denials.
+/// Responses without a manifest, and denials.
 const fn is_miss(outcome: FetchOutcome) -> bool {
     outcome.is_absent()
         || matches!(
@@ -279,7 +279,7 @@ fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
     }
 }
 
-/// What the end of a visit says about manifests that it did not fetch.
+/// The effect of a visit's end on manifests that it did not fetch.
 const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
     match (end, site) {
         (VisitEnd::RobotsDenied, _) => Verdict::Removed(Status::Denied),

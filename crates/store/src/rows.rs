@@ -1,6 +1,6 @@
 //! Rows of `site_state`, `host` and `robots`, with the columns that visits read and write.
 //!
-//! `sql/state.rs` reads and writes them. The module `compaction` encodes them where a site has no rows of its own: a field
+//! `sql/state.rs` reads and writes them. The module `compaction` encodes them for sites without rows in these tables: a field
 //! marked `#[serde(skip)]` is then a column of `site`, or has no value.
 
 pub(crate) mod dictionary;

@@ -22,7 +22,7 @@ use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
 use crate::schema::Schema;
 
-#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
+#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each backend")]
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 

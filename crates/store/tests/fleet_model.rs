@@ -1,32 +1,32 @@
-//! A small model of the protocol by which a fleet shares sites and addresses, with every order of events tried.
+//! A model of the protocol by which a fleet shares sites and addresses, checked for every order of events.
 //!
-//! Two workers, two sites on one address. Each step is one transaction of the store or one thing that a worker does by
-//! itself; between any two steps the others may do theirs, time may pass, a worker may be killed and started, or simply
-//! not get on, as one does that is cut off from the database. What is left out of the protocol on purpose must be found:
-//! a model that cannot fail proves nothing.
+//! Two workers, two sites at one address. Each step is one transaction of the store or one action of a worker;
+//! between any two steps other workers may act, time may pass, and a worker may be killed, started
+//! or stalled, as if it were disconnected from the database. Tests leave out parts of the protocol and require that the
+//! checker finds a violation: a model that cannot fail proves nothing.
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 const WORKERS: usize = 2;
-/// Between two requests to the address.
+/// Minimum gap between two requests to the address.
 const GAP: u8 = 1;
-/// The longest that a request takes.
+/// Maximum duration of a request.
 const REQUEST: u8 = 1;
-/// A membership without a sign of life; longer than a request.
+/// Lifetime of a membership without a heartbeat; longer than a request.
 const LIFE: u8 = 2;
-/// A lease that is not renewed.
+/// Lifetime of a lease that is not renewed.
 const LEASE: u8 = 2;
 
-/// A part of the protocol, each of which can be left out.
+/// A part of the protocol that a test can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// No clock is written under a membership that has ended.
+    /// No clock is written under an expired membership.
     FenceOfClocks,
     /// A clock renews the membership that it is written under.
     RenewalByClocks,
-    /// Who takes a group over reads the clocks of its addresses.
+    /// A worker that takes a group over reads the clocks of its addresses.
     ReadingOfClocks,
-    /// No visit is saved under a lease that has moved on.
+    /// No visit is saved under a lease that another worker has taken.
     FenceOfSaves,
 }
 
@@ -41,11 +41,11 @@ const WHOLE: Protocol = Protocol { sites: 2, left_out: None };
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Leased,
-    /// The address is ours, and its clock was read.
+    /// This worker owns the address and has read its clock.
     Met,
-    /// The clock is written; the request leaves before anything else takes time.
+    /// The clock is written; the request is sent before anything else takes time.
     Cleared,
-    /// Its answer comes within this.
+    /// The response arrives within this time.
     InFlight(u8),
     Answered,
 }
@@ -54,26 +54,26 @@ enum Stage {
 struct Visit {
     site: usize,
     stage: Stage,
-    /// The lease has the highest fence.
+    /// The lease has the highest fencing token.
     is_current: bool,
 }
 
-/// What a worker has in memory.
+/// State in the memory of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Worker {
     is_up: bool,
     is_member: bool,
     owns: bool,
-    /// How long the address rests, as far as this worker knows.
+    /// Remaining gap of the address, as far as this worker knows.
     rests: u8,
     visit: Option<Visit>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Site {
-    /// By whom, and for how long unless it is renewed.
+    /// Holder of the lease, and its remaining time.
     held: Option<(usize, u8)>,
-    /// Its group is known: it is for the owner alone.
+    /// The group of the site is known: only its owner may lease the site.
     is_placed: bool,
     saves: u8,
 }
@@ -81,13 +81,13 @@ struct Site {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     workers: Vec<Worker>,
-    /// Rows of the store: members, by how long they live.
+    /// Rows of the store: members, with their remaining lifetime.
     members: [Option<u8>; WORKERS],
     owner: Option<usize>,
-    /// How long the address rests, by its clock in the store.
+    /// Remaining gap of the address, by its clock in the store.
     clock: u8,
     sites: Vec<Site>,
-    /// What the address sees: since when it was not asked, and whether that was ever too short.
+    /// What the server observes: the time since the last request, and whether a gap was ever too short.
     unasked: u8,
     too_soon: bool,
     overlapped: bool,
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// The worker owns nothing any more; what a visit had learned of the address counts no more.
+    /// The worker owns nothing any more, and visits forget the clock of the address.
     fn disown(&mut self, worker: usize) {
         self.workers[worker].owns = false;
         if self.stage(worker) == Some(Stage::Met) {
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// Gives the lease back, if it is still held.
+    /// Releases the lease, if it is still held.
     fn release(&mut self, worker: usize) {
         if let Some(visit) = self.workers[worker].visit.take()
             && visit.is_current
@@ -159,7 +159,7 @@ impl State {
         self.release(worker);
     }
 
-    /// What is wrong once need not be followed further.
+    /// States after a violation need not be explored.
     fn is_wrong(&self) -> bool {
         self.too_soon || self.overlapped || self.sites.iter().any(|site| site.saves > 1)
     }
@@ -170,7 +170,7 @@ impl State {
             Step::TimePasses => (0..WORKERS)
                 .all(|worker| !matches!(self.stage(worker), Some(Stage::Cleared | Stage::InFlight(0)))),
             Step::Start(worker) => !self.workers[worker].is_up,
-            // the second worker is slow at times and never killed: each may be the one
+            // the second worker is slow at times and never killed; either may be the owner
             Step::Kill(worker) => worker == 0 && self.workers[worker].is_up,
             Step::Join(worker) => self.workers[worker].is_up && !self.workers[worker].is_member,
             Step::Beat(worker) => self.workers[worker].is_member,
@@ -370,7 +370,7 @@ impl Model for Protocol {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(RESTS, |_, state: &State| !state.too_soon),
+            Property::always(GAPS, |_, state: &State| !state.too_soon),
             Property::always(ALONE, |_, state: &State| !state.overlapped),
             Property::always(ONCE, |_, state: &State| state.sites.iter().all(|site| site.saves <= 1)),
             Property::sometimes(OVER, |_, state: &State| state.is_over()),
@@ -378,32 +378,32 @@ impl Model for Protocol {
     }
 }
 
-const RESTS: &str = "an address rests between two requests";
+const GAPS: &str = "an address has a gap between two requests";
 const ALONE: &str = "an address has one request at a time";
 const ONCE: &str = "a site is saved once";
 const OVER: &str = "every site is visited";
 
-/// Whether some order of events breaks a rule.
+/// Whether some order of events violates a rule.
 fn breaks(protocol: Protocol, rule: &'static str) -> bool {
     let enough = HasDiscoveries::AllOf([rule].into());
     protocol.checker().threads(2).finish_when(enough).spawn_bfs().join().discovery(rule).is_some()
 }
 
 #[test]
-fn the_whole_protocol_holds() {
+fn complete_protocol_breaks_no_rule() {
     let checker = WHOLE.checker().threads(2).spawn_bfs().join();
-    for rule in [RESTS, ALONE, ONCE] {
+    for rule in [GAPS, ALONE, ONCE] {
         assert!(checker.discovery(rule).is_none(), "{rule}: {:?}", checker.discovery(rule));
     }
-    assert!(checker.discovery(OVER).is_some(), "the fleet gets nowhere");
+    assert!(checker.discovery(OVER).is_some(), "no order of events visits every site");
 }
 
 #[test]
-fn each_part_of_the_protocol_is_needed() {
+fn omitting_any_part_of_the_protocol_breaks_a_rule() {
     let parts = [
-        (Part::FenceOfClocks, RESTS),
+        (Part::FenceOfClocks, GAPS),
         (Part::RenewalByClocks, ALONE),
-        (Part::ReadingOfClocks, RESTS),
+        (Part::ReadingOfClocks, GAPS),
         (Part::FenceOfSaves, ONCE),
     ];
     for (part, rule) in parts {
@@ -411,9 +411,9 @@ fn each_part_of_the_protocol_is_needed() {
     }
 }
 
-/// From wherever the fleet has come, with whatever kills and delays, there is a way to the end.
+/// From every reachable state, after any kills and delays, the visit can still be completed.
 #[test]
-fn no_site_is_ever_stuck() {
+fn every_site_can_always_be_completed() {
     let model = Protocol { sites: 1, ..WHOLE };
     let mut states = model.init_states();
     let mut places: std::collections::HashMap<State, usize> = states.iter().cloned().zip(0..).collect();

@@ -1,6 +1,6 @@
-//! Which refusals of a PostgreSQL server are waited for, by a server that answers every connection with one error.
+//! Which errors of a PostgreSQL server are retried, tested with a server that answers every connection with one error.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn refusing(listener: TcpListener, code: &'static str) {
         let fields = format!("SFATAL\0VFATAL\0C{code}\0Mrefused for the test\0\0");
         let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
         let answer = [b"E".as_slice(), &length, fields.as_bytes()].concat();
-        // a client that has hung up has heard enough
+        // the client has closed the connection
         drop(stream.write_all(&answer).await);
     }
 }
@@ -34,7 +34,7 @@ async fn opened(code: &'static str) -> (StoreConfig, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_starting_or_full_is_waited_for() {
+async fn retries_while_a_server_starts_or_is_full() {
     for code in ["57P03", "57P01", "53300"] {
         let (config, _server) = opened(code).await;
         let error = Store::open(&config).await.err().unwrap();
@@ -47,7 +47,7 @@ async fn a_server_that_is_starting_or_full_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_waiting_cannot_mend_is_reported_at_once() {
+async fn reports_permanent_errors_immediately() {
     for code in ["28P01", "28000", "3D000"] {
         let (config, _server) = opened(code).await;
         let opening = Store::open_when_available(&config);
@@ -61,7 +61,7 @@ async fn what_waiting_cannot_mend_is_reported_at_once() {
 }
 
 #[tokio::test]
-async fn a_port_that_nobody_listens_on_and_an_unknown_name_are_waited_for() {
+async fn retries_after_a_refused_port_and_an_unknown_name() {
     for url in ["postgres://me@127.0.0.1:1/agentdex", "postgres://me@database.invalid/agentdex"] {
         let config = StoreConfig::new(DatabaseUrl::parse(url).unwrap());
         let waiting = Store::open_when_available(&config);

@@ -1,4 +1,4 @@
-//! The records of requests and connections. Politeness is judged by them: they are made by the server, independently of the
+//! The records of requests and connections. They are the basis of the politeness audit: the server makes them, independently of the
 //! crawler.
 
 use std::{net::SocketAddr, sync::Arc};

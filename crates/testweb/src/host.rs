@@ -27,7 +27,7 @@ pub(crate) enum SocketRule {
     ByRule,
     /// On this address.
     At(Ipv4Addr),
-    /// On a port that nothing listens on.
+    /// On a port without a listener.
     Refusing,
 }
 
@@ -71,9 +71,9 @@ pub enum Protocols {
     /// HTTP/2 and HTTP/1.1.
     #[default]
     Both,
-    /// HTTP/1.1 alone.
+    /// HTTP/1.1 only.
     Http1,
-    /// HTTP/2 alone.
+    /// HTTP/2 only.
     Http2,
 }
 

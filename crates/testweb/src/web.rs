@@ -237,7 +237,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, 
             continue;
         };
         let Ok(local) = stream.local_addr() else { continue };
-        // The listener is for 127.0.0.0/8 alone; clients of the network get no response.
+        // The listener accepts only 127.0.0.0/8; clients of the network get no response.
         if peer.ip().is_loopback() {
             let serving = Arc::clone(&server).serve(stream, peer, local);
             tasks.spawn(stop.clone().run_until_cancelled_owned(serving));

@@ -1,6 +1,6 @@
 //! The program: parses, resolves and dispatches commands, and reports errors in one sentence.
 //!
-//! Exits with 0 when the pass is complete, whatever the sites answered; 1 on an error of the crawler; 2 on wrong usage.
+//! Exits with 0 when the pass is complete, regardless of the sites' responses; 1 on an error of the crawler; 2 on wrong usage.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -19,10 +19,10 @@ use crate::fleet::{Cancel, STOP_MAX};
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
 
-/// Where `api` finds the public half of the signing key, in the data directory.
+/// The file in the data directory from which `api` serves the key directory.
 const KEY_DIRECTORY: &str = "bot-keys.json";
 
-/// Runs the program on its own arguments.
+/// Runs the program with its command line.
 pub fn main() -> ExitCode {
     let flags = shown::parse();
     if matches!(flags.command, Some(Command::ReadDocument)) {
@@ -70,7 +70,7 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
         Some(Command::Status) => status::run(&store, settings.output).await,
         Some(Command::Paths) => paths::run(&store, settings.output).await,
         Some(Command::Keys) => commands::keys(&settings),
-        // it needs neither settings nor a database: see `main`
+        // this command needs neither settings nor a database: see `main`
         Some(Command::ReadDocument) => Ok(()),
     };
     store.close().await;

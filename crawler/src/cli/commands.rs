@@ -115,7 +115,7 @@ pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result
     Ok(())
 }
 
-/// All or none: a typing error in the last name does not leave the first ones changed.
+/// All or none: a typo in the last name does not leave the first ones changed.
 fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
     domains.iter().map(|domain| site_of(domain).map_err(|error| UsageError(error.to_string()))).collect()
 }

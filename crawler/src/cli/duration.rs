@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Reads a duration; a bare `0` is nothing, any other number needs its unit.
+/// Parses a duration; a bare `0` is zero, any other number needs a unit.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("\"{text}\" is not a duration: write it like 100ms, 3s, 10m, 24h or 7d");
     if text == "0" {

@@ -1,6 +1,6 @@
-//! `explain DOMAIN`: what was fetched, which rule decided, and what comes next, in words.
+//! `explain DOMAIN`: what was fetched, which rule decided, and the next visit, in words.
 //!
-//! The store keeps the facts; the rules that decide the next visit also explain it.
+//! The store has the facts; the rules that decide the next visit also explain it.
 
 use std::time::Duration;
 
@@ -44,35 +44,35 @@ pub(super) async fn run(
     Ok(())
 }
 
-fn lines(story: &SiteReport) -> Vec<String> {
-    let summary = &story.summary;
+fn lines(report: &SiteReport) -> Vec<String> {
+    let summary = &report.summary;
     let mut lines = vec![format!(
         "{}: {}, {} manifests with {} capabilities",
         summary.name, summary.status, summary.manifests, summary.capabilities
     )];
-    if let Some(blocked) = &story.blocked {
+    if let Some(blocked) = &report.blocked {
         lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
     }
-    lines.push(next_visit(story));
-    if let Some(until) = story.state.not_before.filter(|until| *until > clock::now()) {
+    lines.push(next_visit(report));
+    if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));
     }
-    lines.extend(story.state.hosts.iter().flat_map(host_lines));
-    if story.visits.is_empty() {
+    lines.extend(report.state.hosts.iter().flat_map(host_lines));
+    if report.visits.is_empty() {
         lines.push("Not visited yet.".to_owned());
     }
-    for visit in &story.visits {
+    for visit in &report.visits {
         lines.push(String::new());
         lines.extend(visit_lines(visit));
     }
     lines
 }
 
-fn next_visit(story: &SiteReport) -> String {
-    if let Some(parked) = &story.state.parked {
+fn next_visit(report: &SiteReport) -> String {
+    if let Some(parked) = &report.state.parked {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
     }
-    match (story.summary.next_visit_at, &story.summary.next_visit_reason) {
+    match (report.summary.next_visit_at, &report.summary.next_visit_reason) {
         (Some(at), Some(reason)) => format!("Next visit: {}, {} ({reason})", time(at), from_now(at)),
         (Some(at), None) => format!("Next visit: {}, {}", time(at), from_now(at)),
         (None, _) => "No visit is planned.".to_owned(),
@@ -86,7 +86,7 @@ fn from_now(at: DateTime<Utc>) -> String {
     }
 }
 
-/// What a host's robots.txt says to us, and how much of the day's budget is used.
+/// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
 fn host_lines(host: &HostState) -> Vec<String> {
     let robots = host.robots.as_ref().map_or_else(|| "not requested yet".to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
@@ -190,7 +190,7 @@ fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
     lines
 }
 
-/// What the crawler made of an answer.
+/// The effect of a response.
 fn decision(fetch: &FetchReport) -> String {
     use FetchOutcome as Outcome;
     match fetch.outcome {

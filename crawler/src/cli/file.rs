@@ -1,5 +1,5 @@
 //! The configuration file: the flags' names in TOML, with `_` for `-`. An unknown key is an error, since a misspelt limit
-//! is a limit that does not hold.
+//! would not apply.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use ::settings::TracesUrl;
 use ::settings::log::{LogFormat, LogLevel};
 use serde::Deserialize;
 
-/// Everything the file may say.
+/// The keys of the file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ConfigFile {

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn reports_a_pass_that_reached_no_site() {
-        let told = |ends: &[(&'static str, u64)]| {
+        let printed = |ends: &[(&'static str, u64)]| {
             let sites_visited = ends.iter().map(|(_, count)| count).sum();
             summary_text(&Summary {
                 sites_visited,
@@ -173,10 +173,11 @@ mod tests {
             })
         };
         assert!(
-            told(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)]).contains("No site was reached")
+            printed(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)])
+                .contains("No site was reached")
         );
         for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
-            assert!(!told(ends).contains("No site was reached"), "{ends:?}");
+            assert!(!printed(ends).contains("No site was reached"), "{ends:?}");
         }
     }
 

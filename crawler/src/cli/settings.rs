@@ -44,7 +44,7 @@ const CONCURRENCY_MAX: u32 = 50_000;
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// How much is said on stderr.
+/// Verbosity of stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
     Quiet,
@@ -60,26 +60,26 @@ pub struct SharedSettings {
     pub store: StoreConfig,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
-    /// Where spans are sent, as the file says.
+    /// Where spans are sent, from the file.
     pub traces_url: Option<TracesUrl>,
     pub verbosity: Verbosity,
 }
 
 impl SharedSettings {
-    /// Sends log lines to stderr, and the spans of the program to the collector, where there is one.
+    /// Sends log lines to stderr, and spans to the collector, if there is one.
     pub fn start_logging(&self, program: &'static str) -> Log {
         ::settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
     }
 }
 
-/// Everything that was typed, as it is meant.
+/// The parsed settings and command.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub shared: SharedSettings,
     pub crawl: CrawlConfig,
     pub contact: Contact,
     pub output: OutputFormat,
-    /// Where Prometheus finds the crawler's metrics.
+    /// Listen address of the crawler's metrics.
     pub metrics: Option<SocketAddr>,
     /// Nothing is sent.
     pub dry_run: bool,
@@ -292,7 +292,7 @@ fn name_servers(texts: &[String]) -> Result<Vec<SocketAddr>, UsageError> {
     let parse = |text: &String| {
         let socket = text.parse::<SocketAddr>().ok();
         socket.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT))).ok_or_else(|| {
-            UsageError(format!("--name-servers: \"{text}\" is no address: write it like 192.0.2.53"))
+            UsageError(format!("--name-servers: \"{text}\" is not an address: write it like 192.0.2.53"))
         })
     };
     texts.iter().map(parse).collect()

@@ -1,4 +1,4 @@
-//! Which flags a subcommand shows in its help: those that do something there. The others may still be typed.
+//! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
@@ -21,7 +21,7 @@ pub const REQUEST_FLAGS: &[&str] = &[
     "signature_agent",
 ];
 
-/// What each subcommand makes of the flags that may be typed anywhere.
+/// The flags that each subcommand uses.
 const USED: [(&str, &[&[&str]]); 8] = [
     ("explain", &[SHARED, &["format"]]),
     ("check", &[SHARED, REQUEST_FLAGS, &["format", "rate", "lease", "text_records", "events"]]),
@@ -38,13 +38,13 @@ pub fn command() -> clap::Command {
     show_only_used(Flags::command(), &USED)
 }
 
-/// What was typed; ends the program where that cannot be meant.
+/// Parses the command line; exits on errors.
 pub(super) fn parse() -> Flags {
     let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
     typed.unwrap_or_else(|error| error.format(&mut command()).exit())
 }
 
-/// Hides the flags that do nothing from the help of each subcommand that is named with those that it uses.
+/// Hides unused flags from the help of each subcommand.
 pub fn show_only_used(whole: clap::Command, used: &[(&str, &[&[&str]])]) -> clap::Command {
     let everywhere: Vec<clap::Arg> =
         whole.get_arguments().filter(|flag| flag.is_global_set()).cloned().collect();

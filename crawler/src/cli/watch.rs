@@ -115,7 +115,7 @@ fn line_of(summary: &Summary, open: usize) -> String {
     )
 }
 
-/// A progress line that cannot be written is not worth an error.
+/// Errors of writing a progress line are ignored.
 fn write_line(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", escape::line(text)));
 }

@@ -27,7 +27,7 @@ enum Overflow {
     Fail,
 }
 
-/// A file of rules is read from its start (RFC 9309 §2.5) and a page only for its head; a cut manifest says nothing.
+/// A robots.txt is used up to the cap (RFC 9309 §2.5) and a page only for its head; a truncated manifest is useless.
 const fn overflow(kind: BodyKind) -> Overflow {
     match kind {
         BodyKind::Robots | BodyKind::Homepage | BodyKind::Other => Overflow::Cut,
@@ -43,14 +43,14 @@ const fn time_max(kind: BodyKind) -> Duration {
     }
 }
 
-/// Silence within a body that is waited for.
+/// Maximum silence within a body.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Slower than this after the grace period is a drip, not a download.
+/// Minimum rate after the grace period.
 const RATE_BYTES_PER_SECOND_MIN: u64 = 1024;
 const RATE_GRACE: Duration = Duration::from_secs(5);
 /// Text rarely compresses beyond 20:1; bombs begin at 1,000:1.
 const RATIO_MAX: usize = 50;
-/// The ratio says nothing about small bodies.
+/// The ratio is not checked for small bodies.
 const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
 /// A body beyond this is large: six times the 95th percentile of what is published.
 const LARGE_BODY_BYTES: usize = 256 * KIB;
@@ -62,10 +62,10 @@ const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
 /// Longest time for a body of any kind: as a small one, the wait for a permit, and as a large one.
 pub(super) const BODY_TIME_MAX: Duration =
     Duration::from_secs(2 * time_max(BodyKind::Manifest).as_secs() + LARGE_BODY_WAIT.as_secs());
-/// A large body comes at this pace at least, since others wait for its permit.
+/// Minimum rate of a large body, since others wait for its permit.
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 
-/// Reads the body of a successful answer.
+/// Reads the body of a successful response.
 pub(crate) async fn read(
     mut response: reqwest::Response,
     head: &Head,
@@ -99,7 +99,7 @@ async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
     }
 }
 
-/// Reads past a body that does not matter, as long as that is cheaper than a new connection.
+/// Skips an unneeded body, as long as that is cheaper than a new connection.
 pub(crate) async fn skip(mut response: reqwest::Response) -> u64 {
     let mut pace = Pace::start(IDLE_MAX);
     while pace.wire_bytes <= ERROR_BODY_BYTES_MAX as u64 {
@@ -116,7 +116,7 @@ struct Pace {
     started: Instant,
     time_max: Duration,
     wire_bytes: u64,
-    /// When the body became large, and how much had come by then.
+    /// When the body became large, and its length at that time.
     large_since: Option<(Instant, u64)>,
 }
 
@@ -276,7 +276,7 @@ impl Decoder {
 struct Reader {
     decoder: Decoder,
     kind: BodyKind,
-    /// How far the head of a homepage was searched.
+    /// How much of a homepage's head was searched.
     searched: usize,
 }
 

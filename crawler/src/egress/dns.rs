@@ -1,6 +1,6 @@
 //! Names to addresses, through the system's name servers.
 //!
-//! A bounded cache keeps answers for their TTL, within bounds, and negative answers too. Equal concurrent queries
+//! A bounded cache keeps responses for their TTL, within bounds, including negative ones. Equal concurrent queries
 //! are sent once. The hosts file of the machine is not read: the index shows what the public sees.
 
 use std::collections::HashMap;
@@ -24,22 +24,22 @@ use tokio::time::timeout;
 
 use super::failure::{Cause, Failure};
 
-/// A record that changes every few seconds is queried once a minute; one for a week, once a day.
+/// Minimum and maximum TTL of a record: a minute and a day.
 const TTL_MIN: Duration = Duration::from_mins(1);
 const TTL_MAX: Duration = Duration::from_hours(24);
-/// Absence, by the SOA's minimum (RFC 2308) within these bounds.
+/// TTL of negative responses, from the SOA's minimum (RFC 2308) within these bounds.
 const NEGATIVE_TTL_MIN: Duration = Duration::from_mins(5);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_hours(3);
-/// Names kept, least recently used ones leave first; about 200 MB when full, which only fleets reach.
+/// Number of cached names, least recently used ones are evicted; about 200 MB when full, which only fleets reach.
 const CACHED_NAMES_MAX: u64 = 500_000;
-/// A query and one more try.
+/// Timeout of a query; there is one retry.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
-/// Both tries, however many servers there are.
+/// Timeout of both tries, for any number of servers.
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
 /// TXT records of one name that are read; the formats use one.
 const TEXTS_MAX: usize = 10;
-/// Questions in flight; local recursive resolvers start to drop beyond a thousand.
+/// Concurrent queries; local recursive resolvers start to drop beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
 
 type Answer = Result<Arc<[IpAddr]>, Failure>;
@@ -58,7 +58,7 @@ impl Dns {
         Self::build(TokioResolver::builder_tokio()?)
     }
 
-    /// Asks these servers, over UDP and, for long answers, TCP.
+    /// Uses these servers, over UDP and, for long responses, TCP.
     pub(crate) fn of_servers(servers: &[SocketAddr]) -> Result<Self, NetError> {
         let of = |server: &SocketAddr| {
             let (mut udp, mut tcp) = (ConnectionConfig::udp(), ConnectionConfig::tcp());
@@ -84,7 +84,7 @@ impl Dns {
         Ok(Self { resolver: Arc::new(builder.build()?), slots, flights: Mutex::default() })
     }
 
-    /// The addresses of a name, joining a question that is already on its way.
+    /// The addresses of a name; joins a query in flight.
     pub(crate) async fn lookup(&self, host: &Host) -> Answer {
         let flight = self.flight(host);
         let answer = flight.clone().await;
@@ -95,7 +95,7 @@ impl Dns {
         answer
     }
 
-    /// The TXT records of a name; none after a failure.
+    /// The TXT records of a name; empty after a failure.
     pub(crate) async fn texts(&self, name: &str) -> Vec<String> {
         let _slot = self.slots.acquire().await;
         let asked = timeout(LOOKUP_TIME_MAX, self.resolver.txt_lookup(format!("{name}."))).await;

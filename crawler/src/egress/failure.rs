@@ -1,6 +1,6 @@
-//! Why nothing usable came back, in a closed word for the database and in a sentence for people.
+//! Why a request has no usable response, as a closed word for the database and a sentence for people.
 //!
-//! Every error of resolver, connector, TLS and HTTP ends here; nothing is retried and nothing is swallowed. The text names
+//! Every error of resolver, connector, TLS and HTTP is classified here; nothing is retried or swallowed. The text describes
 //! what the other side did, not the types of this crate.
 
 use std::error::Error;
@@ -13,14 +13,14 @@ use rustls::CertificateError;
 use super::head::Head;
 use super::probe::Stage;
 
-/// What went wrong, as finely as the visit needs to decide.
+/// The cause, as precise as the visit's decisions require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// NXDOMAIN, or a name without address records.
     NameUnknown,
-    /// The name servers failed or were silent.
+    /// The name servers failed or did not respond.
     NameServers,
-    /// The name leads to an address that is never connected to.
+    /// The name resolves to a forbidden address.
     Address,
     /// The host belongs to another site than the one that is visited.
     OtherSite,
@@ -30,11 +30,11 @@ pub enum Cause {
     Tls,
     /// A phase took longer than its limit.
     Timeout,
-    /// The body passed its cap.
+    /// The body exceeded its cap.
     TooLarge,
-    /// This crawler had no room for the body; the server did nothing wrong.
+    /// This crawler had no memory for the body; the server is not at fault.
     Busy,
-    /// The body is encoded in a way that is refused.
+    /// The content coding of the body is refused.
     Encoding,
     /// Not HTTP, HTTP beyond our limits, or cut short.
     Protocol,
@@ -58,13 +58,13 @@ impl Cause {
     }
 }
 
-/// A fetch that brought nothing usable.
+/// A fetch without a usable response.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub cause: Cause,
     /// In words, for the site owner.
     pub reason: String,
-    /// Status and headers, when the failure came after them.
+    /// Status and headers, if the failure occurred after them.
     pub head: Option<Box<Head>>,
 }
 
@@ -86,7 +86,7 @@ impl Failure {
         self
     }
 
-    /// Classifies what the HTTP client reports.
+    /// Classifies an error of the HTTP client.
     pub(crate) fn of_client(error: &reqwest::Error) -> Self {
         for source in sources(error) {
             if let Some(failure) = find::<Self>(source) {

@@ -1,4 +1,4 @@
-//! Status and headers of an answer.
+//! Status and headers of a response.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, StatusCode};
 pub struct Head {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// Where the answer came from.
+    /// The address of the server.
     pub address: Option<SocketAddr>,
 }
 

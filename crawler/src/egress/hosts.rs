@@ -1,7 +1,7 @@
 //! `--hosts FILE`: addresses that the operator sets for names, as in hosts(5), with an optional port.
 //!
 //! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. URLs, certificates and Host
-//! headers are unaffected: the name stays the name, and port 443 stays its port. The addresses are judged like any other.
+//! headers are unaffected: the name stays the name, and port 443 stays its port. The addresses are checked like any other.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -40,7 +40,7 @@ impl HostsFile {
         Ok(Self(names))
     }
 
-    /// Where a name leads; port 0 stands for the port of the URL.
+    /// The target of a name; port 0 means the port of the URL.
     pub fn find(&self, host: &Host) -> Option<&[SocketAddr]> {
         self.0.get(host).map(Vec::as_slice)
     }

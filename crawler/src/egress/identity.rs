@@ -1,6 +1,6 @@
-//! Who we say we are: `agentdex/0.1.0 (+https://…; mailto:…)` and From.
+//! The identity of the crawler: `agentdex/0.1.0 (+https://…; mailto:…)` and From.
 //!
-//! The page of the project is always named; an operator's own page and address replace it, so that a complaint reaches the
+//! The default is the page of the project; an operator's own page and address replace it, so that a complaint reaches the
 //! person who can act on it.
 
 use http::HeaderValue;
@@ -11,14 +11,14 @@ use url::Url;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT_URL: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// How the operator may be reached.
+/// Contact of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contact {
     pub url: Option<Url>,
     pub email: Option<String>,
 }
 
-/// A contact that cannot be sent.
+/// An invalid contact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContactError {
     #[error("\"{0}\" is not a web address: write it like https://example.org/crawler")]
@@ -63,7 +63,7 @@ fn is_email(text: &str) -> bool {
             .is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'))
 }
 
-/// The headers that name us.
+/// The identifying headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub user_agent: HeaderValue,

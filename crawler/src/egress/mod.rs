@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about politeness and sends exactly one request per call. It refuses addresses that are
 //! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
-//! redirects, retries, and answers beyond its limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
+//! redirects, retries, and answers beyond its limits. Every request identifies the crawler (RFC 9110 §10.1.2, §10.1.5).
 
 mod body;
 mod dns;
@@ -36,7 +36,7 @@ pub use tls::TlsError;
 
 use dns::Dns;
 
-/// Whether the name servers of this machine answer a question about a name; that the name does not exist is an answer.
+/// Whether the name servers of this machine respond to a query; NXDOMAIN is a response.
 pub async fn name_servers_answer(host: &Host) -> Result<(), String> {
     let dns = Dns::from_system().map_err(|error| error.to_string())?;
     match dns.lookup(host).await {
@@ -55,16 +55,16 @@ pub struct EgressSettings {
     pub own_networks: OwnNetworks,
     pub own_rules: OwnRules,
     pub hosts: HostsFile,
-    /// Used in place of the system's; none means the system's.
+    /// Used instead of the system's; empty for the system's.
     pub name_servers: Vec<SocketAddr>,
     /// Signs every request.
     pub signer: Option<Signer>,
 }
 
-/// Which rules hold in the operator's own networks.
+/// Which rules apply in the operator's own networks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OwnRules {
-    /// `--delay`, robots.txt, Crawl-delay and Retry-After alone.
+    /// Only `--delay`, robots.txt, Crawl-delay and Retry-After.
     #[default]
     Relaxed,
     /// All of them, as on public addresses.
@@ -83,7 +83,7 @@ struct Shared {
     hosts: HostsFile,
     name_servers: Vec<SocketAddr>,
     signer: Option<Signer>,
-    /// Set up at the first name that is not in the hosts file: a closed network may have no name servers at all.
+    /// Initialised at the first name that is not in the hosts file: a closed network may have no name servers at all.
     dns: OnceLock<Result<Dns, String>>,
 }
 

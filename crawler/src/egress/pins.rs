@@ -1,7 +1,7 @@
-//! The addresses of one visit: resolved once, judged one by one, and all that the connector may use.
+//! The addresses of one visit: resolved once, checked one by one; the connector may use no others.
 //!
 //! A name cannot resolve differently later in the visit (DNS rebinding), and an address that is not global is refused here, on
-//! connecting, whatever was decided before.
+//! connecting, regardless of earlier decisions.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,9 +13,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::failure::{Cause, Failure};
 
-/// Addresses tried for a name; a third would rarely answer when two did not.
+/// Maximum number of addresses tried for a name; a third rarely responds if two did not.
 pub(crate) const ADDRESSES_MAX: u8 = 2;
-/// Addresses of a name that are used; names with more are served alike at any of them.
+/// Maximum number of addresses used for a name; any of them serves the same content.
 const ADDRESSES_KNOWN_MAX: usize = 16;
 
 /// The resolver of one visit.
@@ -35,8 +35,8 @@ impl Pins {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
     }
 
-    /// Judges addresses and pins them; the first ones are tried. One address that is refused refuses the name: a name that leads
-    /// both outside and inside is an attack or a mistake.
+    /// Checks addresses and pins them; the first ones are tried. One refused address refuses the name: a name that resolves
+    /// to both public and private addresses is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
             judge(&self.own, *address)?;
@@ -50,7 +50,7 @@ impl Pins {
         Ok(pinned)
     }
 
-    /// Keeps of a name's addresses these alone, in this order.
+    /// Keeps only these addresses of a name, in this order.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pinned) = names.get_mut(host.as_str()) {
@@ -59,7 +59,7 @@ impl Pins {
         }
     }
 
-    /// The addresses that are tried.
+    /// The addresses to try.
     fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let pinned = names

@@ -1,4 +1,4 @@
-//! Where a connection stands and how long each phase took.
+//! The current phase of a connection and the duration of each phase.
 //!
 //! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls
 //! asks for a stored session at the start of its handshake. No session is ever stored.
@@ -15,7 +15,7 @@ use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-/// The phase a request is in.
+/// The current phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     Connecting,
@@ -35,7 +35,7 @@ impl Stage {
     }
 }
 
-/// How long each phase took.
+/// Duration of each phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
     pub connect: Duration,
@@ -61,7 +61,7 @@ impl Probe {
         Self(Arc::new(Mutex::new(marks)))
     }
 
-    /// A request begins; on a connection that is open already it waits for headers at once.
+    /// Begins a request; on an open connection it waits for headers immediately.
     pub(crate) fn begin(&self) {
         self.with(|marks| {
             *marks = Marks { stage: Stage::Headers, since: Instant::now(), timings: Timings::default() };
@@ -145,7 +145,7 @@ impl<S> Layer<S> for Probe {
     }
 }
 
-/// A connector that notes when it starts and ends.
+/// A connector that records its start and end.
 #[derive(Clone)]
 pub(crate) struct Probed<S> {
     inner: S,

@@ -1,4 +1,4 @@
-//! What an answer consists of, checked against the limits on headers.
+//! The parts of a response, checked against the limits on headers.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use super::failure::{Cause, Failure};
 use super::head::Head;
 use super::probe::Timings;
 
-/// Most header fields of an answer; more than browsers ever need, and what HTTP/1 parsers refuse by default.
+/// Maximum number of header fields of a response; more than browsers need, and what HTTP/1 parsers refuse by default.
 pub(crate) const HEADERS_MAX: usize = 100;
-/// Most bytes of all header fields together; usual servers stop at 8 to 16 KiB.
+/// Maximum size of all header fields together; usual servers stop at 8 to 16 KiB.
 pub(crate) const HEADER_BYTES_MAX: usize = 32 * 1024;
 
 /// Takes status and headers out of a response.
@@ -45,7 +45,7 @@ pub struct Body {
     pub bytes: Vec<u8>,
     pub extent: Extent,
     pub wire_bytes: u64,
-    /// Of a large body: held until its memory is counted elsewhere.
+    /// Permit for a large body, held until its memory is counted elsewhere.
     pub(crate) permit: Option<Arc<SemaphorePermit<'static>>>,
 }
 
@@ -53,7 +53,7 @@ pub struct Body {
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub head: Head,
-    /// `None`: it was not read, since the status says that it does not matter.
+    /// `None` if it was not read because the status makes it irrelevant.
     pub body: Option<Body>,
     /// Bytes of the body, whether it was read or skipped.
     pub wire_bytes: u64,

@@ -1,6 +1,6 @@
 //! The HTTP client of one visit, closed when the visit ends.
 //!
-//! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact. A
+//! One client per visit keeps memory flat over any number of sites, and limits a visit to its own connections. A
 //! session belongs to one site: no host of another site is resolved or requested, since its limits are unknown here.
 
 use std::net::{IpAddr, SocketAddr};
@@ -34,10 +34,10 @@ pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 );
 /// Bytes that an HTTP/2 server may send before they are read, which bounds the cost of an endless body.
 const WINDOW_BYTES: u32 = 256 * 1024;
-/// The only port that is visited, https's own.
+/// The only permitted port, the default of https.
 const PORT: u16 = 443;
 
-/// Where a name leads in this visit.
+/// The addresses of a name in this visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     pub addresses: Vec<IpAddr>,
@@ -45,12 +45,12 @@ pub struct Resolved {
     pub took: Duration,
 }
 
-/// Whose network a host is in.
+/// The network of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
-    /// Anybody's: every rule of politeness applies.
+    /// A third party's: every rule of politeness applies.
     Global,
-    /// The operator's own: delays may be shorter than the floor.
+    /// The operator's own: delays may be shorter than the minimum.
     Own,
 }
 
@@ -84,7 +84,7 @@ impl Session {
         Err(Failure::new(Cause::OtherSite, reason))
     }
 
-    /// Resolves a name, once per visit; the addresses are judged and pinned.
+    /// Resolves a name, once per visit; the addresses are checked and pinned.
     pub async fn resolve(&self, host: &Host) -> Result<Resolved, Failure> {
         self.check_site(host)?;
         let started = Instant::now();
@@ -100,18 +100,18 @@ impl Session {
         Ok(Resolved { addresses, standing, took: started.elapsed() })
     }
 
-    /// Pins addresses that another visit has resolved; they are judged again.
+    /// Pins addresses that another visit has resolved; they are checked again.
     pub(crate) fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
         self.check_site(host)?;
         self.pins.pin(host, addresses).map(drop)
     }
 
-    /// Where a name leads in this visit, as far as that is known.
+    /// The pinned addresses of a name, if it was resolved.
     pub(crate) fn pinned(&self, host: &Host) -> Vec<SocketAddr> {
         self.pins.find(host).unwrap_or_default()
     }
 
-    /// Speaks to a host at these of its addresses alone.
+    /// Connects to a host only at these addresses.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
     }
@@ -124,8 +124,8 @@ impl Session {
         }
     }
 
-    /// Sends one GET and reads its answer; the name must have been resolved. `conditions` are the validators of the copy
-    /// that is kept. Nothing is retried and no redirect followed.
+    /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored
+    /// copy. Nothing is retried and no redirect followed.
     pub async fn fetch(
         &self,
         url: &ManifestUrl,
@@ -136,7 +136,7 @@ impl Session {
         self.exchange(url, request, kind).await
     }
 
-    /// Sends one POST, to a registry that the operator named, and reads its answer.
+    /// Sends one POST, to a registry that the operator named, and reads its response.
     pub async fn post_json(&self, url: &ManifestUrl, body: &serde_json::Value) -> Result<Reply, Failure> {
         let request = self.client.post(url.as_url().clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -169,7 +169,7 @@ impl Session {
         Ok(Reply { head, body, wire_bytes, timings: self.probe.timings() })
     }
 
-    /// How long the phases of the last request took, also when it failed.
+    /// Durations of the phases of the last request, even if it failed.
     pub fn timings(&self) -> super::Timings {
         self.probe.timings()
     }
@@ -188,7 +188,7 @@ impl Session {
             let deadline = self.deadline();
             match timeout_at(deadline, &mut sending).await {
                 Ok(sent) => return sent.map_err(|error| Failure::of_client(&error)),
-                // the request has entered its next phase, which has a limit of its own
+                // the request has entered its next phase, which has its own limit
                 Err(_) if self.deadline() > deadline => {}
                 Err(_) => return Err(self.timed_out()),
             }
@@ -248,7 +248,7 @@ fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::
         .https_only(true)
         .connect_timeout(limit(Stage::Connecting) + HANDSHAKE_MAX)
         .pool_max_idle_per_host(1)
-        // a visit's connections end with it
+        // the connections of a visit end with it
         .pool_idle_timeout(None)
         .http1_max_headers(HEADERS_MAX)
         .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))

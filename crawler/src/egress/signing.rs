@@ -1,9 +1,9 @@
-//! Web Bot Auth: signs every request with the operator's key (RFC 9421, Ed25519), so that a site can tell this crawler from
-//! clients that use its name.
+//! Web Bot Auth: signs every request with the operator's key (RFC 9421, Ed25519), so that a site can distinguish this crawler
+//! from clients that use its name.
 //!
-//! What is signed is the authority and the place of the key directory, as the architecture draft demands; the signature is
-//! good for a minute and for that host alone. The key never leaves the file that it is read from; what others need is the
-//! directory, which the crawler leaves in its data directory, where `api` serves it.
+//! The signature covers the authority and the location of the key directory, as the architecture draft requires; it is
+//! valid for a minute and for that host only. The private key is only read from its file; the public key is in the
+//! key directory, a file in the data directory that `api` serves.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
 use url::Url;
 
-/// How long a signature may be shown: longer than any request may take, shorter than a replay is worth.
+/// Validity of a signature: longer than any request may take, short against replays.
 const VALID_S: i64 = 60;
-/// What the signature is for, so that it cannot be used for anything else.
+/// The purpose of the signature, so that it cannot be used for anything else.
 const TAG: &str = "web-bot-auth";
 /// Bytes of the nonce that the draft recommends.
 const NONCE_BYTES: usize = 64;
@@ -107,7 +107,7 @@ impl Signer {
     }
 }
 
-/// RFC 7638: the key's name is made from the key.
+/// RFC 7638: the key's name is its thumbprint.
 fn thumbprint(public_key: &[u8]) -> String {
     let x = BASE64URL_NOPAD.encode(public_key);
     let jwk = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);

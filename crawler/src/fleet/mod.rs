@@ -1,6 +1,6 @@
 //! Runs a number of concurrent visits: leases sites, visits them and saves the results, until nothing is due or it is stopped.
 //!
-//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed meanwhile. Stopping is soft
+//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed in the meantime. Stopping is soft
 //! first: visits end after the request in flight and are parked; then hard: tasks are dropped and leases released.
 
 mod hand_overs;
@@ -38,9 +38,9 @@ const LEASE_BATCH_MAX: usize = 200;
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
-/// A worker that shares no addresses needs no heartbeat.
+/// Heartbeat interval of a worker that shares no addresses, which needs none.
 const NO_HEARTBEAT: Duration = Duration::from_hours(24);
-/// Delay after the database did not answer.
+/// Delay after an error of the database.
 const OUTAGE_DELAY: Duration = Duration::from_secs(1);
 /// Time for visits to end after a soft stop: the longest request and its saving.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
@@ -86,7 +86,7 @@ pub(crate) struct Fleet<'a, P> {
     pub(crate) cancel: Cancel,
     pub(crate) summary: Summary,
     pub(crate) progress: &'a P,
-    /// Only these sites, where the operator named some.
+    /// Only these sites, if the operator named some.
     pub(crate) only: Option<Vec<SiteName>>,
 }
 
@@ -175,7 +175,7 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
         work.next_heartbeat_at = Instant::now() + groups.heartbeat_interval().min(NO_HEARTBEAT);
         let parked = match heartbeat {
             Ok(heartbeat) if heartbeat.gained => {
-                // their sites are leased at once
+                // their sites are leased immediately
                 work.next_poll_at = Instant::now();
                 self.parked().await
             }
@@ -238,7 +238,7 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
             return false;
         }
         if clock::now() > leases_end_at {
-            // sites of others may have become free since the last poll, which on a busy machine was long ago
+            // sites of others may have become free since the last poll, which may be long ago on a busy machine
             work.next_poll_at = Instant::now();
             return std::mem::take(&mut work.others_hold_sites);
         }

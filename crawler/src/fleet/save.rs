@@ -43,7 +43,7 @@ impl Done {
     }
 }
 
-/// A visit that failed because of this crawler is retried after this: a full disk or a bad row is not fixed at once.
+/// Delay before a visit is retried that failed because of this crawler: a full disk or a bad row is not fixed immediately.
 const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 
 /// Visits and saves. The span is of the highest level, so that every line written within it names the visit.

@@ -15,7 +15,7 @@ const BATCH_MAX_EMBEDDED: usize = 128;
 /// Transactions at the same time on a server; an embedded database takes one at a time.
 const WRITERS: usize = 4;
 
-/// Saves visits, each for itself where that is needed; cheap to clone.
+/// Saves visits in batches, and one by one after a batch has failed. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct VisitWriter {
     batcher: Batcher<Visits>,
@@ -27,7 +27,7 @@ impl VisitWriter {
         Self { batcher: Batcher::start(&Visits(store.clone()), tracker), store }
     }
 
-    /// Returns when the visit is saved, however long the database is unavailable.
+    /// Saves a visit; while the database is unavailable, retries without a limit.
     pub(super) async fn save(&self, token: LeaseToken, visit: VisitRecord) -> Result<VisitSaved, StoreError> {
         let visit = Arc::new((token, visit));
         match self.batcher.write(visit.clone()).await? {
@@ -42,7 +42,7 @@ impl VisitWriter {
     }
 }
 
-/// Visits, in transactions of many.
+/// Writes a batch of visits in one transaction.
 #[derive(Clone)]
 struct Visits(Store);
 

@@ -1,9 +1,9 @@
 //! The address groups that this process owns: the addresses that its visits may contact.
 //!
-//! A crawler with a database of its own owns every address. In a fleet, each group has one owner, so that the limits of an
+//! A crawler with its own database owns every address. In a fleet, each group has one owner, so that the limits of an
 //! address are in the memory of one process. The members of the fleet decide which groups a worker should own. It takes
 //! them when they are free, and releases them when it has no request in flight there. A worker that was declared
-//! dead has lost them all: every clock is written under a membership, and none under one that has ended.
+//! dead has lost them all: every clock is written under a membership, and none under an expired one.
 
 mod table;
 
@@ -17,17 +17,17 @@ use tokio::time::Instant;
 use self::table::GroupTable;
 use crate::{clock, metrics};
 
-/// A worker without a heartbeat for this long is declared dead: longer than any request takes, so that the one that was
-/// in flight has ended, and short enough for a fleet that lost a worker.
+/// A worker without a heartbeat for this long is declared dead: longer than any request takes, so that its last request
+/// has ended, and short enough for a fleet that lost a worker.
 const LIFE_MAX: Duration = Duration::from_mins(1);
-/// Heartbeats within the life of a membership. Every written clock is a heartbeat too.
+/// Heartbeats per lifetime of a membership. Every written clock is a heartbeat too.
 const HEARTBEATS_PER_LIFE: u32 = 3;
 /// How soon a fleet notices a worker that joins.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// The same while groups move from one worker to another.
 const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
-/// How long a membership lives without a heartbeat, for a lease of this length.
+/// Lifetime of a membership without a heartbeat, for a lease of this length.
 pub(crate) fn life(lease: Duration) -> Duration {
     lease.min(LIFE_MAX)
 }
@@ -43,7 +43,7 @@ struct Fleet {
     table: Mutex<GroupTable>,
 }
 
-/// The ownership of a group. One that ended and began again is another one.
+/// The ownership of a group. An ownership that ended and began again is a different one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ownership {
     pub(crate) group: u16,

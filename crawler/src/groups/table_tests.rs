@@ -61,7 +61,7 @@ fn a_group_that_comes_back_has_a_new_ownership() {
     // the answer of the store is lost, so the owner of the groups is unknown and none of them is used
     let again = table.plan(&alone, Instant::now());
     assert!(moving.iter().all(|group| table.ownership(*group).is_none()));
-    assert!(again.is_some(), "the store is asked what is owned");
+    assert!(again.is_some(), "the store is asked for the owned groups");
     let all: Vec<u16> = (0..ADDRESS_GROUPS).collect();
     assert_eq!(table.set_owned(&all), moving.len());
     assert!(moving.iter().all(|group| table.ownership(*group).is_some_and(|since| since != epoch)));
@@ -75,7 +75,7 @@ fn a_worker_declared_dead_owns_nothing() {
     let epoch = table.ownership(7).unwrap();
     table.forget();
     assert_eq!((table.ownership(7), table.enter(7, epoch), owned(&table).len()), (None, None, 0));
-    assert!(!table.is_settled(), "it has to join again");
+    assert!(!table.is_settled(), "the worker must join again");
     table.join(MemberId(5));
     let plan = table.plan(&[member(5)], Instant::now()).unwrap();
     table.set_owned(&plan.wanted[..10]);

@@ -1,4 +1,4 @@
-//! Writes read attempts in batches, so that a document needs no transaction of its own.
+//! Writes read attempts in batches, so that a document does not need its own transaction.
 
 use store::{EarlierAttempt, ReadAttemptWrite, Store, StoreError};
 

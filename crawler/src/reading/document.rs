@@ -1,4 +1,4 @@
-//! A document with all that reading it needs, so that another thread or process can read it.
+//! A document with everything that a reader needs, so that another thread or process can read it.
 
 use std::io;
 
@@ -53,7 +53,7 @@ impl OwnedDocument {
         (manifest, length.0)
     }
 
-    /// Of all bytes that are read.
+    /// Length of all bytes that are read.
     pub(super) fn hash(&self) -> ContentHash {
         if self.linked.is_empty() {
             return ContentHash::of(&self.bytes);
@@ -74,7 +74,7 @@ impl OwnedDocument {
         }
     }
 
-    /// Puts a document together from its header and the bytes that follow it; `None` where bytes are missing.
+    /// Assembles a document from its header and the bytes that follow it; `None` if bytes are missing.
     pub(super) fn from_parts(header: Header, mut rest: &[u8]) -> Option<Self> {
         let mut take = |length: usize| {
             let (taken, after) = rest.split_at_checked(length)?;

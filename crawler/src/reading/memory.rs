@@ -5,31 +5,31 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What a visit may hold without a permit: 64 MiB for 256 visits.
+/// Memory that a visit may use without a permit: 64 MiB for 256 visits.
 const EXEMPT_BYTES: usize = 256 * 1_024;
-/// The most that one visit may hold: the largest document with the largest manifest, and half as much again.
+/// Maximum memory of one visit: the largest document with the largest manifest, and half as much again.
 pub(super) const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
-/// One permit stands for so many bytes.
+/// Bytes per permit.
 const PERMIT_BYTES: usize = 4 * 1_024;
-/// Memory for what all visits of this process hold.
+/// Memory for all visits of this process.
 const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
-/// A body is held once as it came and once as it is put together with its parts.
+/// A body is in memory twice: as received, and combined with its parts.
 const BODY_FACTOR: usize = 2;
 /// A manifest takes at most twice the memory of its JSON.
 pub(super) const MANIFEST_FACTOR: usize = 2;
-/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
+/// Longest wait for memory. Visits that hold some may wait for more, so the wait must be bounded.
 pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
-/// What a visit holds in memory until it is saved; given back when it is dropped.
+/// Memory that a visit uses until it is saved; released on drop.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory {
     bytes: usize,
     permits: Vec<OwnedSemaphorePermit>,
 }
 
-/// Why a visit may not hold more memory.
+/// Why a visit gets no more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoMemory {
-    /// Other visits hold too much for too long.
+    /// Other visits use too much for too long.
     Now,
     /// The documents of this visit are too large together.
     EverInThisVisit,

@@ -1,8 +1,8 @@
-//! Reads documents for visits: off the async runtime, under a deadline, and never twice where one ended a reader.
+//! Reads documents for visits: off the async runtime, under a deadline, and never again after one crashed a reader.
 //!
 //! Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was
 //! not removed, that passes its deadline or panics its reader, is read once more in a process with limits of the operating
-//! system, and quarantined when that process ends without an answer.
+//! system, and quarantined if that process ends without a result.
 
 mod attempts;
 mod document;
@@ -35,10 +35,10 @@ use crate::clock;
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Longest wait for a thread. A visit waits rather than lose what it fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
-/// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
+/// Documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
 const QUEUE_MAX: usize = 100_000;
 
-/// Longest time of a second reader, which may have to share the machine; its processor time has a limit of its own.
+/// Timeout of a second reader, which may have to share the machine; its processor time has a separate limit.
 const VERIFY_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The result of reading a document.
@@ -60,14 +60,14 @@ pub(crate) struct Reader {
     pool: ReaderPool,
     attempts: Batcher<Attempts>,
     program: Option<ReaderProgram>,
-    /// About when this process began to read.
+    /// Approximate start of reading in this process.
     began_at: DateTime<Utc>,
     pub(crate) memory: MemoryBudget,
     /// Second readers at the same time.
     verifiers: Arc<Semaphore>,
 }
 
-/// Whose attempt is in the store while a document is read.
+/// The worker of the attempt that is stored while a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
     Own,
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// Runs one piece of reading that is no document, such as the links of a page.
+    /// Parses other input than a document, such as the links of a page.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Reader {
         self.pool.read(work).await
     }
 
-    /// The same for work over `bytes` of input: up to [`SHORT_BYTES_MAX`] it is done at once, since handing it to another
+    /// The same for work over `bytes` of input: up to [`SHORT_BYTES_MAX`] it runs on the current thread, since another
     /// thread would take longer.
     ///
     /// # Errors
@@ -162,9 +162,9 @@ impl Reader {
                 }
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
-            // a process of its own tells whether the document or a stalled machine is the cause
+            // a separate process shows whether the document or a stalled machine is the cause
             Err(error) if error.is_caused_by_document() => {
-                tracing::warn!(url = %attempt.url, %error, "a document is read again in a process of its own");
+                tracing::warn!(url = %attempt.url, %error, "a document is read again in a separate process");
                 self.verify(attempt, document).await
             }
             Err(error) => {
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// Reads a document whose reader did not end, in a process of its own.
+    /// Reads a document whose reader did not finish, in a separate process.
     async fn verify(
         &self,
         attempt: ReadAttempt,
@@ -213,7 +213,7 @@ impl Reader {
     }
 }
 
-/// Times are kept to the millisecond.
+/// Times are stored in milliseconds.
 fn seen<'a>(earlier: &'a EarlierAttempt, attempt: &ReadAttempt) -> Attempt<'a> {
     let is_same_time = earlier.began_at.timestamp_millis() == attempt.began_at.timestamp_millis();
     let is_of_same_site = earlier.site == attempt.site;
@@ -290,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn quarantines_when_a_second_reader_fails_or_hangs() {
-        for (program, deadline, said) in [("/bin/false", DEADLINE, "ended without an answer")] {
+        for (program, deadline, expected) in [("/bin/false", DEADLINE, "ended without an answer")] {
             let fixture = fixture(deadline, Some(program)).await;
             let document = document("a.example", "{}");
             let attempt = ReadAttempt {
@@ -302,7 +302,7 @@ mod tests {
             };
             fixture.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
             let reason = reason(read(&fixture, "a.example", "{}").await);
-            assert!(reason.contains(said), "{reason}");
+            assert!(reason.contains(expected), "{reason}");
         }
         let pool = fixture(DEADLINE, None).await.reader.pool;
         let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };

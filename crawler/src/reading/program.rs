@@ -1,7 +1,7 @@
-//! Reads a document in a process of its own, under limits of the operating system.
+//! Reads a document in a separate process, under limits of the operating system.
 //!
-//! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document causes.
+//! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as
+//! JSON on its standard output. It ends at its limits of memory and processor time, for any document.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -22,9 +22,9 @@ use super::memory::{MANIFEST_FACTOR, VISIT_BYTES_MAX};
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build.
 const CPU_SECONDS: u64 = 10;
-/// Longest answer that is read: a visit holds no larger manifest.
+/// Maximum length of the result: the largest manifest of a visit.
 const ANSWER_BYTES_MAX: usize = VISIT_BYTES_MAX / MANIFEST_FACTOR;
-/// Most bytes that the process takes: a document with the parts of one visit is a tenth of it.
+/// Maximum input of the process: a document with the parts of one visit is a tenth of it.
 const INPUT_BYTES_MAX: u64 = 512 * 1_024 * 1_024;
 
 /// A program that reads one document from its standard input: see [`read_from_stdin`].
@@ -98,7 +98,7 @@ impl ReaderProgram {
             let parts = [header.as_slice(), &document.bytes];
             for part in parts.into_iter().chain(document.linked.iter().map(|(_, bytes)| bytes.as_slice())) {
                 if input.write_all(part).await.is_err() {
-                    // the process has ended; its answer decides
+                    // the process has ended; its result decides
                     break;
                 }
             }
@@ -110,12 +110,12 @@ impl ReaderProgram {
     }
 }
 
-/// Why a second reader brought no manifest.
+/// Why a second reader returned no manifest.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// It ended at a limit, or without an answer.
+    /// It ended at a limit, or without a result.
     Document(String),
-    /// It could not be run, which says nothing of the document.
+    /// It could not be run, which does not depend on the document.
     Process(String),
 }
 

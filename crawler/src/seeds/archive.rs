@@ -8,13 +8,13 @@ use zip::ZipArchive;
 
 /// Largest archive that is read; Tranco's million has 10 MB.
 const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Files of an archive, whose table the library builds in memory; archives of lists hold one.
+/// Maximum number of files in an archive, whose table the library builds in memory; archives of lists contain one.
 const FILES_MAX: usize = 1_000;
 /// How a file begins in the table of files.
 const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
 /// Bytes of the list for one byte of the archive: domains compress about 3:1.
 const RATIO_MAX: u64 = 50;
-/// Bytes of a list that are read at any ratio.
+/// Bytes of a list that are accepted at any ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;
 
 /// An archive in memory.
@@ -33,7 +33,7 @@ pub(super) fn open(source: impl Read) -> Result<Archive, String> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))
 }
 
-/// Files that the table can hold at most: each begins with the signature. In other data it stands by chance only.
+/// Files that the table can hold at most: each begins with the signature. Other data contains it only by chance.
 fn files(bytes: &[u8]) -> usize {
     bytes.windows(FILE_SIGNATURE.len()).filter(|window| *window == FILE_SIGNATURE).count()
 }
@@ -53,7 +53,7 @@ fn broken(error: &zip::result::ZipError) -> String {
     format!("it is not a usable zip archive: {error}")
 }
 
-/// A source that ends with an error when it gives more than it may.
+/// A source that fails beyond a maximum length.
 struct Capped<R> {
     source: R,
     left: u64,

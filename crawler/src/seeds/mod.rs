@@ -1,4 +1,4 @@
-//! Seed lists: one site a line, in every spelling that people keep such lists in.
+//! Seed lists: one site per line, in any common notation.
 //!
 //! A line is a domain, a URL, or `rank,domain` as in the Tranco list; `#` begins a comment. Names may be internationalised,
 //! lines may end in CRLF, and a byte order mark is skipped. Any other line is reported with its number and
@@ -17,11 +17,11 @@ use serde::Serialize;
 use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin};
 
-/// Longest line that is read; the longest URL that is kept has 8 KiB.
+/// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
-/// Reasons that are kept word for word; a file with more bad lines is not a list of seeds.
+/// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
-/// Bytes of a bad line that are repeated.
+/// Characters of a bad line that are shown.
 const SHOWN_CHARS_MAX: usize = 80;
 /// Characters of a reason, which quotes the line.
 const REASON_CHARS_MAX: usize = 200;
@@ -44,7 +44,7 @@ pub struct SeedReport {
     pub rejected_count: u64,
     /// The first of those rejected.
     pub rejected: Vec<Rejected>,
-    /// Seeds that were not added, since their sites have as many hosts as one may have.
+    /// Seeds that were not added, since their sites have the maximum number of hosts.
     pub refused: u64,
     /// Sites that no list names any more, with `--follow-seeds`.
     pub sites_forgotten: u64,
@@ -78,7 +78,7 @@ pub struct SeedReader {
 }
 
 impl SeedReader {
-    /// Takes the names of this scope; lines with others are rejected.
+    /// Accepts the names of this scope; lines with others are rejected.
     pub fn new(scope: SiteScope) -> Self {
         Self { scope, seen: HashSet::new(), report: SeedReport::default() }
     }
@@ -106,10 +106,10 @@ impl SeedReader {
             }
             Kind::Lines => self.read_lines(name, source, &mut tally, &mut each)?,
         }
-        tally.judge(name)
+        tally.check(name)
     }
 
-    /// Takes seeds that are known to be some.
+    /// Takes seeds that are already parsed.
     pub(crate) fn take_all(&mut self, seeds: Vec<Seed>, mut each: impl FnMut(Seed)) {
         for seed in seeds {
             self.take(seed, &mut each);
@@ -132,7 +132,7 @@ impl SeedReader {
         }
     }
 
-    /// One line, or one URL of an XML file, which has no line and stands for its host alone.
+    /// One line, or one URL of an XML file, which has no line number and names only its host.
     fn line(&mut self, name: &str, number: u64, text: &str, tally: &mut Tally, each: &mut impl FnMut(Seed)) {
         match parse_line(text, self.scope) {
             Ok(None) => {}
@@ -174,7 +174,7 @@ impl SeedReader {
     }
 }
 
-/// What a source holds.
+/// The format of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lines,
@@ -202,7 +202,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn judge(self, name: &str) -> Result<(), SeedError> {
+    fn check(self, name: &str) -> Result<(), SeedError> {
         match self.first_rejected {
             _ if self.used > 0 => Ok(()),
             Some((line, reason)) => {
@@ -213,7 +213,7 @@ impl Tally {
     }
 }
 
-/// A text of unknown origin as a terminal may show it: short, and without control characters.
+/// Makes an untrusted text safe for a terminal: short, and without control characters.
 fn shown(text: &str, chars_max: usize) -> String {
     text.chars().filter(|letter| !is_unsafe(*letter)).take(chars_max).collect()
 }
@@ -222,7 +222,7 @@ fn damaged(name: &str, reason: String) -> SeedError {
     SeedError::Damaged { name: name.to_owned(), reason }
 }
 
-/// Eight bytes stand for a name, so that a list of a hundred million stays within memory; of as many names, one in
+/// An 8-byte fingerprint of a name, so that a list of a hundred million fits in memory; of that many names, one in
 /// several hundred lists would lose one to a collision.
 pub(crate) fn fingerprint(key: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -260,7 +260,7 @@ impl<R: BufRead> Lines<R> {
 
 fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     let content = line.split('#').next().unwrap_or_default().trim();
-    // the fragment of a URL is no comment, but says nothing about what to fetch either
+    // the fragment of a URL is not a comment, but does not affect the request either
     if content.is_empty() {
         return Ok(None);
     }

@@ -59,9 +59,9 @@ fn shows_site_texts_truncated_and_without_control_characters() {
     let line = format!("a.example\n\x1b[31mevil\x1b[0m\x07 {}\n", "x".repeat(100_000));
     let (_, report) = read(line.as_bytes());
     let [rejected] = report.rejected.as_slice() else { panic!("one line is bad") };
-    for told in [&rejected.text, &rejected.reason] {
-        assert!(told.contains("[31mevil"), "{told}");
-        assert!(!told.contains(char::is_control) && told.len() <= 200, "{told}");
+    for text in [&rejected.text, &rejected.reason] {
+        assert!(text.contains("[31mevil"), "{text}");
+        assert!(!text.contains(char::is_control) && text.len() <= 200, "{text}");
     }
 }
 
@@ -110,7 +110,7 @@ fn reads_archives_and_feeds_as_lists() {
     let hosts = |seeds: &[Seed]| seeds.iter().map(|seed| seed.host.to_string()).collect::<Vec<_>>();
     let (seeds, _) = read(opml);
     assert_eq!(hosts(&seeds), ["feeds.a.example", "a.example", "b.example"]);
-    assert!(seeds.iter().all(|seed| seed.url.is_none()), "a feed is no manifest");
+    assert!(seeds.iter().all(|seed| seed.url.is_none()), "a feed is not a manifest");
 
     let sitemap = b"\xef\xbb\xbf<urlset><url><loc> https://a.example/one </loc></url>\
         <url><loc><![CDATA[https://b.example/two]]></loc></url><url><loc>nowhere</loc></url></urlset>";

@@ -1,4 +1,4 @@
-//! Answers that are not what they should be: each is classified, costs little, and is never indexed.
+//! Invalid and excessive responses: each is classified, costs little, and is never indexed.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{AWP, Crawl};
 const FIRST: &str = "/.well-known/agent-card.json";
 const KIB: u64 = 1024;
 
-/// One host for each answer on the first manifest path, visited in one pass.
+/// One host for each response to the first manifest path, visited in one pass.
 async fn outcomes(answers: impl IntoIterator<Item = Answer>) -> (Vec<FetchOutcome>, Crawl) {
     let host = |(index, answer)| Host::new(&format!("bad{index}.example")).robots("").route(FIRST, answer);
     let hosts: Vec<Host> = answers.into_iter().enumerate().map(host).collect();
@@ -27,7 +27,7 @@ async fn outcomes(answers: impl IntoIterator<Item = Answer>) -> (Vec<FetchOutcom
     (outcomes, crawl)
 }
 
-/// The list of Nutch's `TestBadServerResponses`, and more: whatever HTTP can be made to look like.
+/// The cases of Nutch's `TestBadServerResponses`, and more malformed HTTP.
 #[tokio::test]
 async fn malformed_answers_are_classified() {
     use FetchOutcome::{Found, NotAManifest, ProtocolError};
@@ -39,7 +39,7 @@ async fn malformed_answers_are_classified() {
         (manifest("HTTP/1.0 200 OK\r\ncontent-type: application/json"), Found, "the older version"),
         (manifest("HTTP/1.1 200"), Found, "no reason phrase"),
         (manifest("HTTP/1.1 200 OK\r\nx-folded: one\r\n two"), ProtocolError, "a header over two lines"),
-        (manifest("HTTP/1.1 200 OK\r\ncontent-length: many"), ProtocolError, "a length that is no number"),
+        (manifest("HTTP/1.1 200 OK\r\ncontent-length: many"), ProtocolError, "a length that is not a number"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: -1"), ProtocolError, "a negative length"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6"), ProtocolError, "two lengths"),
         (manifest("HTTP/1.1 200 OK\r\ncontent-length: 99999"), ProtocolError, "a body that is cut short"),
@@ -73,7 +73,7 @@ async fn malformed_answers_are_classified() {
         let head: String = raw.chars().take(60).collect();
         assert_eq!(found, *wanted, "{what}: {head:?}");
     }
-    // a fault is met once and not hammered at: robots.txt, the path, and what the rules of ending leave of the rest
+    // a fault ends the visit early: robots.txt, the path, and the requests that the rules still allow
     for index in 0..table.len() {
         let paths = crawl.paths(&format!("bad{index}.example"));
         assert!(paths.iter().filter(|path| *path == FIRST).count() <= 1, "{paths:?}");
@@ -94,7 +94,7 @@ async fn never_indexes_documents_that_are_not_manifests() {
         (Answer::ok("image/png", b"\x89PNG\r\n\x1a\n".to_vec()), FetchOutcome::NotAManifest),
         (Answer::json("null"), FetchOutcome::NotAManifest),
         (Answer::json(""), FetchOutcome::NotAManifest),
-        // a byte order mark is forbidden in JSON and harmless all the same
+        // a byte order mark is forbidden in JSON but harmless
         (Answer::json(format!("\u{feff}{AWP}")), FetchOutcome::Found),
         (Answer::ok("text/html", AWP), FetchOutcome::Found),
     ];
@@ -108,7 +108,7 @@ async fn never_indexes_documents_that_are_not_manifests() {
     }
 }
 
-/// The cap of each kind of body, with a path where it holds.
+/// The cap of each kind of body, with a path to which it applies.
 const CAPS: [(&str, &str, u16, u64); 5] = [
     ("/robots.txt", "text/plain", 200, 512 * KIB),
     (FIRST, "application/json", 200, 4 * 1024 * KIB),
@@ -116,10 +116,10 @@ const CAPS: [(&str, &str, u16, u64); 5] = [
     ("/", "text/html", 200, 64 * KIB),
     ("/agents.json", "text/html", 404, 16 * KIB),
 ];
-/// Either way of the cap.
+/// Permitted deviation from the cap in bytes.
 const TOLERANCE: u64 = 64 * KIB;
 
-/// Hosts whose bodies never end, one for each cap, and the hits on them.
+/// Hosts with endless bodies, one for each cap, and the hits on them.
 async fn endless(paced: impl Fn(Answer) -> Answer) -> (Vec<testweb::Hit>, Crawl) {
     let host = |(index, (path, kind, status, _)): (usize, &(&str, &str, u16, u64))| {
         let answer = paced(Answer::endless(kind)).with_status(*status);
@@ -134,7 +134,7 @@ async fn endless(paced: impl Fn(Answer) -> Answer) -> (Vec<testweb::Hit>, Crawl)
     (CAPS.iter().enumerate().map(hit).collect(), crawl)
 }
 
-/// Pass mark: cut at the cap, 64 KiB more or less, as counted by a server that sends no faster than it is read.
+/// Pass criterion: cut at the cap within 64 KiB, as counted by a server that sends no faster than the crawler reads.
 #[tokio::test]
 async fn bodies_are_cut_at_their_caps() {
     let (hits, crawl) =
@@ -147,10 +147,10 @@ async fn bodies_are_cut_at_their_caps() {
         );
     }
     assert_eq!(crawl.outcome("endless1.example", FIRST).await, FetchOutcome::TooLarge);
-    assert_eq!(crawl.story("endless0.example").await.visits[0].end, VisitEnd::Completed);
+    assert_eq!(crawl.report("endless0.example").await.visits[0].end, VisitEnd::Completed);
 }
 
-/// A server that sends as fast as it can fills the buffers of both ends beside, which the systems bound, and no more.
+/// A server that sends as fast as it can also fills the socket buffers of both ends, which the systems bound.
 #[tokio::test]
 async fn bounds_data_that_servers_send_ahead() {
     const BUFFERS: u64 = 4 * 1024 * KIB;
@@ -162,7 +162,7 @@ async fn bounds_data_that_servers_send_ahead() {
     assert!(read <= 16 * KIB + TOLERANCE, "{read} bytes of an error page were read");
 }
 
-/// Pass mark: not one packet to an address, a port or a scheme that is not allowed.
+/// Pass criterion: no packet to a forbidden address, port or scheme.
 #[tokio::test]
 async fn redirects_obey_robots_of_their_target() {
     let private = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -207,7 +207,7 @@ async fn redirects_obey_robots_of_their_target() {
     assert!(crawl.hits("shop.example").is_empty());
 }
 
-/// Pass mark: classified, one attempt, no further path.
+/// Pass criterion: classified, one attempt, no further path.
 #[tokio::test]
 async fn broken_handshakes_are_tried_once() {
     let certificates = [
@@ -238,7 +238,7 @@ async fn broken_handshakes_are_tried_once() {
             .map(|connection| &connection.handshake)
             .collect();
         assert_eq!(tries.len(), 1, "{name}: {tries:?}");
-        let visit = crawl.story(name).await.visits[0].clone();
+        let visit = crawl.report(name).await.visits[0].clone();
         let is_classified =
             matches!(visit.end, VisitEnd::TlsFailed | VisitEnd::Unreachable | VisitEnd::RobotsUnreachable);
         assert!(is_classified, "{name}: {}", visit.end);
@@ -248,7 +248,7 @@ async fn broken_handshakes_are_tried_once() {
     }
 }
 
-/// Answers to robots.txt, and whether anything else is requested after them.
+/// Responses to robots.txt, and whether other requests follow.
 #[tokio::test]
 async fn robots_answers_by_the_table() {
     let rules = |text: &str| Answer::text(text.to_owned());
@@ -292,7 +292,7 @@ async fn robots_answers_by_the_table() {
     }
 }
 
-/// Retry-After in every form: silence for the full time, by the clock that is kept.
+/// Retry-After in every form: no request for the full time, by the stored clock.
 #[tokio::test]
 async fn retry_after_in_every_form_is_kept() {
     let date = |seconds: u64| {
@@ -322,18 +322,18 @@ async fn retry_after_in_every_form_is_kept() {
     let mut crawl = Crawl::of(hosts).await;
     crawl.pass().await;
     for (index, (value, least_s, most_s)) in table.iter().enumerate() {
-        let story = crawl.story(&format!("busy{index}.example")).await;
-        assert_eq!(story.visits[0].end, VisitEnd::RateLimited, "{value:?}");
-        let wait_s = (story.state.not_before.unwrap() - story.visits[0].ended_at).num_seconds() + 1;
+        let report = crawl.report(&format!("busy{index}.example")).await;
+        assert_eq!(report.visits[0].end, VisitEnd::RateLimited, "{value:?}");
+        let wait_s = (report.state.not_before.unwrap() - report.visits[0].ended_at).num_seconds() + 1;
         assert!((*least_s..=*most_s + 1).contains(&wait_s), "{value:?}: {wait_s} s");
         assert_eq!(crawl.paths(&format!("busy{index}.example")), ["/robots.txt", FIRST], "{value:?}");
     }
-    // an operator in a hurry asks for everything again: not one request
+    // an operator requests another visit of everything: no request is sent
     crawl.pass_again().await;
     assert_eq!(crawl.web.log().hit_count(), 0);
 }
 
-/// Fifty thousand names below one domain are one site, and cost its visit no more than fifty would.
+/// Fifty thousand names below one domain are one site; its visit costs no more than with fifty names.
 #[tokio::test]
 async fn fifty_thousand_names_below_a_domain_are_one_site() {
     const NAMES: usize = 50_000;

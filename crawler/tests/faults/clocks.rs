@@ -1,4 +1,4 @@
-//! Steps of the system clock during a crawl: delays are kept.
+//! Steps of the system clock during a crawl do not change delays.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use crate::fixture::{Fixture, text};
 use crate::support::shop;
 
 const DELAY: Duration = Duration::from_millis(150);
-/// Where Debian keeps the library, by machine.
+/// Paths of the library on Debian, by architecture.
 const LIBRARIES: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",

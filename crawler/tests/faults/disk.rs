@@ -1,4 +1,4 @@
-//! The disk under the embedded database fills up in the middle of a crawl, and has room again later.
+//! The disk of the embedded database fills up during a crawl and has free space again later.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const SITES: usize = 12;
 const DELAY: Duration = Duration::from_millis(100);
 /// How long the disk stays full.
 const FULL: Duration = Duration::from_secs(4);
-/// Requests whose clocks were written before may still begin.
+/// Requests whose clocks were already written may still begin.
 const GRACE_US: u64 = 500_000;
 
 /// A small file system in memory under `data`, which is filled when `fill` appears and cleared when `clear` does.
@@ -29,7 +29,7 @@ until [ -e clear ]; do sleep 0.02; done
 rm data/filler data/filler2
 wait "$crawler"
 "#;
-/// What the script ends with where it may not mount anything.
+/// Exit code of the script if it may not mount a file system.
 const NOT_ALLOWED: i32 = 77;
 
 async fn may_mount() -> bool {

@@ -1,6 +1,6 @@
-//! Thousands of servers at once that send one octet a second.
+//! Thousands of servers that each send one byte per second.
 //!
-//! 5,000 at once by `tests/faults full`; the usual run has a few hundred.
+//! `tests/faults full` uses 5,000 servers; the usual run uses a few hundred.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -13,15 +13,15 @@ use crate::full::wanted;
 use crate::support::AWP;
 
 const OPEN_DEFAULT: usize = 100;
-/// Every place is taken twice, so that the second half is visited in places that the first one gave up.
+/// Twice as many sites as slots, so that the second half uses slots that the first half released.
 const TIMES: usize = 2;
-/// The longest that a request may take: its headers, or its body.
+/// Maximum duration of a request: its headers, or its body.
 const REQUEST_MAX: Duration = Duration::from_secs(20);
-/// What an open visit may cost, as the plan for large crawls counts.
+/// Maximum memory of an open visit, as assumed for large crawls.
 const OPEN_VISIT_KIB_MAX: u64 = 150;
 /// Memory of an idle crawler with an open database.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
-/// What memory may differ by between two halves of the same crawl: the allocator's slack, and what is being saved.
+/// Permitted difference of memory between two halves of the same crawl: the allocator's slack, and visits being saved.
 const GROWTH_PERCENT_MAX: u64 = 10;
 const SLACK_KIB: u64 = 8 * 1024;
 
@@ -43,12 +43,12 @@ fn resident_kib(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Pass mark: each is stopped within 20 s, its place is free again, and memory is flat.
+/// Pass criteria: each request is stopped within 20 s, its slot is released, and memory is flat.
 #[tokio::test(flavor = "multi_thread")]
 async fn stops_servers_that_send_one_byte_per_second() {
     let open = wanted("AGENTDEX_TEST_DRIPS", OPEN_DEFAULT);
     let drips = TIMES * open;
-    // seeds are visited in the order of a hash, so that the good ones are spread among the others
+    // seeds are visited in the order of a hash, which spreads the good ones among the others
     let good = open / 20;
     let hosts = (0..drips).map(dripping).chain((0..good).map(|index| {
         Host::new(&format!("good{index}.example")).file("/agent.json", "application/json", AWP)
@@ -67,7 +67,7 @@ async fn stops_servers_that_send_one_byte_per_second() {
         .unwrap();
     let pid = child.id().unwrap();
     let mut ended = std::pin::pin!(child.wait_with_output());
-    // requests so far, and what the process took then at the most
+    // number of requests, and peak memory of the process at that time
     let mut peaks: BTreeMap<usize, u64> = BTreeMap::new();
     let ended = loop {
         if let Some(now) = resident_kib(pid) {
@@ -94,11 +94,11 @@ async fn stops_servers_that_send_one_byte_per_second() {
     let memory = judge_memory(&peaks, open);
     println!("{memory}");
     println!("{drips} dripping sites, {most_at_once} requests at once, the longest took {longest:?}");
-    // a visit makes three requests and drips in two of them; the machine decides how many begin in a second
+    // a visit makes three requests, two of them slow; the machine decides how many begin in a second
     assert!(most_at_once * 4 >= open, "only {most_at_once} requests were ever under way at once");
 }
 
-/// The most requests in flight at once.
+/// Maximum number of concurrent requests.
 fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
     let mut steps: Vec<(u64, i64)> = hits.flat_map(|hit| [(hit.started_us, 1), (hit.ended_us, -1)]).collect();
     steps.sort_unstable();
@@ -110,7 +110,7 @@ fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
     usize::try_from(highest.max().unwrap_or_default()).unwrap_or_default()
 }
 
-/// What memory did, in words; fails where it grew.
+/// Describes the memory usage; fails if it grew.
 fn judge_memory(peaks: &BTreeMap<usize, u64>, open: usize) -> String {
     let highest = |from: usize, to: usize| peaks.range(from..to).map(|(_, kib)| *kib).max();
     if peaks.is_empty() {
@@ -119,10 +119,10 @@ fn judge_memory(peaks: &BTreeMap<usize, u64>, open: usize) -> String {
     // a visit ends after its third request
     let (first, second) = (highest(0, 3 * open), highest(9 * open / 2, usize::MAX));
     let (Some(first), Some(second)) = (first, second) else { panic!("too few samples: {peaks:?}") };
-    let told = format!("memory: {first} KiB in the first half, {second} KiB in the second");
+    let measured = format!("memory: {first} KiB in the first half, {second} KiB in the second");
     let flat_max = first + first * GROWTH_PERCENT_MAX / 100 + SLACK_KIB;
-    assert!(second <= flat_max, "{told}");
+    assert!(second <= flat_max, "{measured}");
     let open_max = LOADED_KIB_MAX + OPEN_VISIT_KIB_MAX * open as u64 + SLACK_KIB;
-    assert!(first.max(second) <= open_max, "{open} visits open; {told}");
-    told
+    assert!(first.max(second) <= open_max, "{open} visits open; {measured}");
+    measured
 }

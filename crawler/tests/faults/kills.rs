@@ -1,6 +1,6 @@
 //! The crawler is killed (SIGKILL) again and again in the middle of its visits.
 //!
-//! A hundred times by `tests/faults full`; the usual run kills a few times.
+//! `tests/faults full` kills it a hundred times; the usual run kills it a few times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -15,8 +15,8 @@ use crate::support::AWP;
 
 const KILLS_DEFAULT: usize = 6;
 const DELAY: Duration = Duration::from_millis(80);
-/// Requests of one life.
-const HITS_A_LIFE: usize = 40;
+/// Requests of one run of the crawler.
+const HITS_PER_RUN: usize = 40;
 const ARGUMENTS: [&str; 10] =
     ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];
 
@@ -25,7 +25,7 @@ fn start(fixture: &Fixture) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Pass criteria: no site is lost, no gap is broken, and a killed visit repeats at most the request in flight.
+/// Pass criteria: no site is lost, no gap is shortened, and a killed visit repeats at most the request in flight.
 #[tokio::test]
 async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     let kills = wanted("AGENTDEX_TEST_KILLS", KILLS_DEFAULT);
@@ -37,7 +37,7 @@ async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     for _ in 0..kills {
         let before = fixture.web.log().hit_count();
         let mut child = start(&fixture);
-        let enough = fixture.web.log().wait_until(|log| log.hit_count() >= before + HITS_A_LIFE);
+        let enough = fixture.web.log().wait_until(|log| log.hit_count() >= before + HITS_PER_RUN);
         tokio::time::timeout(Duration::from_mins(1), enough).await.expect("requests after a restart");
         child.kill().await.unwrap();
         killed_at_us.push(fixture.web.log().now_us());
@@ -48,17 +48,17 @@ async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     assert_eq!(status["sites"], names.len(), "{status}");
     assert_eq!((&status["manifests"], &status["sites_leased"]), (&names.len().into(), &0.into()), "{status}");
     let hits = fixture.web.log().hits();
-    let repeated = judge(&hits, &names, &killed_at_us);
+    let repeated = count_repeats(&hits, &names, &killed_at_us);
     println!("{} requests, {kills} kills, {repeated} requests repeated", hits.len());
 }
 
-/// The number of requests that were repeated.
-fn judge(hits: &[Hit], names: &[String], killed_at_us: &[u64]) -> usize {
+/// Number of repeated requests.
+fn count_repeats(hits: &[Hit], names: &[String], killed_at_us: &[u64]) -> usize {
     let mut repeated = 0;
     for name in names {
         let hits: Vec<&Hit> = hits.iter().filter(|hit| hit.host == *name).collect();
         for pair in hits.windows(2) {
-            // an answer that broke off with the killed crawler ended for the server when it noticed
+            // a response that a kill interrupted ends when the server notices it
             let ended_us = if pair[0].complete { pair[0].ended_us } else { pair[0].started_us };
             let gap = Duration::from_micros(pair[1].started_us.saturating_sub(ended_us));
             assert!(gap >= DELAY, "{gap:?} on {name} between {} and {}", pair[0].path, pair[1].path);
@@ -100,12 +100,12 @@ async fn keeps_retry_after_across_a_kill() {
     let mut child = start(&fixture);
     let log = fixture.web.log();
     log.wait_until(|log| log.hits_on("busy.example").len() >= 2).await;
-    // after three requests of another site, the delay is written
+    // three requests to another site later, the delay has been stored
     let others = log.hit_count();
     log.wait_until(|log| log.hit_count() >= others + 24).await;
     child.kill().await.unwrap();
     let ended =
         fixture.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
     assert!(ended.status.success(), "{}", text(&ended.stderr));
-    assert_eq!(log.hits_on("busy.example").len(), 2, "the delay was not kept");
+    assert_eq!(log.hits_on("busy.example").len(), 2, "a request was sent during the delay");
 }

@@ -1,8 +1,8 @@
-//! Faults to survive: each row of the fault table is a test with its pass mark, judged by the server's own log.
+//! Faults to survive: each row of the fault table is a test with a pass criterion, checked in the server's log.
 //!
-//! Some are small here and at their full measure by `tests/faults full`.
+//! Some are small here; `tests/faults full` runs them at full size.
 
-#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod answers;
 mod clocks;

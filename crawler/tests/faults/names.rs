@@ -1,4 +1,4 @@
-//! Name servers that fail, are silent, cut their answers, or change their mind between two questions.
+//! Name servers that fail, do not respond, truncate responses, or change their answer between two queries.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,24 +20,24 @@ const A: u16 = 1;
 const TXT: u16 = 16;
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
-/// Both tries of a lookup, and the time of a slow machine.
+/// Time of both tries of a lookup on a slow machine.
 const LOOKUP_MAX: Duration = Duration::from_secs(14);
 
-/// What the responder says about a name.
+/// Response of the name server for a name.
 #[derive(Clone)]
 enum Zone {
     Silent,
     Code(u8),
     /// No record of any type.
     Empty,
-    /// One address after another, the last one from then on.
+    /// One address after another, then always the last one.
     Addresses(Vec<Ipv4Addr>),
-    /// The whole answer over TCP alone.
+    /// The complete response over TCP only.
     Truncated(Ipv4Addr),
     Text(&'static str),
 }
 
-/// A name server on a loopback port; its tasks end with it.
+/// A name server on a loopback port; dropping it ends its tasks.
 struct Responder {
     address: SocketAddr,
     asked: Arc<Mutex<HashMap<(String, u16), usize>>>,
@@ -96,7 +96,7 @@ enum Transport {
     Tcp,
 }
 
-/// RFC 1035 §4: the question repeated, and what the zone says.
+/// RFC 1035 §4: repeats the question and adds the records of the zone.
 fn answer(
     packet: &[u8],
     zones: &HashMap<String, Zone>,
@@ -139,7 +139,7 @@ fn answer(
     for record in records {
         answer.extend([0xc0, 12]);
         answer.extend(kind.to_be_bytes());
-        // class IN, no time to live
+        // class IN, TTL zero
         answer.extend([0, 1, 0, 0, 0, 0]);
         answer.extend(u16::try_from(record.len()).unwrap().to_be_bytes());
         answer.extend(record);
@@ -147,7 +147,7 @@ fn answer(
     Some(answer)
 }
 
-/// A crawl of names that only the responder knows.
+/// A crawl of names that only this name server resolves.
 async fn crawl_with(responder: &Responder, web: Web, seeds: &[&str]) -> Crawl {
     let mut crawl = Crawl::on(web, &seeds.join("\n")).await;
     crawl.config.egress.hosts = HostsFile::default();
@@ -155,7 +155,7 @@ async fn crawl_with(responder: &Responder, web: Web, seeds: &[&str]) -> Crawl {
     crawl
 }
 
-/// Pass mark: 10 s at the most, no request, and only what does not exist counts as dead.
+/// Pass criteria: at most 10 s, no request, and only nonexistent names count as dead.
 #[tokio::test]
 async fn distinguishes_failing_name_servers_from_dead_names() {
     let zones = [
@@ -183,13 +183,13 @@ async fn distinguishes_failing_name_servers_from_dead_names() {
         ("private.example", vec![VisitEnd::AddressRefused]),
     ];
     for (name, allowed) in ends {
-        let story = crawl.story(name).await;
-        assert!(allowed.contains(&story.visits[0].end), "{name}: {}", story.visits[0].end);
-        assert_ne!(story.summary.status, policy::Status::Gone, "{name}");
+        let report = crawl.report(name).await;
+        assert!(allowed.contains(&report.visits[0].end), "{name}: {}", report.visits[0].end);
+        assert_ne!(report.summary.status, policy::Status::Gone, "{name}");
     }
 }
 
-/// A web on the port that is visited, where this machine lets us; each test has an address of its own.
+/// A web on the standard port, if this machine permits it; each test has its own address.
 async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
     let web = Web::builder().addresses(Addresses::Shared(address)).port(443).host(host);
     web.start().await.ok()
@@ -214,7 +214,7 @@ async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     assert_eq!(responder.asked("rebind.example", A), 1, "one resolution holds for the whole visit");
     let summary = crawl.pass_again().await;
     assert_eq!((summary.requests, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
-    assert_eq!(crawl.story("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
+    assert_eq!(crawl.report("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
     assert!(
         tokio::time::timeout(Duration::ZERO, trap.accept()).await.is_err(),
         "the private address was connected to"

@@ -8,10 +8,10 @@ use testweb::{Answer, Handshake, Host};
 use crate::support::{AWP, Crawl};
 
 const FIRST: &str = "/.well-known/agent-card.json";
-/// Of each kind; with the good ones, nearly twice as many as may be open at once.
+/// Number of sites of each kind; with the good ones, nearly twice as many as may be open.
 const EACH: usize = 40;
 const OPEN_MAX: usize = 120;
-/// The longest that a request may take: its headers, or its body.
+/// Maximum duration of a request: its headers, or its body.
 const REQUEST_MAX: Duration = Duration::from_secs(20);
 
 fn dripping_head() -> Answer {
@@ -23,7 +23,7 @@ fn dripping_body() -> Answer {
     Answer::json("x".repeat(10_000)).dripping(1, Duration::from_secs(1))
 }
 
-/// Pass mark: one octet a second in headers or body is stopped within 20 s, and others get its place.
+/// Pass criterion: one byte per second in headers or body is stopped within 20 s, and other visits get the slot.
 #[tokio::test]
 async fn slow_servers_do_not_delay_others() {
     let slow = |kind: &str, make: &dyn Fn(Host) -> Host| -> Vec<Host> {
@@ -56,7 +56,7 @@ async fn slow_servers_do_not_delay_others() {
         ("stalled", VisitEnd::RobotsUnreachable, None),
     ] {
         let name = format!("{kind}7.example");
-        assert_eq!(crawl.story(&name).await.visits[0].end, end, "{name}");
+        assert_eq!(crawl.report(&name).await.visits[0].end, end, "{name}");
         if let Some(outcome) = outcome {
             assert_eq!(crawl.outcome(&name, FIRST).await, outcome, "{name}");
         }

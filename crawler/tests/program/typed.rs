@@ -7,10 +7,10 @@ async fn read_only_commands_create_no_database() {
     let fixture = Fixture::with([]).await;
     for words in [["status"].as_slice(), &["explain", "shop.example"]] {
         let run = fixture.run(words).await;
-        let told = text(&run.stderr);
-        assert_eq!(run.status.code(), Some(2), "{told}");
+        let stderr = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{stderr}");
         for part in ["there is no database at data/", "--data-dir", "--database-url"] {
-            assert!(told.contains(part), "{told}");
+            assert!(stderr.contains(part), "{stderr}");
         }
     }
     assert!(!fixture.dir.path().join("data").exists());
@@ -39,8 +39,8 @@ async fn exits_with_2_for_unknown_settings() {
     fixture.file("agentdex.toml", "delay = \"5s\"\n");
     let run = fixture.run(&["status", "--config", "agentdex.toml"]).await;
     assert_eq!(run.status.code(), Some(2));
-    let told = text(&run.stderr);
-    assert!(told.contains("line 1: unknown key `delay` here: it belongs in `[crawler]`"), "{told}");
+    let stderr = text(&run.stderr);
+    assert!(stderr.contains("line 1: unknown key `delay` here: it belongs in `[crawler]`"), "{stderr}");
     let run = fixture.command(&["status"]).env("AGENTDEX_CRAWLR_DELAY", "5s").output().await.unwrap();
     assert_eq!(run.status.code(), Some(2));
     assert!(text(&run.stderr).contains("did you mean AGENTDEX_CRAWLER_DELAY?"), "{}", text(&run.stderr));

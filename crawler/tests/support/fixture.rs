@@ -1,4 +1,4 @@
-//! The program with everything that it needs: a web, and a directory of its own.
+//! The crawler program with a test web and a temporary directory.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use testweb::{Host, Web};
 use tokio::process::Command;
 
-/// A directory with everything that the program needs.
+/// A directory with all files of the program.
 pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) web: Web,

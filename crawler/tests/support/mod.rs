@@ -1,4 +1,4 @@
-//! A crawler, a web and a store of their own for each test.
+//! A crawler, a test web and a store for each test.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use testweb::{Hit, Host, Web};
 pub(crate) const AWP: &str = r#"{"awp_version":"0.1","domain":"shop.example","intent":"Sell books","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
 
-/// What a test crawls with.
+/// Settings of a crawl.
 pub(crate) struct Crawl {
     pub(crate) web: Web,
     pub(crate) store: Store,
@@ -71,14 +71,14 @@ impl Crawl {
         tokio::time::timeout(Duration::from_mins(1), crawl).await.expect("a pass within a minute").unwrap()
     }
 
-    /// Crawls everything again, whatever was planned.
+    /// Crawls everything again, regardless of planned times.
     pub(crate) async fn pass_again(&mut self) -> Summary {
         self.config.revisit_older_than = Some(Duration::ZERO);
         self.web.log().clear();
         self.pass().await
     }
 
-    pub(crate) async fn story(&self, site: &str) -> SiteReport {
+    pub(crate) async fn report(&self, site: &str) -> SiteReport {
         let site = SiteName::parse(site).unwrap();
         self.store.site_report(&site, 10).await.unwrap().expect("a known site")
     }
@@ -86,8 +86,8 @@ impl Crawl {
     /// The last visit's fetch of a path.
     pub(crate) async fn fetch(&self, host: &str, path: &str) -> FetchReport {
         let url = format!("https://{host}{path}");
-        let story = self.story(host).await;
-        let visit = story.visits.first().expect("a visit");
+        let report = self.report(host).await;
+        let visit = report.visits.first().expect("a visit");
         let found = visit.fetches.iter().find(|fetch| fetch.url.as_str() == url);
         found.unwrap_or_else(|| panic!("no fetch of {url} in {:?}", visit.fetches)).clone()
     }
@@ -111,7 +111,7 @@ pub(crate) fn shop() -> Host {
     Host::new("shop.example").robots("User-agent: *\nAllow: /\n").file("/agent.json", "application/json", AWP)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of a test, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place of the test that reads the clock")]
 pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
 }

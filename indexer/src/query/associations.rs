@@ -1,7 +1,7 @@
 //! Associations between words of requests and words of capabilities, learnt from requests with known results.
 //!
 //! A word has a weight, which says how specific it is ("weather" is, "interesting" is not), and stems of the capabilities that
-//! match such requests ("nurse" goes with "job"). The stems add a little to the score of capabilities that have them, but
+//! match such requests ("nurse" is associated with "job"). The stems add a little to the score of capabilities that have them, but
 //! select none.
 
 use std::collections::BTreeMap;

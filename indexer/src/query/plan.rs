@@ -32,7 +32,7 @@ pub(crate) enum Role {
     Bigram,
     Correction,
     Synonym,
-    /// Learnt to go with a word; ranks candidates, but selects none.
+    /// Associated with a word; ranks candidates, but selects none.
     Association,
 }
 
@@ -168,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// Adds associations, each to the part of its word. The strengths of a stem that goes with several words add up.
+    /// Adds associations, each to the part of its word. The strengths of a stem that is associated with several words add up.
     pub(crate) fn add_associations(&mut self, known: &Associations) {
         let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
         let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();

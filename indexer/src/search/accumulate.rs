@@ -23,7 +23,7 @@ use crate::query::{QueryTerm, Role};
 /// Documents that are added up together: their scores fit the L1 cache. The deadline is checked between two ranges.
 pub(super) const RANGE: u32 = 4_096;
 const SCORES: usize = RANGE as usize;
-/// Documents whose bits share a word.
+/// Documents per machine word of bits.
 const GROUP: u32 = usize::BITS;
 const GROUPS: usize = SCORES / GROUP as usize;
 

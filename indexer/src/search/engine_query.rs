@@ -1,4 +1,4 @@
-//! The selection of candidates as a query of tantivy: what benchmarks compare a search with, and tests its results.
+//! The selection of candidates as a query of tantivy: benchmarks compare its speed with a search, and tests its results.
 
 use std::ops::Bound;
 

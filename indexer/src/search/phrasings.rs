@@ -42,7 +42,7 @@ pub(super) fn conditions(
     Ok(conditions)
 }
 
-/// Adds strict phrases, and others if any document has them.
+/// Adds all strict phrases, and those of the other phrases that occur in a document.
 fn add_phrases(
     opened: &OpenedIndex,
     conditions: &mut Conditions,

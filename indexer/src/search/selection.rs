@@ -17,7 +17,7 @@ pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
     plan.terms.iter().filter(|term| term.role != Role::Association).take(SELECTING_TERMS_MAX)
 }
 
-/// Whether the selection scores every term of a plan, and ranking needs their sum alone.
+/// Whether the selection scores every term of a plan, and ranking needs only their sum.
 pub(super) fn is_scored_by_selection(plan: &Plan) -> bool {
     plan.parts.is_empty() && plan.terms_that_select() <= SELECTING_TERMS_MAX
 }

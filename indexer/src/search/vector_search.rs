@@ -112,7 +112,7 @@ impl QueryVector<'_> {
     fn cosine_of_row(&self, row: u32) -> Option<f32> {
         let row = usize::try_from(row).ok().filter(|_| row != NO_ROW)?;
         let sum: f32 = self.codes.iter().map(|code| self.search.vectors.cosine(row, code)).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
+        #[expect(clippy::cast_precision_loss, reason = "a few phrasings")]
         Some(sum / self.codes.len() as f32)
     }
 

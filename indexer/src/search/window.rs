@@ -86,7 +86,7 @@ impl WindowQuery<'_> {
             }
             _ => (TermScope::All, unscored.as_slice()),
         };
-        #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
+        #[expect(clippy::cast_precision_loss, reason = "a few phrasings")]
         let share = 1.0 / self.plans.len() as f32;
         let mut texts = TextScores { average: vec![0.0; addresses.len()], best: 0.0, by_plan: Vec::new() };
         for plan in self.plans {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_a_location_looks_like() {
+    fn errors_describe_valid_locations() {
         for (text, reason) in [
             ("", "empty"),
             ("gs://books/x", "only kind of URL"),

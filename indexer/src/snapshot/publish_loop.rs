@@ -70,7 +70,7 @@ pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn SnapshotStorage>) ->
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
 fn now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -8,7 +8,7 @@ use crate::error::IndexError;
 
 /// Longest vector: that of large sentence models.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Maximum number of vectors of one index. Since every search compares all that its filters leave, far fewer are advisable.
+/// Maximum number of vectors of one index. Far fewer are advisable, since a search compares all that its filters leave.
 pub const VECTORS_MAX: usize = 1_000_000;
 
 /// Turns texts into vectors, which are close together if the texts have similar meanings.

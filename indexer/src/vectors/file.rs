@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_keeps_the_cosine() {
+    fn codes_preserve_the_cosine() {
         let vectors = some();
         let near = Code::of(&[0.6, 0.8, 0.0]);
         let cosine = |key| vectors.cosine(vectors.row(key).unwrap(), &near);

@@ -1,7 +1,7 @@
 //! Vectors of the texts of capabilities, for operators who supply a model.
 //!
 //! They are in one file beside the index and are optional: if they are missing, of another model, or behind the index, searches
-//! use words alone. This crate has an [`Embedder`] only if it is built with the feature `embedder`.
+//! use words only. This crate has an [`Embedder`] only if it is built with the feature `embedder`.
 
 mod code;
 mod embedder;

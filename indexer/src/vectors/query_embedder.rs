@@ -10,7 +10,7 @@ use super::embedder::{Embedder, EmbedderError, codes};
 
 /// Maximum number of cached requests.
 const REQUESTS_MAX: NonZeroUsize = NonZeroUsize::new(1_000).expect("is not zero");
-/// Longer requests are not cached: those that people repeat are short. With the longest vectors the cache takes two megabytes.
+/// Longer requests are not cached, since repeated requests are short. With the longest vectors the cache takes two megabytes.
 const REQUEST_BYTES_MAX: usize = 1_000;
 
 pub(crate) struct QueryEmbedder {

@@ -23,13 +23,13 @@ use crate::index::{Generations, Payload};
 const BATCH: usize = 32;
 /// Poll interval for new commits.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Delay after a failure, which mostly is one of the disk.
+/// Delay after a failure, usually of the disk.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// Shortest interval between two writes of the file, and the bytes that extend it by a second: the file is written as a
 /// whole, so a large one is written rarely.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 const BYTES_PER_SECOND: u64 = 2 << 20;
-/// If there are no new vectors, obsolete ones are removed once one in so many is obsolete, or after this time.
+/// If there are no new vectors, obsolete ones are removed once one in this many is obsolete, or after this time.
 const OBSOLETE_ONE_IN: usize = 8;
 const OBSOLETE_TIME_MAX: Duration = Duration::from_mins(10);
 /// Maximum number of texts that are remembered as rejected; others are tried again in every pass.
@@ -295,7 +295,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
                 capability.id = text.capability,
                 capability.name = text.name,
                 %error,
-                "the model rejects the text of this capability: it is found by its words alone"
+                "the model rejects the text of this capability: only word search finds it"
             );
             Ok(None)
         }

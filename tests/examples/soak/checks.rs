@@ -1,4 +1,4 @@
-//! When the web is calm again: everything that is declared is found, exactly once, and the feed has no doubles.
+//! Checks after the faults are removed: every declared action is found exactly once, and the feed has no duplicates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;
 use crate::load::client;
-use crate::weather::Weather;
+use crate::sites::SoakSites;
 
 const FEED_PAGE: usize = 1_000;
-/// Wrong shops that are explained in the report.
+/// Shops with errors that the report explains.
 const EXPLAINED_MAX: usize = 3;
 
-/// What became of the shops.
+/// Whether the shops are found.
 pub(crate) struct Found {
     pub(crate) shops: usize,
-    /// Those of them that the crawler may not read.
+    /// Shops whose robots.txt forbids their manifest.
     pub(crate) closed: usize,
-    /// Shops whose newest manifest is not found, or not alone, on some interface.
+    /// Shops whose newest manifest is missing, or not the only one, in some API process.
     pub(crate) wrong: Vec<String>,
     /// What `crawler explain` says about some of them.
     pub(crate) explained: Vec<String>,
     pub(crate) took: Duration,
 }
 
-/// Waits until every interface shows every shop as it is, or for so long.
+/// Waits until every API process shows every shop as it is, for at most `max`.
 pub(crate) async fn wait_until_found(
     fleet: &mut Fleet,
-    weather: &Weather,
+    sites: &SoakSites,
     max: Duration,
 ) -> anyhow::Result<Found> {
     let began = Instant::now();
     loop {
-        fleet.pass_again(weather)?;
-        let findable = weather.findable();
+        fleet.pass_again(sites)?;
+        let findable = sites.findable();
         let wrong = wrong(fleet, &findable).await;
         if wrong.is_empty() || began.elapsed() > max {
             let took = began.elapsed();
@@ -54,7 +54,7 @@ pub(crate) async fn wait_until_found(
     }
 }
 
-/// Sites that an interface does not show as they are, with what it shows.
+/// Sites that an API process does not show as they are, with what it shows.
 async fn wrong<'a>(fleet: &Fleet, findable: &[(&'a str, Vec<String>)]) -> Vec<(&'a str, String)> {
     let mut wrong = Vec::new();
     for interface in fleet.interfaces() {

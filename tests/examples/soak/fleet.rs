@@ -1,4 +1,4 @@
-//! The processes: those that run from beginning to end and are measured, and those that come and go.
+//! The processes: those that run from beginning to end and are measured, and those that are restarted.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use anyhow::{Context as _, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::load::client;
-use crate::weather::{Chance, Weather};
+use crate::sites::{Random, SoakSites};
 
 /// Pause between two requests to a host.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
-/// Whom site owners would write to.
+/// Contact for site owners.
 pub(crate) const CONTACT_EMAIL: &str = "crawler@crawler.example";
-/// How long a process may take to become ready, or to end when it is asked to.
+/// Timeout for a process to become ready, or to stop.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Names of the processes that run from beginning to end.
 pub(crate) const STEADY: [&str; 3] = ["crawler", "indexer", "api"];
@@ -26,7 +26,7 @@ struct Process {
     child: Child,
 }
 
-/// What a fleet leaves behind.
+/// The results of a stopped fleet.
 pub(crate) struct Stopped {
     pub(crate) passes_began_us: Vec<u64>,
     pub(crate) passes: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Stopped {
     pub(crate) database_breaks: usize,
     /// Lines of all logs.
     pub(crate) log: Vec<String>,
-    /// Steady processes that ended by themselves or not well.
+    /// Steady processes that exited unexpectedly or with an error.
     pub(crate) fallen: Vec<String>,
 }
 
@@ -55,10 +55,10 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    pub(crate) fn start(weather: &Weather, database: &TestDatabase) -> anyhow::Result<Self> {
+    pub(crate) fn start(sites: &SoakSites, database: &TestDatabase) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let files = weather.web.write_files(folder.path())?;
-        let seeds = weather.seeds();
+        let files = sites.web.write_files(folder.path())?;
+        let seeds = sites.seeds();
         let seeds = write_seeds(folder.path(), &seeds.iter().map(String::as_str).collect::<Vec<_>>())?;
         let stopped = Stopped {
             passes_began_us: Vec::new(),
@@ -85,11 +85,11 @@ impl Fleet {
         for name in ["crawler", "indexer", "api", "indexer-2", "api-2", "api-replica"] {
             fleet.spawn(name)?;
         }
-        fleet.pass(weather)?;
+        fleet.pass(sites)?;
         Ok(fleet)
     }
 
-    /// Addresses of the interfaces, in the order in which clients ask them first.
+    /// URLs of the API processes, in the order in which clients try them.
     pub(crate) fn interfaces(&self) -> Vec<String> {
         self.api_ports.iter().map(|port| format!("http://127.0.0.1:{port}")).collect()
     }
@@ -122,9 +122,9 @@ impl Fleet {
         }
     }
 
-    /// Starts a pass that visits again what was visited half a minute ago.
-    fn pass(&mut self, weather: &Weather) -> anyhow::Result<()> {
-        self.stopped.passes_began_us.push(weather.web.log().now_us());
+    /// Starts a pass that revisits sites visited at least half a minute earlier.
+    fn pass(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
+        self.stopped.passes_began_us.push(sites.web.log().now_us());
         self.stopped.passes += 1;
         self.spawn("crawler-pass")
     }
@@ -184,29 +184,29 @@ impl Fleet {
         }
     }
 
-    /// What happens to a fleet: one thing at each look, and now and then several.
+    /// Disturbs the fleet: one fault per call, and occasionally several.
     pub(crate) async fn disturb(
         &mut self,
-        chance: &mut Chance,
-        weather: &Weather,
+        random: &mut Random,
+        sites: &SoakSites,
         database: &TestDatabase,
     ) -> anyhow::Result<()> {
         self.looks += 1;
         self.note_the_fallen();
         if self.has_ended("crawler-pass")? {
-            self.pass(weather)?;
-        } else if chance.below(4) == 0 {
+            self.pass(sites)?;
+        } else if random.below(4) == 0 {
             self.kill("crawler-pass")?;
             self.stopped.kills += 1;
-            self.pass(weather)?;
+            self.pass(sites)?;
         }
-        if chance.below(8) == 0 {
+        if random.below(8) == 0 {
             self.kill("indexer-2")?;
             self.stopped.indexer_kills += 1;
             self.spawn("indexer-2")?;
         }
         if self.looks.is_multiple_of(9) {
-            let (name, interface) = if chance.below(2) == 0 { ("api-2", 1) } else { ("api-replica", 2) };
+            let (name, interface) = if random.below(2) == 0 { ("api-2", 1) } else { ("api-replica", 2) };
             self.restart(name).await?;
             self.ready(&self.interfaces()[interface]).await?;
         }
@@ -217,7 +217,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// What the crawler knows of a site and decided about it.
+    /// The state of a site and the crawler's decisions about it.
     pub(crate) fn explain(&self, site: &str) -> String {
         let mut command = match binary("crawler") {
             Ok(command) => command,
@@ -225,14 +225,14 @@ impl Fleet {
         };
         command.args(["--database-url", &self.database_url, "explain", site]);
         match command.current_dir(self.folder.path()).output() {
-            Ok(said) => String::from_utf8_lossy(&said.stdout).into_owned(),
+            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
             Err(error) => error.to_string(),
         }
     }
 
-    /// Between the end of one pass and the next: what a calm web declares has to be read.
-    pub(crate) fn pass_again(&mut self, weather: &Weather) -> anyhow::Result<()> {
-        if self.has_ended("crawler-pass")? { self.pass(weather) } else { Ok(()) }
+    /// Between the end of one pass and the next: everything that the sites declare has to be read.
+    pub(crate) fn pass_again(&mut self, sites: &SoakSites) -> anyhow::Result<()> {
+        if self.has_ended("crawler-pass")? { self.pass(sites) } else { Ok(()) }
     }
 
     fn has_ended(&mut self, name: &str) -> anyhow::Result<bool> {
@@ -273,7 +273,7 @@ impl Fleet {
         self.spawn(name)
     }
 
-    /// Asks it to stop, as a service manager does.
+    /// Sends SIGTERM, as a service manager does.
     async fn end(&mut self, name: &str) -> anyhow::Result<()> {
         let mut child = self.take(name)?;
         Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
@@ -281,7 +281,7 @@ impl Fleet {
         loop {
             if let Some(status) = child.try_wait()? {
                 if !status.success() {
-                    self.stopped.fallen.push(format!("{name} did not end well: {status}"));
+                    self.stopped.fallen.push(format!("{name} did not exit cleanly: {status}"));
                 }
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! Clients that search all the time, as a balancer would spread them: an interface that refuses the connection is passed over;
-//! anything else that is not an answer is a failure.
+//! Clients that search all the time, spread as by a load balancer: an API process that refuses the connection is skipped;
+//! anything else that is not a response is a failure.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const QUERIES: [&str; 5] =
     ["q=order+parcel", "q=book+flight", "q=delivery&format=awp", "site=shop1.test", "q=order&facets=format"];
 
-/// What all clients saw.
+/// The results of all clients.
 #[derive(Default)]
 pub(crate) struct Answers {
     pub(crate) took: Vec<Duration>,
@@ -22,7 +22,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// The time that so many of a hundred answers did not exceed.
+    /// The latency of this percentile.
     pub(crate) fn percentile(&mut self, percent: usize) -> Duration {
         self.took.sort_unstable();
         self.took.get(self.took.len() * percent / 100).copied().unwrap_or_default()
@@ -87,7 +87,7 @@ async fn ask(interfaces: &[String], turn: usize) -> Result<(), String> {
     Err(last)
 }
 
-/// A client that speaks plain HTTP to loopback; it wants a provider of cryptography all the same.
+/// A client for plain HTTP on loopback, which still requires a crypto provider.
 #[expect(clippy::disallowed_methods, reason = "a client of the local programs")]
 pub(crate) fn client() -> reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();

@@ -1,8 +1,8 @@
-//! The whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and a database that breaks
-//! connections; it ends with a report. `tests/soak MINUTES [FILE]` builds and starts it.
+//! Runs a whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and broken database
+//! connections, and prints a report. `tests/soak MINUTES [FILE]` builds and starts it.
 //!
-//! What is judged: politeness by the audit of the web's own log, searches that failed, memory and descriptors of the processes
-//! that run from beginning to end, what the logs complained about, and whether everything that is declared at the end is found
+//! It checks: politeness by an audit of the test web's log, failed searches, memory and file descriptors of the processes
+//! that run from beginning to end, warnings in the logs, and whether everything that is declared at the end is found
 //! exactly once.
 
 mod checks;
@@ -10,7 +10,7 @@ mod fleet;
 mod load;
 mod measure;
 mod report;
-mod weather;
+mod sites;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ use fleet::Fleet;
 use load::Load;
 use measure::Measurements;
 use report::Report;
-use weather::{Chance, Weather};
+use sites::{Random, SoakSites};
 
-/// Between two looks at the processes.
+/// Interval of measurements.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Between two changes of the web.
+/// Interval of changes of the sites.
 const CHANGE_EVERY: Duration = Duration::from_millis(400);
-/// How long the calm web may take until every shop is found as it is.
-const CALM_MAX: Duration = Duration::from_mins(5);
+/// Maximum time after the faults are removed until every shop is found as it is.
+const RECOVERY_MAX: Duration = Duration::from_mins(5);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -52,10 +52,10 @@ async fn main() -> anyhow::Result<ExitCode> {
 }
 
 async fn soak(duration: Duration) -> anyhow::Result<Report> {
-    let mut chance = Chance::new(duration.as_secs());
-    let mut weather = Weather::start().await?;
+    let mut random = Random::new(duration.as_secs());
+    let mut sites = SoakSites::start().await?;
     let database = TestDatabase::create().await?;
-    let mut fleet = Fleet::start(&weather, &database)?;
+    let mut fleet = Fleet::start(&sites, &database)?;
     fleet.wait_until_ready().await?;
     let load = Load::on(&fleet.interfaces());
     let mut measurements = Measurements::default();
@@ -65,22 +65,22 @@ async fn soak(duration: Duration) -> anyhow::Result<Report> {
     while Instant::now() < until {
         sleep_until(next_look.min(next_change)).await;
         if Instant::now() >= next_change {
-            weather.change(&mut chance);
+            sites.change(&mut random);
             next_change += CHANGE_EVERY;
         }
         if Instant::now() >= next_look {
             measurements.take(&fleet).await;
-            fleet.disturb(&mut chance, &weather, &database).await?;
+            fleet.disturb(&mut random, &sites, &database).await?;
             next_look += LOOK_EVERY;
         }
     }
 
-    weather.calm();
-    let found = checks::wait_until_found(&mut fleet, &weather, CALM_MAX).await?;
+    sites.restore();
+    let found = checks::wait_until_found(&mut fleet, &sites, RECOVERY_MAX).await?;
     let changes = checks::changes(&fleet).await?;
     let answers = load.stop().await;
     let stopped = fleet.stop().await?;
-    let audit = weather.audit(&stopped);
+    let audit = sites.audit(&stopped);
     database.drop_database().await?;
-    Ok(Report { duration, audit, answers, measurements, stopped, found, changes, sites: weather.sites() })
+    Ok(Report { duration, audit, answers, measurements, stopped, found, changes, sites: sites.count() })
 }

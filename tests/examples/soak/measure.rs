@@ -1,14 +1,14 @@
-//! Memory, descriptors and lag of the processes that run from beginning to end, looked at again and again.
+//! Memory, file descriptors and lag of the processes that run from beginning to end, sampled repeatedly.
 
 use std::collections::BTreeMap;
 
 use crate::fleet::{Fleet, STEADY};
 use crate::load::client;
 
-/// Growth of memory between the second and the last third that is called a leak, in per cent and in MiB: both have to be passed.
+/// Growth of memory between the second and the last third that counts as a leak, in per cent and in MiB: both must be exceeded.
 const GROWTH_PERCENT: u64 = 20;
 const GROWTH_MIB: u64 = 32;
-/// Descriptors more in the last third than in the second.
+/// Permitted growth of file descriptors between the second and the last third.
 const GROWTH_FILES: u64 = 12;
 
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Series {
     pub(crate) open_files: Vec<u64>,
 }
 
-/// What became of a number: its medians in the second and in the last third, and its greatest value.
+/// A sampled number: its medians in the second and in the last third, and its maximum.
 pub(crate) struct Growth {
     pub(crate) middle: u64,
     pub(crate) end: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Measurements {
     pub(crate) metrics: BTreeMap<&'static str, Vec<f64>>,
 }
 
-/// Numbers that are looked at over time; those with labels are summed.
+/// Sampled metrics; those with labels are summed.
 const OF_THE_CRAWLER: [&str; 6] = [
     "agentdex_crawler_visits_total",
     "agentdex_crawler_requests_total",

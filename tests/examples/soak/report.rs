@@ -1,4 +1,4 @@
-//! What a soak came to, as Markdown.
+//! The result of a soak test as Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::fleet::Stopped;
 use crate::load::Answers;
 use crate::measure::{Growth, Measurements, Series};
 
-/// Kinds of log lines that are shown.
+/// Maximum number of kinds of log lines.
 const COMPLAINTS_MAX: usize = 25;
-/// Examples shown of what went wrong.
+/// Maximum number of examples of a failure.
 const EXAMPLES_MAX: usize = 5;
 
 pub(crate) struct Report {

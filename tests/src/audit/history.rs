@@ -78,7 +78,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// The host, and the path with its query, that a redirect leads to.
+/// The target host of a redirect, and the path with its query.
 pub(super) fn redirect_target(hit: &Hit) -> Option<(String, String)> {
     let redirects = matches!(hit.status, Some(301 | 302 | 303 | 307 | 308));
     let location = hit.response.location.as_deref().filter(|_| redirects)?;

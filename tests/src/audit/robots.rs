@@ -96,8 +96,8 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
 /// The latest round that had ended at a time, and its verdict or the one it confirms.
 fn in_force(rounds: &[Round], at_us: u64) -> Option<(&Round, &Verdict)> {
     let known = rounds.iter().rposition(|round| round.known_us <= at_us)?;
-    let said = rounds[..=known].iter().rev().map(|round| &round.verdict);
-    let verdict = said.into_iter().find(|verdict| !matches!(verdict, Verdict::Unchanged));
+    let verdicts = rounds[..=known].iter().rev().map(|round| &round.verdict);
+    let verdict = verdicts.into_iter().find(|verdict| !matches!(verdict, Verdict::Unchanged));
     Some((&rounds[known], verdict.unwrap_or(&Verdict::Unreachable)))
 }
 

@@ -101,7 +101,7 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Splits identifiers: a space before a capital after a small letter, and for every character that is no letter or digit.
+/// Splits identifiers: a space before a capital after a small letter, and for every character that is not a letter or digit.
 pub fn split(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 16);
     let mut before = ' ';

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn computes_the_textbook_scores() {
+    fn computes_known_scores() {
         let grades = BTreeMap::from([("a", 1), ("b", 1)]);
         let scores = judge(&found(&["x", "a", "y"]), &grades);
         assert!((scores.mrr - 0.5).abs() < 1e-9 && (scores.recall - 0.5).abs() < 1e-9);

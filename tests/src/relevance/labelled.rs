@@ -30,7 +30,7 @@ pub struct LabelledRequest {
 }
 
 impl LabelledRequest {
-    /// Whether it can be judged on the demo alone.
+    /// Whether the demo contains all its graded capabilities.
     pub fn is_of_demo(&self) -> bool {
         self.grades.keys().filter_map(|key| key.split('#').next()).all(|place| !place.contains('/'))
     }
@@ -55,7 +55,7 @@ pub struct Judged {
     pub scores: Scores,
 }
 
-/// Ranks every request for which there is a pool: those over the demo among the demo alone, those over published files
+/// Ranks every request for which there is a pool: those about the demo among its capabilities only, those about published files
 /// among both, if the files are present.
 pub fn judge_all() -> anyhow::Result<Vec<Judged>> {
     let demo = Pool::of(&demo()?)?;

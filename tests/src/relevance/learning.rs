@@ -1,6 +1,6 @@
 //! Learns [`Associations`] from requests with known results.
 //!
-//! A stem goes with a word if the expected capabilities of requests with the word have it more often than other capabilities. The
+//! A stem is associated with a word if the expected capabilities of requests with the word have it more often than other capabilities. The
 //! weight of a word follows from the same count of the word itself: a word that is hardly more frequent in the expected
 //! capability than in others is unspecific.
 
@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use indexer::{Association, Associations, stems_of, terms_of};
 use store::StoredManifest;
 
-/// Fewest requests with a word that anything is learnt from.
+/// Minimum number of requests with a word to learn from.
 const REQUESTS_MIN: f32 = 3.0;
-/// Fewest requests with a word whose capability has a stem that goes with it.
+/// Minimum number of requests with a word whose capability has an associated stem.
 const TOGETHER_MIN: f32 = 2.0;
 /// Added to every count, so that rare pairs are not strong.
 const SMOOTHING: f32 = 1.0;
@@ -22,19 +22,19 @@ const STRENGTH_MIN: f32 = 0.3;
 const STRENGTH_MAX: f32 = 2.0;
 /// Maximum number of stems of one word; the strongest are taken.
 const STEMS_MAX: usize = 12;
-/// Weight of a word that is no more frequent in the expected capability than elsewhere, and what each power of e adds.
+/// Weight of a word that is no more frequent in the expected capability than elsewhere, and its increase for each power of e.
 const WEIGHT_BASE: f32 = 0.5;
 const WEIGHT_GAIN: f32 = 0.17;
 const WEIGHT_MIN: f32 = 0.3;
 const WEIGHT_MAX: f32 = 1.2;
-/// Requests at which a weight is half learnt.
+/// Number of requests at which a weight reaches half of its value.
 const WEIGHT_REQUESTS: f32 = 6.0;
 
 /// The candidate capabilities, each as its distinct terms.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     capabilities: HashMap<String, BTreeSet<String>>,
-    /// In how many capabilities each term is.
+    /// Number of capabilities with each term.
     frequency: HashMap<String, u32>,
 }
 
@@ -78,7 +78,7 @@ struct WordCounts {
     with: BTreeMap<String, (f32, f32)>,
 }
 
-/// Learns from lessons, of one pool or of several.
+/// Learns from requests of one or more pools.
 pub fn learn(lessons: &[Lesson<'_>]) -> Associations {
     let mut seen: BTreeMap<String, WordCounts> = BTreeMap::new();
     for lesson in lessons {
@@ -96,7 +96,7 @@ impl WordCounts {
         if meant.is_empty() {
             return;
         }
-        #[expect(clippy::cast_precision_loss, reason = "a handful of capabilities")]
+        #[expect(clippy::cast_precision_loss, reason = "a few capabilities")]
         let share = 1.0 / meant.len() as f32;
         self.requests += 1.0;
         self.itself_by_chance += lesson.pool.share(word);
@@ -177,7 +177,7 @@ mod tests {
         let known = learn(&lessons);
         let nurse = known.get("nurs").unwrap();
         let stems: Vec<&str> = nurse.stems.iter().map(|(stem, _)| stem.as_str()).collect();
-        assert_eq!(stems, ["job", "search"], "a stem that every capability has goes with no word");
+        assert_eq!(stems, ["job", "search"], "a stem of every capability is associated with no word");
         assert!(nurse.weight < 1.0, "no capability has the word itself");
         assert!(known.get("vacanc").is_none(), "one request is not enough");
     }

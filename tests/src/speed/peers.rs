@@ -20,8 +20,8 @@ use crate::relevance::engines::{fts5_query, split, tsquery};
 /// Memory and threads as in the indexer.
 const MEMORY_BYTES: usize = 128 << 20;
 const THREADS: usize = 2;
-/// Rows that PostgreSQL is sent at once.
-const ROWS_AT_ONCE: usize = 2_000;
+/// Rows per batch for PostgreSQL.
+const ROWS_PER_BATCH: usize = 2_000;
 
 /// A capability for a peer.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub fn plain(stored: &StoredManifest) -> anyhow::Result<Vec<PlainText>> {
     stored.manifest.capabilities.iter().map(text).collect()
 }
 
-/// Fills a bare index: an id, one text with the engine's own English analysis and positions, a stored row. Returns the
+/// Fills a plain index: an id, one text with the engine's own English analysis and positions, a stored row. Returns the
 /// time from the first document to the end of merges.
 pub fn tantivy_filled(dir: &Path, texts: &[PlainText]) -> anyhow::Result<Duration> {
     let mut builder = Schema::builder();
@@ -112,7 +112,7 @@ impl Postgres {
         let mut db = PgConnection::connect(url).await.context("PostgreSQL cannot be reached")?;
         sqlx::query("CREATE TEMPORARY TABLE tools (id text, words tsvector)").execute(&mut db).await?;
         let start = now();
-        for batch in texts.chunks(ROWS_AT_ONCE) {
+        for batch in texts.chunks(ROWS_PER_BATCH) {
             let (ids, words): (Vec<&str>, Vec<&str>) =
                 batch.iter().map(|of| (of.id.as_str(), of.text.as_str())).unzip();
             sqlx::query(

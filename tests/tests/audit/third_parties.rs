@@ -48,7 +48,7 @@ fn budgets_apply_to_the_requested_host() {
 }
 
 #[test]
-fn retry_after_applies_whatever_led_to_the_host() {
+fn retry_after_applies_to_every_way_to_reach_the_host() {
     let refused = |log: Crafted| {
         log.get_on(VICTIM, "/robots.txt")
             .status(429)

@@ -8,7 +8,7 @@ use testweb::{Host, Web};
 
 const USER_AGENT: &str = "agentdex/0.1.0 (+https://bot.example/)";
 
-#[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
+#[expect(clippy::disallowed_methods, reason = "this client connects only to the test web")]
 fn client(web: &Web) -> reqwest::Client {
     let mut roots = rustls::RootCertStore::empty();
     let ca =
@@ -24,7 +24,7 @@ fn client(web: &Web) -> reqwest::Client {
     client.user_agent(USER_AGENT).build().expect("a client")
 }
 
-#[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
+#[expect(clippy::disallowed_methods, reason = "this client connects only to the test web")]
 async fn fetch(client: &reqwest::Client, path: &str) {
     let answer = client.get(format!("https://site.example{path}")).send().await.expect("an answer");
     answer.bytes().await.expect("a body");

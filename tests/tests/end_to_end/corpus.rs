@@ -133,7 +133,7 @@ async fn why_not(store: &Store, file: &File) -> String {
     let here = read_here(file, Discovery::Submitted, None).format();
     let empty = matches!(here, Format::Opaque | Format::Unrelated | Format::Malformed);
     let judged = matches!(fetch.outcome, FetchOutcome::NotAManifest | FetchOutcome::Html);
-    assert!(empty && judged, "{} ({here}) came to {} ({:?})", file.name, fetch.outcome, fetch.reason);
+    assert!(empty && judged, "{} ({here}) ended with {} ({:?})", file.name, fetch.outcome, fetch.reason);
     format!("{}: {here}, {}", file.name, fetch.reason.as_deref().unwrap_or_default())
 }
 

@@ -38,7 +38,7 @@ struct Place {
 }
 
 impl Place {
-    /// An empty database on the other back end, or on the same.
+    /// An empty database on the other backend, or on the same.
     async fn empty(world: &World, backend: Backend, name: &str) -> Self {
         let database = match backend {
             Backend::Sqlite => None,

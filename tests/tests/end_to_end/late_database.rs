@@ -99,7 +99,7 @@ impl Waiting {
         let status = tokio::time::timeout(TIMEOUT, ended).await;
         assert!(
             status.is_ok_and(|status| status.success()),
-            "{} did not end well: {}",
+            "{} did not exit cleanly: {}",
             self.name,
             self.log()
         );
@@ -128,7 +128,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
         assert!(log.contains("waited_s=0") && log.contains(&format!("127.0.0.1:{}", server.port)), "{log}");
     }
 
-    // a waiting program stops at once on a signal
+    // a waiting program stops immediately on a signal
     let stopped = Instant::now();
     whole.signal("-TERM");
     whole.assert_clean_end().await;
@@ -170,7 +170,7 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
     indexer.signal("-TERM");
     indexer.assert_clean_end().await;
 
-    // an error that waiting cannot resolve is reported at once
+    // an error that waiting cannot resolve is reported immediately
     world.database_url = Some(server.url("nowhere"));
     let refused = output(world.crawler(&[]));
     let report = text_of(&refused);

@@ -86,7 +86,7 @@ impl Logging {
 
     fn stop(mut self) {
         let signalled = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(signalled.success() && self.child.wait().unwrap().success(), "the api failed at its end");
+        assert!(signalled.success() && self.child.wait().unwrap().success(), "the api did not exit cleanly");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The whole system against the test web, as separate programs on both back ends, every run checked by the politeness audit.
+//! The whole system against the test web, as separate programs on both backends, every run checked by the politeness audit.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -24,7 +24,7 @@ mod validate;
 mod waits;
 mod world;
 
-/// Defines each test for both back ends.
+/// Defines each test for both backends.
 macro_rules! on_both_back_ends {
     ($($module:ident::$test:ident),+ $(,)?) => {
         mod sqlite {

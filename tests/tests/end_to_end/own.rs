@@ -108,7 +108,7 @@ fn assert_read_as(site: &Value, path: &str, format: &str) {
         .map(|capability| capability["native_id"].as_str().unwrap().replace('-', "_"))
         .collect();
     // the tools of the ARWS manifest are the operations of the OpenAPI document; the API catalogue names that document too,
-    // so it is a manifest of its own, and each capability is kept once
+    // so it is a separate manifest, and each capability is stored once
     if ["awp", "atp", "woa", "agents_json", "agents_txt", "openapi"].contains(&format) {
         // ARWS requires credentials for tools that write, so it lists only those that read
         for tool in TOOLS.into_iter().filter(|tool| format != "openapi" || *tool != "submit_site") {

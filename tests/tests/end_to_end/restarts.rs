@@ -29,7 +29,7 @@ const OVER_AFTER: Duration = Duration::from_secs(10);
 /// Clients that search while replicas restart.
 const CLIENTS: usize = 4;
 
-#[expect(clippy::disallowed_methods, reason = "the one setting of this test")]
+#[expect(clippy::disallowed_methods, reason = "the only setting of this test")]
 fn kills() -> usize {
     std::env::var("AGENTDEX_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
 }

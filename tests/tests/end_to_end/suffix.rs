@@ -45,7 +45,7 @@ pub(crate) async fn limits_a_suffix_over_the_whole_fleet() {
         |log: &testweb::Log, suffix: &str| log.hits().iter().filter(|hit| hit.host.ends_with(suffix)).count();
     world.web.log().wait_until(|log| count(log, ".github.io") >= usize::from(SITES) / 2).await;
     let others = count(world.web.log(), ".test");
-    assert!(others >= usize::from(SITES), "only {others} requests elsewhere meanwhile");
+    assert!(others >= usize::from(SITES), "only {others} requests elsewhere in the meantime");
     kill(&mut fleet[0]);
     world.kills += 1;
     fleet[0] = spawn(next);

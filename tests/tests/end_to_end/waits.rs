@@ -51,7 +51,7 @@ pub(crate) async fn a_slow_database_only_slows_the_crawl() {
     world.assert_polite();
 }
 
-/// The disk of the server is full: every write of a clock or a visit fails with that error code. Requires no requests meanwhile,
+/// The disk of the server is full: every write of a clock or a visit fails with that error code. Requires no requests until then,
 /// and afterwards every visit saved exactly once and completely.
 pub(crate) async fn a_full_disk_of_the_server_is_waited_out() {
     let (world, names) = shops(Backend::Postgres).await;

@@ -189,7 +189,7 @@ impl Api {
     pub(crate) fn stop(&mut self) {
         let signalled = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(signalled.success(), "the api had already ended");
-        assert!(self.child.wait().unwrap().success(), "the api failed at its end");
+        assert!(self.child.wait().unwrap().success(), "the api did not exit cleanly");
     }
 
     /// Sends SIGHUP, which reloads the settings.

@@ -1,4 +1,4 @@
-//! Circles of a graph: sets of nodes that reach each other.
+//! Cycles of a graph: sets of nodes that reach each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Sets of two or more nodes that reach each other, the largest first.
-pub(crate) fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
+pub(crate) fn cycles(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         graph.keys().map(|node| (node, reached_from(graph, node))).collect();
-    let mut circles = BTreeSet::new();
+    let mut cycles = BTreeSet::new();
     for (node, reached_by_node) in &reached {
         let back = |other: &&&String| reached.get(**other).is_some_and(|reached| reached.contains(node));
-        let circle: BTreeSet<String> =
+        let cycle: BTreeSet<String> =
             reached_by_node.iter().filter(back).map(|other| (*other).clone()).collect();
-        if circle.len() > 1 {
-            circles.insert(circle);
+        if cycle.len() > 1 {
+            cycles.insert(cycle);
         }
     }
-    let mut circles: Vec<_> = circles.into_iter().collect();
-    circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
-    circles
+    let mut cycles: Vec<_> = cycles.into_iter().collect();
+    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
+    cycles
 }
 
 /// The nodes at the end of one or more edges from a node.
@@ -35,10 +35,10 @@ fn reached_from<'g>(graph: &'g Graph, node: &str) -> BTreeSet<&'g String> {
     reached
 }
 
-/// The edges inside a circle, for messages.
-pub(crate) fn edges_within(graph: &Graph, circle: &BTreeSet<String>) -> Vec<String> {
-    let edges = circle
+/// The edges inside a cycle, for messages.
+pub(crate) fn edges_within(graph: &Graph, cycle: &BTreeSet<String>) -> Vec<String> {
+    let edges = cycle
         .iter()
-        .flat_map(|node| graph[node].intersection(circle).map(move |target| format!("{node} -> {target}")));
+        .flat_map(|node| graph[node].intersection(cycle).map(move |target| format!("{node} -> {target}")));
     edges.collect()
 }

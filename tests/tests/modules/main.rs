@@ -1,4 +1,4 @@
-//! The layers inside each crate: no circles between modules, no page that imports a route, no public function or constant
+//! The layers inside each crate: no cycles between modules, no page that imports a route, no public function or constant
 //! that no other crate uses.
 //!
 //! Each exception has a reason, and fails once it is no longer needed.
@@ -9,11 +9,11 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use graph::{Graph, circles, edges_within};
+use graph::{Graph, cycles, edges_within};
 use source::{Crate, Segments};
 
-/// Files that may depend on each other in a circle: a folder and its parts, documents inside documents.
-const CIRCLE_FILES_MAX: usize = 10;
+/// Files that may depend on each other in a cycle: a folder and its parts, documents inside documents.
+const CYCLE_FILES_MAX: usize = 10;
 
 /// Crates by folder.
 const CRATES: [&str; 11] = [
@@ -33,11 +33,11 @@ const CRATES: [&str; 11] = [
 /// Crates whose public functions and constants other crates use.
 const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settings", "crates/store"];
 
-/// Circles between the top-level modules of a crate.
-const MODULE_CIRCLES: [(&str, &[&str], &str); 0] = [];
+/// Cycles between the top-level modules of a crate.
+const MODULE_CYCLES: [(&str, &[&str], &str); 0] = [];
 
-/// Circles of more than [`CIRCLE_FILES_MAX`] files: the crate, and how many files they may have.
-const FILE_CIRCLES: [(&str, usize, &str); 0] = [];
+/// Cycles of more than [`CYCLE_FILES_MAX`] files: the crate, and how many files they may have.
+const FILE_CYCLES: [(&str, usize, &str); 0] = [];
 
 /// Modules of `api` that answer requests side by side, and the imports between them that are needed: a handler renders a
 /// page, the MCP server and the self-description name the tools, and the home page links to the self-description.
@@ -78,41 +78,41 @@ fn graph(source: &Crate, node: impl Fn(&Segments) -> String) -> Graph {
     graph
 }
 
-/// The top-level module of a path; items of the root count as a module of their own.
+/// The top-level module of a path; items of the root count as their own module.
 fn top_level(path: &Segments) -> String {
     path.first().map_or_else(|| "lib".to_owned(), Clone::clone)
 }
 
 #[test]
-fn top_level_modules_form_no_circles() {
+fn top_level_modules_form_no_cycles() {
     let mut needed = BTreeSet::new();
     for name in CRATES {
         let graph = graph(&read(name), top_level);
-        for circle in circles(&graph) {
-            let allowed = MODULE_CIRCLES.iter().position(|(of, modules, _)| {
-                *of == name && circle.iter().all(|module| modules.contains(&module.as_str()))
+        for cycle in cycles(&graph) {
+            let allowed = MODULE_CYCLES.iter().position(|(of, modules, _)| {
+                *of == name && cycle.iter().all(|module| modules.contains(&module.as_str()))
             });
-            let edges = edges_within(&graph, &circle);
-            needed.insert(allowed.unwrap_or_else(|| panic!("{name}: modules in a circle: {edges:#?}")));
+            let edges = edges_within(&graph, &cycle);
+            needed.insert(allowed.unwrap_or_else(|| panic!("{name}: modules in a cycle: {edges:#?}")));
         }
     }
-    for (place, (name, modules, _)) in MODULE_CIRCLES.iter().enumerate() {
+    for (place, (name, modules, _)) in MODULE_CYCLES.iter().enumerate() {
         assert!(needed.contains(&place), "{name}: remove the exception for {modules:?}");
     }
 }
 
 #[test]
-fn no_circle_of_files_is_large() {
+fn no_cycle_exceeds_ten_files() {
     for name in CRATES {
         let source = read(name);
         let file_of = |path: &Segments| source.modules[path].file.display().to_string();
         let graph = graph(&source, file_of);
-        let largest = circles(&graph).first().map_or(0, BTreeSet::len);
-        let allowed = FILE_CIRCLES.iter().find(|(of, ..)| *of == name).map(|(_, files, _)| *files);
-        let files_max = allowed.unwrap_or(CIRCLE_FILES_MAX);
-        assert!(largest <= files_max, "{name}: {largest} files in a circle: {:#?}", circles(&graph).first());
-        let is_needed = allowed.is_none() || largest > CIRCLE_FILES_MAX;
-        assert!(is_needed, "{name}: remove the exception, its largest circle has {largest} files");
+        let largest = cycles(&graph).first().map_or(0, BTreeSet::len);
+        let allowed = FILE_CYCLES.iter().find(|(of, ..)| *of == name).map(|(_, files, _)| *files);
+        let files_max = allowed.unwrap_or(CYCLE_FILES_MAX);
+        assert!(largest <= files_max, "{name}: {largest} files in a cycle: {:#?}", cycles(&graph).first());
+        let is_needed = allowed.is_none() || largest > CYCLE_FILES_MAX;
+        assert!(is_needed, "{name}: remove the exception, its largest cycle has {largest} files");
     }
 }
 
@@ -147,7 +147,7 @@ fn other_crates_use_every_public_function_and_constant() {
 
 /// The checks above find what they look for.
 #[test]
-fn circles_are_found_through_reexports_and_macros() {
+fn finds_cycles_through_reexports_and_macros() {
     let folder = tempfile::tempdir().expect("a folder");
     for (file, text) in [
         ("lib.rs", "mod a; mod b; mod c; mod d; pub use b::B; pub fn unused() {}"),
@@ -161,6 +161,6 @@ fn circles_are_found_through_reexports_and_macros() {
     let source = Crate::read(folder.path());
     let graph = graph(&source, top_level);
     let expected: BTreeSet<String> = ["a", "b", "c"].map(str::to_owned).into();
-    assert_eq!(circles(&graph), [expected]);
+    assert_eq!(cycles(&graph), [expected]);
     assert_eq!(source.modules[&Vec::new()].public, ["unused"]);
 }

@@ -20,7 +20,7 @@ pub(crate) struct Crate {
     pub(crate) modules: BTreeMap<Segments, Module>,
 }
 
-/// One module, in a file of its own or inside another.
+/// One module, in its own file or inside another.
 #[derive(Default)]
 pub(crate) struct Module {
     pub(crate) file: PathBuf,

@@ -12,7 +12,7 @@ pub(super) enum OpenFiles {
     Unknown,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the clock of a command that a person runs")]
+#[expect(clippy::disallowed_methods, reason = "the clock of an interactive command")]
 pub(super) fn now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -75,7 +75,7 @@ impl FailOn {
     }
 }
 
-/// A document that was read, with what the printers need.
+/// A document with its findings, as the printers need it.
 struct Checked<'a> {
     /// The name on the command line.
     name: &'a str,
@@ -115,7 +115,7 @@ impl ValidateArgs {
     }
 
     /// The URL, if one was given instead of a file.
-    pub(crate) fn address(&self) -> Result<Option<ManifestUrl>, UsageError> {
+    pub(crate) fn document_url(&self) -> Result<Option<ManifestUrl>, UsageError> {
         if !self.document.contains("://") {
             return Ok(None);
         }

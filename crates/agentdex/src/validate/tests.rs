@@ -141,7 +141,8 @@ fn says_that_serving_of_a_file_is_not_checked() {
 
 #[test]
 fn distinguishes_urls_from_files() {
-    let address = |words: &[&str]| TestCommand::parse_from(["validate"].iter().chain(words)).args.address();
+    let address =
+        |words: &[&str]| TestCommand::parse_from(["validate"].iter().chain(words)).args.document_url();
     assert!(address(&["agent.json"]).unwrap().is_none());
     assert_eq!(address(&["https://a.example/x"]).unwrap().unwrap().as_str(), "https://a.example/x");
     assert!(address(&["http://a.example/x"]).unwrap_err().to_string().contains("only https"));

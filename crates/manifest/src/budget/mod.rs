@@ -17,7 +17,7 @@ pub use json::{BodyError, check, parse_within_budget};
 /// The limits of one kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Containers within containers.
+    /// Nesting of containers.
     pub depth: usize,
     /// Values: every scalar, array and object; names of members do not count.
     pub nodes: usize,
@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// Documents that sites publish.
 ///
-/// - depth: values below 64 levels are dropped and reported one by one; beyond 8,192 levels that alone is too expensive.
+/// - depth: values below 64 levels are dropped and reported one by one; beyond 8,192 levels even that is too expensive.
 /// - nodes: the largest OpenAPI documents published (12 MB) hold about 350,000 values.
 /// - scalar bytes: no more than the largest document that is read.
 /// - tree bytes: leaves 48 of the 128 MiB that one reading may take to capabilities, findings and the parser itself.

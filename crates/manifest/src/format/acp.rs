@@ -34,7 +34,7 @@ findings! {
         must("version", Kind::Text, "State the version of the protocol."),
     }
     rule FREEFORM: Should("acp.freeform", "ACP discovery")
-        "the file has a shape of its own" => "Publish `protocol`, `api_base_url` and `capabilities.services`.";
+        "the file has a nonstandard shape" => "Publish `protocol`, `api_base_url` and `capabilities.services`.";
     rule NO_SERVICES: Should("acp.capabilities.services.missing", "ACP discovery")
         "no service is named" => "List the services that the API offers in `capabilities.services`.";
 }

@@ -55,7 +55,7 @@ findings! {
     rule PLACEHOLDER: Must("ai_plugin.api.url.placeholder", "plugin manifest v1")
         "`api.url` still holds a placeholder" => "Substitute the host before publishing.";
     rule NOT_READ: Should("ai_plugin.api.not_openapi_document", "plugin manifest v1")
-        "the document at `api.url` is no OpenAPI description" => "Serve the OpenAPI document at that address.";
+        "the document at `api.url` is not an OpenAPI description" => "Serve the OpenAPI document at that address.";
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

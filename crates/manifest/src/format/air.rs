@@ -47,7 +47,7 @@ findings! {
     rule ORIGIN_SCHEME: Must("air.origin.not_a_domain", "agent.json 1.4 (AIR)")
         "`origin` is a bare domain, without scheme or path" => "Publish example.com, not https://example.com/.";
     rule DUPLICATE: Must("air.intent.name.duplicate", "agent.json 1.4 (AIR)")
-        "two intents have the same name" => "Give every intent a name of its own.";
+        "two intents have the same name" => "Give every intent a unique name.";
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {

@@ -32,7 +32,7 @@ findings! {
         may("title", Kind::Text, "Publish the title in a string."),
     }
     rule EXTRA: Must("api_catalog.extra_member", "RFC 9264 §4.2.1")
-        "a member other than `linkset` stands at the top level" => "Move what it says into link contexts, or drop it.";
+        "a member other than `linkset` is at the top level" => "Move what it says into link contexts, or drop it.";
     rule NOT_TARGETS: Must("api_catalog.relation.not_targets", "RFC 9264 §4.2.2")
         "a member of a link context is not an array of targets" => "Write every relation as an array of objects with `href`.";
     rule NO_DESCRIPTION: Should("api_catalog.service_desc.missing", "RFC 9727 §4")
@@ -45,7 +45,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("RFC 9727", |code| code.starts_with("api_catalog."));
     draft.check(root, &CATALOG);
     for key in root.map.keys().filter(|key| *key != "linkset") {
-        draft.report(&EXTRA, root.at(key), format!("`{key}` stands beside `linkset`"));
+        draft.report(&EXTRA, root.at(key), format!("`{key}` is beside `linkset`"));
     }
     for context in root.objects("linkset") {
         read_context(&context, draft);

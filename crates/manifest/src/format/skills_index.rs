@@ -43,7 +43,7 @@ findings! {
         "`$schema` is not a published one; clients must not read an index of an unknown schema"
             => "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.";
     rule DUPLICATE: Must("skills_index.skill.name.duplicate", "Agent Skills discovery 0.2.0")
-        "two skills have the same name" => "Give every skill a name of its own.";
+        "two skills have the same name" => "Give every skill a unique name.";
 }
 
 const SCHEMA_0_2: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::enums::{ConformanceLevel, Severity};
 
-/// One deviation. The code is stable; the text speaks of this document.
+/// One deviation. The code is stable; the text describes this document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// `awp.action.id.missing`: dialect, place, what is wrong.

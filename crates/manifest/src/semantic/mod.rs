@@ -141,7 +141,7 @@ pub(crate) fn implied(name: &str, confidence: f64, rule: &str) -> SemanticType {
     }
 }
 
-/// Every type that may be inferred, with the words that lead to it: for documentation and for the list of known types.
+/// Every type that may be inferred, with the words that imply it: for documentation and for the list of known types.
 pub fn known_types() -> impl Iterator<Item = (&'static str, String)> {
     VOCABULARY.iter().map(|entry| {
         let groups: Vec<String> = entry.groups.iter().map(|words| words.replace(' ', " or ")).collect();

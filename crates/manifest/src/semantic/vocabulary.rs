@@ -2,7 +2,7 @@
 //!
 //! A capability has a type when every group of the entry matches one of its words. Specific types precede general ones.
 
-/// A type and the words that lead to it: groups of words with spaces between them.
+/// A type and the words that imply it: groups of words with spaces between them.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) confidence: f64,

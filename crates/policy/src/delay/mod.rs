@@ -3,7 +3,7 @@
 //! A request waits for every scope it falls under: its authority, its site, its public suffix, its address, the platform
 //! behind the address, the node, and the Retry-After of the site. The longest wait decides. No
 //! configuration goes below one second per authority on a global address. Only networks that the operator named as
-//! their own are exempt: there the configured delay, Crawl-delay and Retry-After alone apply.
+//! their own are exempt: there only the configured delay, Crawl-delay and Retry-After apply.
 
 mod known;
 mod platform;

@@ -33,7 +33,7 @@ impl Directives {
         self.0.contains_key(name)
     }
 
-    /// Seconds of max-age; a value that is not a plain number makes the response stale at once.
+    /// Seconds of max-age; a value that is not a plain number makes the response stale immediately.
     pub(super) fn max_age_s(&self) -> Option<u64> {
         let argument = self.0.get("max-age")?;
         Some(argument.as_deref().and_then(delta_seconds).unwrap_or(0))

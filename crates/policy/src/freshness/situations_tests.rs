@@ -32,7 +32,7 @@ fn headers(lines: &str) -> HeaderMap {
     map
 }
 
-/// The lifetime of a copy in seconds; 0 if it is stale at once.
+/// The lifetime of a copy in seconds; 0 if it is stale immediately.
 fn lifetime_s(status: u16, lines: &str) -> i64 {
     match CacheRecord::of(status, &headers(lines), now()).freshness(now()) {
         Freshness::Fresh { until } => (until - now()).num_seconds(),

@@ -50,7 +50,7 @@ pub struct PlannedPath {
     pub body: BodyKind,
     /// The assumed number of sites with this path among 10,000 sites with any manifest, until counts are available.
     pub prior: u16,
-    /// The dialects that specify the path, most common first. The body alone decides the dialect.
+    /// The dialects that specify the path, most common first. Only the body decides the dialect.
     pub formats: &'static [Format],
 }
 

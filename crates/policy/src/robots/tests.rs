@@ -73,7 +73,7 @@ fn combines_and_selects_groups() {
             "user-agent: agentdex\nallow: /\nuser-agent: *\ndisallow: /",
             "/x",
             true,
-            "own group hides everyone's",
+            "our own group overrides the group of everyone",
         ),
         ("user-agent: *\ndisallow: /\nuser-agent: agentdex\n", "/x", true, "even an empty own group"),
         (

@@ -1,5 +1,5 @@
-//! The rows of a visit written by hand: a transaction of one prepared statement for each table, its values bound or
-//! written out, and nothing else. Nothing is looked up, planned, compressed or serialised.
+//! The rows of a visit, written without the store: a transaction with one prepared statement for each table. The values are
+//! bound or inlined. It looks up, plans, compresses and serialises nothing.
 
 use manifest::{ContentHash, ManifestId, SiteName};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
@@ -7,7 +7,7 @@ use store::{DatabaseUrl, LeaseToken};
 
 use crate::visits::{Finding, capabilities, document, next_visit_at, start, url};
 
-/// What the store writes in its own form, as large as it writes it: taken from a visit that it saved.
+/// Values in the store's own encoding, taken from a visit that the store saved, so that they have the same size.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Forms {
     pub(crate) fetches: Vec<u8>,
@@ -60,7 +60,7 @@ const TYPES: &str = "INSERT INTO capability_type (name, capability_id, manifest_
      VALUES ('travel:book_0', $3, $1, $2, 1), ('travel:book_1', $4, $1, $2, 1), ('travel:book_2', $5, $1, $2, 1),
             ('travel:book_3', $6, $1, $2, 1), ('travel:book_4', $7, $1, $2, 1)";
 
-/// PostgreSQL gives positions after the commit, to many visits at once.
+/// PostgreSQL assigns feed positions after the commit, for many visits in one statement.
 const FEED_POSTGRES: &[&str] =
     &["INSERT INTO feed_pending (at_ms, change, site, manifest_id) VALUES ($1, 'added', $2, $3)"];
 const FEED_SQLITE: &[&str] = &[
@@ -150,7 +150,7 @@ macro_rules! save {
     }};
 }
 
-/// What a manifest is called, which nobody would type either.
+/// Long, arbitrary names of a manifest.
 struct Found {
     id: String,
     url: String,
@@ -172,7 +172,7 @@ impl Found {
     }
 }
 
-/// A connection of one's own, set up as the store's.
+/// A separate connection with the settings of the store's.
 pub(crate) enum Hand {
     Postgres(PgConnection),
     Sqlite(SqliteConnection),
@@ -233,7 +233,7 @@ impl Hand {
         }
     }
 
-    /// Frees what dead rows take, as a server does by itself in time; SQLite takes such room again without being told.
+    /// Frees the space of dead rows, as autovacuum does; SQLite reuses such space by itself.
     pub(crate) async fn vacuum(&mut self) {
         if let Self::Postgres(connection) = self {
             sqlx::raw_sql("VACUUM").execute(connection).await.unwrap();

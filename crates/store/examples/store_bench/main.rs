@@ -1,15 +1,15 @@
-//! How fast the store is: seeds, leases, visits and the feed, on both back ends. `tests/bench store` runs it, on the
+//! Benchmark of the store: seeds, leases, visits and the feed, on both backends. `tests/bench store` runs it, on the
 //! server that `AGENTDEX_TEST_POSTGRES` names.
 //!
-//! Prints one JSON object a back end. What is measured beside it: a hand-written transaction of the same rows as a visit's,
-//! and the bytes that a site takes, before its first visit and when it was visited and had nothing.
+//! Prints one JSON object per backend. It also measures a hand-written transaction of the same rows as a visit's,
+//! and the bytes of a site before its first visit and after a visit without content.
 
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a benchmark prints its numbers and ends where it fails"
+    reason = "a benchmark prints its numbers and panics on failure"
 )]
 
 mod by_hand;
@@ -30,18 +30,18 @@ use visits::{Finding, next_visit_at, start, visit};
 
 /// Sites leased by one statement.
 const LEASE_BATCH: u32 = 500;
-/// Workers at the same time.
+/// Concurrent workers.
 const WORKERS: usize = 4;
-/// How long leases are taken and given back, at the most: until nothing is due.
+/// Maximum time for leasing and releasing; it ends earlier if nothing is due.
 const LEASING: Duration = Duration::from_secs(20);
 /// Rows of the feed that are read.
 const FEED_ROWS: u64 = 200_000;
 /// Seeds added by one call, as many as the crawler reads at a time.
 const SEED_BATCH: usize = 20_000;
-/// Slices in which all sites are made visited ones; vacuum runs between them, as it does in a crawl of weeks.
+/// Batches in which all sites become visited ones; vacuum runs between them, as in a crawl of weeks.
 const SLICES: usize = 20;
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn clock() -> Instant {
     Instant::now()
 }
@@ -74,7 +74,7 @@ async fn seed(store: &Store, sites: usize) -> u64 {
     rate(sites as u64, began)
 }
 
-/// Sites leased and given back a second, in batches.
+/// Sites leased and released per second, in batches.
 async fn lease(store: &Store) -> u64 {
     let began = clock();
     let mut workers = tokio::task::JoinSet::new();
@@ -99,7 +99,7 @@ async fn lease(store: &Store) -> u64 {
     rate(workers.join_all().await.into_iter().sum(), began)
 }
 
-/// Rows of the feed given their positions and read, a second.
+/// Rows of the feed that are sequenced and read per second.
 async fn feed(store: &Store, hand: &mut Hand) -> u64 {
     let head = store.feed_head().await.unwrap();
     hand.run(format!(
@@ -123,7 +123,7 @@ async fn bytes(store: &Store) -> u64 {
     store.space().await.unwrap().iter().map(|space| space.bytes).sum()
 }
 
-/// Bytes of a site that was visited, had nothing, and was compacted. The store does that to one site; the others get a copy
+/// Bytes of a compacted site that was visited without content. The store compacts one site; the others get a copy
 /// of its columns.
 async fn bytes_in_vain(store: &Store, hand: &mut Hand, sites: usize) -> u64 {
     let leased = store.sites_lease(&request(0, 1), start()).await.unwrap();
@@ -172,14 +172,14 @@ async fn measure(url: DatabaseUrl, sites: usize) {
         json!({
             "back_end": name, "sites": sites, "seeds_per_s": seeds_per_s, "known_seeds_per_s": known_seeds_per_s,
             "bytes_per_seeded_site": bytes_per_seeded_site, "bytes_per_negative_site": bytes_per_negative_site,
-            "leased_and_completed_per_s": leased_and_completed_per_s, "visits_in_vain": told(&in_vain),
-            "visits_with_a_new_manifest": told(&with_manifest), "feed_rows_per_s": feed_rows_per_s,
+            "leased_and_completed_per_s": leased_and_completed_per_s, "visits_in_vain": rates_json(&in_vain),
+            "visits_with_a_new_manifest": rates_json(&with_manifest), "feed_rows_per_s": feed_rows_per_s,
         })
     );
     store.close().await;
 }
 
-fn told(rates: &Rates) -> serde_json::Value {
+fn rates_json(rates: &Rates) -> serde_json::Value {
     let Rates { one_by_one, together, by_hand } = *rates;
     let share = |rate: f64| (rate / by_hand * 100.0).round() / 100.0;
     json!({
@@ -188,9 +188,9 @@ fn told(rates: &Rates) -> serde_json::Value {
     })
 }
 
-/// A database of its own on the server, which is dropped at the end.
+/// Creates a temporary database on the server and drops it at the end.
 async fn measure_postgres(sites: usize) {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark is told by its caller where to run")]
+    #[expect(clippy::disallowed_methods, reason = "the caller of the benchmark chooses the server")]
     let server = std::env::var("AGENTDEX_TEST_POSTGRES").unwrap();
     let (host, _) = server.rsplit_once('/').unwrap();
     let name = format!("agentdex_bench_{}", std::process::id());

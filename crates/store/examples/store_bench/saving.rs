@@ -1,7 +1,7 @@
-//! Visits saved a second by the store, one by one and several together, beside the same rows by hand.
+//! Visits saved per second by the store, one by one and in batches, compared with the same rows written by hand.
 //!
-//! The three take turns, so that whatever else the machine does meets all of them. Before that, two sites are compared
-//! table by table: the hand-written transaction must leave the rows that the store leaves, none fewer and none more.
+//! The three take turns, so that other load on the machine affects all of them equally. Before that, two sites are compared
+//! table by table: the hand-written transaction must write exactly the rows that the store writes.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::visits::{Finding, visit};
 use crate::{WORKERS, clock, request};
 
 const ROUNDS: usize = 6;
-/// Visits that each way saves in a round.
+/// Visits saved in each way per round.
 const VISITS: usize = 320;
-/// Visits saved by one transaction, as they gather in a crawl of many sites.
+/// Visits saved by one transaction, as in a crawl of many sites.
 const TOGETHER: usize = 16;
 
-/// Every column that a visit writes, but numbers that are given by the database and bytes whose content is a site's own.
+/// Every column that a visit writes, except numbers that the database assigns and bytes that differ between sites.
 const ROWS: [(&str, &str, &[&str]); 11] = [
     (
         "site",
@@ -165,7 +165,7 @@ const ROWS: [(&str, &str, &[&str]); 11] = [
     ("capability_type", "site", &["name", "declared"]),
 ];
 
-/// Visits a second, each way.
+/// Visits per second in each way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rates {
     pub(crate) one_by_one: f64,
@@ -173,7 +173,7 @@ pub(crate) struct Rates {
     pub(crate) by_hand: f64,
 }
 
-/// Measures visits that come to one finding. Needs three times [`ROUNDS`] times [`VISITS`] sites that are due.
+/// Measures visits with one result. Needs three times [`ROUNDS`] times [`VISITS`] due sites.
 pub(crate) async fn measure(store: &Store, url: &DatabaseUrl, finding: Finding) -> Rates {
     let mut hands = Vec::new();
     for _ in 0..if matches!(url, DatabaseUrl::Sqlite(_)) { 1 } else { WORKERS } {
@@ -258,7 +258,7 @@ async fn by_hand(hands: Vec<Hand>, leased: &[LeasedSite], finding: Finding, form
     workers.join_all().await
 }
 
-/// Saves one visit each way, and compares everything that they left. Returns what the store wrote in its own form.
+/// Saves one visit in each way and compares all their rows. Returns the values in the store's own encoding.
 async fn same_rows(store: &Store, hand: &mut Hand, finding: Finding) -> Forms {
     let [ours, theirs] = &lease(store, 2).await[..] else { panic!("two sites") };
     store.visit_save(&ours.token, &visit(&ours.token.site, finding)).await.unwrap();

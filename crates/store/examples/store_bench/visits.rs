@@ -10,7 +10,7 @@ use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
 use serde_json::json;
 use store::{FetchRecord, NextVisit, PathCheck, PathSlots, Phases, RobotsRecord, VisitRecord};
 
-/// Paths that a visit asks for.
+/// Paths requested by a visit.
 pub(crate) const PATHS: usize = 20;
 /// Capabilities of a manifest, each with one semantic type.
 pub(crate) const CAPABILITIES: usize = 5;
@@ -19,7 +19,7 @@ pub(crate) fn start() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000)
 }
 
-/// When a site is to be visited again.
+/// Time of the next visit of a site.
 pub(crate) fn next_visit_at() -> DateTime<Utc> {
     start() + TimeDelta::days(100)
 }
@@ -28,7 +28,7 @@ pub(crate) fn url(site: &SiteName, path: usize) -> ManifestUrl {
     ManifestUrl::parse(&format!("https://{site}/.well-known/path-{path}.json")).unwrap()
 }
 
-/// What a visit finds.
+/// Result of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
     Nothing,
@@ -107,7 +107,7 @@ fn found(site: &SiteName) -> FetchRecord {
     }
 }
 
-/// A visit that asked for robots.txt, which there is none, and for the paths.
+/// A visit that requested robots.txt, which does not exist, and the paths.
 pub(crate) fn visit(site: &SiteName, finding: Finding) -> VisitRecord {
     let mut paths_checked = PathSlots::new();
     (0..20).for_each(|slot| paths_checked.set(slot, PathCheck { class: 4, day: 20_000 }));

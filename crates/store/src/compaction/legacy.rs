@@ -12,7 +12,7 @@ use crate::rows::encodings::path_runs;
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
 /// First byte of these rows.
-pub(super) const FORM: u8 = 1;
+pub(super) const ENCODING_VERSION: u8 = 1;
 
 /// Status, failures in a row and time of the last visit, which migration 12 copied into columns.
 type Head = [u8; 7];
@@ -36,7 +36,7 @@ struct Reader<'a>(&'a [u8]);
 
 /// The columns that migration 12 adds beside these bytes; `None` for other bytes.
 pub(crate) fn columns(packed: &[u8]) -> Option<CompactedColumns> {
-    let [FORM, status, f1, f2, v1, v2, v3, v4, ..] = *packed else { return None };
+    let [ENCODING_VERSION, status, f1, f2, v1, v2, v3, v4, ..] = *packed else { return None };
     let statuses = STRINGS.get(..policy::Status::ALL.len())?;
     let failures = u16::from_be_bytes([f1, f2]);
     let last_visit = u32::from_be_bytes([v1, v2, v3, v4]);

@@ -5,11 +5,11 @@
 //! what statements select by are columns beside it. The site is expanded, that is its rows are written again, when a
 //! visit, a clock or a new URL needs them.
 //!
-//! Not kept are the text and the validators of robots.txt, which are older than the day for which they count, clocks that
-//! have passed, and the reports of single visits. Times but the first are whole seconds.
+//! It drops the text and the validators of robots.txt, which are older than the day for which they are valid, clocks that
+//! have passed, and the reports of individual visits. All times except the first are whole seconds.
 //!
-//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`FORM`] then, and
-//! decode the forms before with zeros appended: postcard reads them as none, 0 or empty.
+//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`ENCODING_VERSION`] then, and
+//! decode the earlier versions with zeros appended: postcard reads them as none, 0 or empty.
 
 pub(crate) mod legacy;
 
@@ -20,8 +20,8 @@ use crate::convert::RowRef;
 use crate::model::{HostOrigin, SiteState};
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
-/// First byte of `site.packed`. [`legacy::FORM`] is still read.
-const FORM: u8 = 2;
+/// First byte of `site.packed`. [`legacy::ENCODING_VERSION`] is still read.
+const ENCODING_VERSION: u8 = 2;
 
 /// A site whose rows are compacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct CompactedSite {
     pub(crate) hosts: Vec<HostRow>,
 }
 
-/// Columns of `site`; all null where the site has rows of its own. `sql/compaction.rs` lists them.
+/// Columns of `site`; all null where the site has its own rows. `sql/compaction.rs` lists them.
 #[derive(Debug, Clone, Default, sqlx::FromRow)]
 pub(crate) struct CompactedColumns {
     pub(crate) packed: Option<Vec<u8>>,
@@ -40,7 +40,7 @@ pub(crate) struct CompactedColumns {
     pub(crate) compacted_last_visit_at_ms: Option<i64>,
 }
 
-/// A host as it is encoded.
+/// An encoded host.
 #[derive(Serialize, Deserialize)]
 struct PackedHost {
     /// The name without the site's at its end: empty, or `www.`.
@@ -65,7 +65,7 @@ impl CompactedSite {
         }
     }
 
-    /// The bytes of `site.packed`; `None` where the site cannot be compacted, since a host of it is no subdomain.
+    /// The bytes of `site.packed`; `None` where the site cannot be compacted, because one of its hosts is not a subdomain.
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
         let packed = |host: &HostRow| {
             Some(PackedHost {
@@ -76,16 +76,16 @@ impl CompactedSite {
             })
         };
         let hosts: Vec<PackedHost> = self.hosts.iter().map(packed).collect::<Option<_>>()?;
-        postcard::to_extend(&(FORM, &self.state, hosts), Vec::new()).ok()
+        postcard::to_extend(&(ENCODING_VERSION, &self.state, hosts), Vec::new()).ok()
     }
 
-    /// Reads the columns of a site; `None` where it has rows of its own.
+    /// Reads the columns of a site; `None` where it has its own rows.
     pub(crate) fn decode(site: &str, columns: CompactedColumns) -> Result<Option<Self>, StoreError> {
         let Some(bytes) = columns.packed else { return Ok(None) };
         let at = RowRef::new("site", site);
         let decoded = match bytes.split_first() {
-            Some((&legacy::FORM, body)) => legacy::decode(site, body),
-            Some((&FORM, body)) => Self::decode_body(site, body),
+            Some((&legacy::ENCODING_VERSION, body)) => legacy::decode(site, body),
+            Some((&ENCODING_VERSION, body)) => Self::decode_body(site, body),
             _ => Err(postcard::Error::DeserializeBadEncoding),
         };
         let mut compacted = decoded.map_err(|error| at.damaged("packed", &error))?;
@@ -117,7 +117,7 @@ impl CompactedSite {
         Ok(Self { state, hosts: hosts.into_iter().map(host).collect() })
     }
 
-    /// What a visit or the site's owner sees of it.
+    /// The state for a visit or for the site's owner.
     pub(crate) fn into_site_state(self) -> Result<SiteState, StoreError> {
         let mut state = SiteState::try_from(self.state)?;
         self.hosts.into_iter().try_for_each(|host| host.add_to(&mut state))?;

@@ -1,4 +1,4 @@
-//! What is encoded comes back, in few bytes; rows of earlier schemas are read; anything else is refused.
+//! Encoding is lossless and small; rows of earlier schemas are read; invalid bytes are refused.
 
 use super::*;
 

@@ -60,7 +60,7 @@ impl Header {
     }
 }
 
-/// The columns that migration 12 adds to a row of `site`; `None` where they cannot be told.
+/// The columns that migration 12 adds to a row of `site`; `None` if they are unknown.
 fn compacted_columns(site: &Table, values: &[Value]) -> Option<[Value; 3]> {
     let packed = site.columns.iter().zip(values).find(|((name, _), _)| *name == "packed")?.1;
     let columns = match packed.as_str() {

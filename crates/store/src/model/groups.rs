@@ -25,7 +25,7 @@ impl fmt::Display for MemberId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     pub member: MemberId,
-    /// Until when the other workers leave its groups to it.
+    /// Until when it owns its groups.
     pub alive_until: DateTime<Utc>,
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct SchemaState {
     /// Number of the last migration that the database has; 0 for an empty one.
     pub found: i64,
-    /// Number of the last migration that this program brings.
+    /// Number of the last migration in this program.
     pub known: i64,
 }
 

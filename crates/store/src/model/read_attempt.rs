@@ -1,4 +1,4 @@
-//! Documents that are being read, and documents that ended or stalled a reader.
+//! Documents that are being read, and documents that crashed or stalled a reader.
 
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, ManifestUrl, SiteName};
@@ -31,7 +31,7 @@ pub enum ReadAttemptWrite {
         /// Of the document.
         hash: ContentHash,
     },
-    /// The document ended or stalled its reader.
+    /// The document crashed or stalled its reader.
     Quarantine {
         /// Its attempt; a row of the same document is replaced.
         attempt: ReadAttempt,
@@ -49,6 +49,6 @@ pub struct EarlierAttempt {
     pub site: SiteName,
     /// When reading began.
     pub began_at: DateTime<Utc>,
-    /// Why the document is quarantined; `None` while no reader has said so.
+    /// Why the document is quarantined; `None` while it is not.
     pub quarantined: Option<String>,
 }

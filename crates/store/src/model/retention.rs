@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::feed::FeedPosition;
 
-/// How long data is kept; `None` means for ever.
+/// How long data is kept; `None` means forever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Entries of the change feed.

@@ -1,4 +1,4 @@
-//! What robots.txt of a host came to.
+//! The robots.txt verdict of a host.
 
 use chrono::{DateTime, Utc};
 use manifest::Host;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the longest URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have
-/// some hundred, and a catalog's own is stored with each of its links.
+/// Bytes of the longest URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have about
+/// a hundred, and a catalog's own is stored with each of its links.
 pub const LINK_BYTES_MAX: usize = 2_048;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Seed {
     /// Position in a popularity list, from 1.
     pub rank: Option<u32>,
     pub origin: SeedOrigin,
-    /// Makes the site due now, whatever its schedule. Retry-After and robots.txt still apply.
+    /// Makes the site due now, regardless of its schedule. Retry-After and robots.txt still apply.
     pub revisit_now: bool,
 }
 
@@ -27,7 +27,7 @@ impl Seed {
         Self { host, url: None, rank: None, origin: SeedOrigin::File, revisit_now: false }
     }
 
-    /// A host that a document of another site leads to, without the URL of a manifest.
+    /// A host that a document of another site links to, without the URL of a manifest.
     pub fn linked_host(host: Host, from: impl Into<Arc<ManifestUrl>>) -> Self {
         let origin = SeedOrigin::Linked { from: from.into() };
         Self { host, url: None, rank: None, origin, revisit_now: false }

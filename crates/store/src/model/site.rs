@@ -1,4 +1,4 @@
-//! What is known of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
+//! The state of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
 
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Discovery, Format, Host, ManifestId, ManifestUrl, SiteName};
@@ -10,7 +10,7 @@ use super::paths::PathSlots;
 use super::robots::RobotsRecord;
 use super::visit::{ParkedVisit, VisitReport};
 
-/// What a visit needs to know.
+/// The state that a visit needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteState {
     pub name: SiteName,
@@ -56,7 +56,7 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostOrigin {
-    /// A redirect led to it during a visit.
+    /// A redirect pointed to it during a visit.
     #[default]
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.
@@ -166,7 +166,7 @@ pub struct SiteSummary {
     pub formats: Vec<Format>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,
-    /// `None` while the site is blocked, and where no seed asked for a visit.
+    /// `None` while the site is blocked, and if no seed requires a visit.
     pub next_visit_at: Option<DateTime<Utc>>,
     /// Why the next visit is then, in words.
     pub next_visit_reason: Option<String>,
@@ -174,7 +174,7 @@ pub struct SiteSummary {
     pub first_seen_at: DateTime<Utc>,
 }
 
-/// Everything that is known of a site.
+/// The complete state of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {
     pub summary: SiteSummary,

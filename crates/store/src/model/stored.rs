@@ -42,7 +42,7 @@ pub struct ManifestBatch {
 }
 
 impl ManifestBatch {
-    /// Splits manifests into batches of at most `bytes_max`. A larger manifest is a batch of its own.
+    /// Splits manifests into batches of at most `bytes_max`. A larger manifest is its own batch.
     pub fn split(sizes: impl IntoIterator<Item = ManifestSize>, bytes_max: u64) -> Vec<Self> {
         let mut batches: Vec<Self> = Vec::new();
         for size in sizes {

@@ -15,9 +15,9 @@ pub struct SuffixPermitRequest {
     pub latest: DateTime<Utc>,
     /// Between two permits.
     pub gap: Duration,
-    /// Permits that may be open at once.
+    /// Maximum number of open permits.
     pub open_max: u32,
-    /// A permit that is not released expires so long after its time. Longer than any request takes.
+    /// A permit that is not released expires this long after its time. Longer than any request takes.
     pub life: Duration,
 }
 

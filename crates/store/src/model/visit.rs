@@ -72,7 +72,7 @@ pub struct Phases {
     pub body_ms: u32,
 }
 
-/// A finished visit, saved whole or not at all.
+/// A finished visit, saved completely or not at all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisitRecord {
     /// The site of the lease.

@@ -13,7 +13,7 @@ const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
     /// Entries after a position, in order and without gaps except damaged entries. Committed changes get their positions
-    /// first. Position 0 returns whatever is kept.
+    /// first. Position 0 returns everything that is stored.
     ///
     /// # Errors
     ///

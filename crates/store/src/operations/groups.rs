@@ -36,7 +36,7 @@ impl Store {
         writing!(self, "member_beat", group::member_beat(member, until_ms, millis(now)))
     }
 
-    /// Gives groups up, in which no request may be under way, and takes those of the wanted ones that have no owner. Returns
+    /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns
     /// every group that the member owns, none when the membership has ended.
     pub async fn groups_settle(
         &self,

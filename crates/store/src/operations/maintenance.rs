@@ -11,7 +11,7 @@ use crate::{StoreError, postgres, sqlite};
 
 /// How long a site without content keeps the reports of its last visits.
 const COMPACT_AFTER: TimeDelta = TimeDelta::days(2);
-/// Sites of one transaction, which takes some tens of milliseconds.
+/// Sites per transaction, which takes tens of milliseconds.
 const COMPACT_BATCH: i64 = 500;
 
 impl Store {

@@ -1,4 +1,4 @@
-//! The methods of [`Store`], one file for each concern. Each calls the same function of either back end.
+//! The methods of [`Store`], one file for each concern. Each calls the same function of either backend.
 
 use std::path::Path;
 use std::sync::Arc;

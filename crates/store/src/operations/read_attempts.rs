@@ -1,4 +1,4 @@
-//! Documents that are being read, and documents that ended or stalled a reader.
+//! Documents that are being read, and documents that crashed or stalled a reader.
 
 use super::Store;
 use crate::StoreError;
@@ -6,7 +6,7 @@ use crate::model::{EarlierAttempt, ReadAttemptWrite};
 
 impl Store {
     /// Writes a batch of attempts in one transaction: ends first, then quarantines, then begins. Returns, for each row of the
-    /// batch, the attempt of the same document and of this or a newer reader version that stood before a begin; for such a begin
+    /// batch, the attempt of the same document and of this or a newer reader version that was stored before a begin; for such a begin
     /// nothing is written. `None` for every other row.
     pub async fn read_attempts_write(
         &self,

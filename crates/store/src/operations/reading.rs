@@ -45,7 +45,7 @@ impl Store {
             if !page.is_empty() {
                 return Ok(page);
             }
-            // All of them left the index meanwhile.
+            // All of them have left the index.
             after = batch.ids.last().cloned();
         }
     }

@@ -9,7 +9,7 @@ use crate::convert::millis;
 use crate::model::seed::Ranking;
 use crate::model::{Seed, SeedsAdded};
 
-/// Seeds of one transaction, which takes some hundred milliseconds.
+/// Seeds per transaction, which takes about a hundred milliseconds.
 const SEEDS_BATCH: usize = 20_000;
 /// Sites of one transaction.
 const UNLIST_BATCH: usize = 200;
@@ -48,7 +48,7 @@ impl Store {
         Ok(total)
     }
 
-    /// Names of sites that only a list asks for, in order, after a name.
+    /// Names of sites that are known only from lists, in order, after a name.
     pub async fn sites_listed(
         &self,
         after: Option<&SiteName>,
@@ -58,7 +58,7 @@ impl Store {
         reading!(self, "sites_listed", listing::sites_listed(after, i64::from(max)))
     }
 
-    /// Deletes sites that no list names, with their manifests and history; returns how many there were. A visit under way is
+    /// Deletes sites that no list names, with their manifests and history; returns how many there were. A visit in progress is
     /// not saved.
     pub async fn sites_unlist(&self, sites: &[SiteName], now: DateTime<Utc>) -> Result<u64, StoreError> {
         let mut gone = 0;

@@ -36,7 +36,7 @@ impl Store {
         writing!(self, "site_block", block::site_block(site, reason, now))
     }
 
-    /// Lifts a block; the site is due at once. False where there was none.
+    /// Lifts a block; the site is due immediately. False if there was none.
     pub async fn site_unblock(&self, site: &SiteName, now: DateTime<Utc>) -> Result<bool, StoreError> {
         writing!(self, "site_unblock", block::site_unblock(site, millis(now)))
     }

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 
 mod copy;
 mod space;
-#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
+#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each backend")]
 #[path = "../sql/mod.rs"]
 pub(crate) mod sql;
 

@@ -13,7 +13,9 @@ use crate::harness::Db;
 
 const AT: &str = "https://sky.example/agent.json";
 
-pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn block_deletes_the_data_of_a_site_and_keeps_a_tombstone(
+    Db { store, .. }: Db,
+) -> Result<()> {
     let name = site("sky.example");
     visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
     visited(&store, "sky.example", later(1), vec![found(AT, "two", &["book"], later(1))]).await?;
@@ -30,13 +32,13 @@ pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) 
         assert!(store.document_find(&ContentHash::of(&body(text))).await?.is_none());
     }
     assert!(store.semantic_types().await?.is_empty());
-    let story = store.site_report(&name, 9).await?.context("the tombstone is told")?;
+    let report = store.site_report(&name, 9).await?.context("the tombstone")?;
     assert_eq!(
-        story.blocked.map(|block| (block.reason, block.at)),
+        report.blocked.map(|block| (block.reason, block.at)),
         Some(("asked by mail ✉".into(), later(2)))
     );
-    assert_eq!((story.summary.status, story.summary.next_visit_at), (Status::OptedOut, None));
-    assert!(story.visits.is_empty() && story.state.resources.is_empty());
+    assert_eq!((report.summary.status, report.summary.next_visit_at), (Status::OptedOut, None));
+    assert!(report.visits.is_empty() && report.state.resources.is_empty());
     let stats = store.stats(later(3)).await?;
     assert_eq!((stats.sites_blocked, stats.manifests, stats.documents, stats.sites_due), (1, 0, 0, 0));
 
@@ -47,7 +49,7 @@ pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) 
     Ok(())
 }
 
-pub(crate) async fn a_block_beats_the_visit_under_way(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn block_ends_a_visit_in_progress(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
     let asked = [site("other.example"), site("sky.example")];
     assert!(store.blocked_among(&asked).await?.is_empty());
@@ -69,10 +71,10 @@ pub(crate) async fn a_block_beats_the_visit_under_way(Db { store, .. }: Db) -> R
     Ok(())
 }
 
-pub(crate) async fn an_unblocked_site_is_due_again(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn unblocked_site_is_due_again(Db { store, .. }: Db) -> Result<()> {
     let name = site("sky.example");
     assert!(!store.site_unblock(&name, start()).await?);
-    // A site that nobody has seeded yet can be blocked too.
+    // A site that was never seeded can be blocked too.
     let outcome = store.site_block(&name, "asked", start()).await?;
     assert_eq!(outcome, BlockOutcome::Blocked { manifests_removed: 0, documents_removed: 0 });
     assert!(store.site_unblock(&name, later(1)).await?);
@@ -84,7 +86,7 @@ pub(crate) async fn an_unblocked_site_is_due_again(Db { store, .. }: Db) -> Resu
     Ok(())
 }
 
-pub(crate) async fn documents_of_others_survive_a_block(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn block_keeps_documents_of_other_sites(Db { store, .. }: Db) -> Result<()> {
     let other = "https://other.example/agent.json";
     visited(&store, "sky.example", start(), vec![found(AT, "same", &["book"], start())]).await?;
     visited(&store, "other.example", start(), vec![found(other, "same", &["book"], start())]).await?;

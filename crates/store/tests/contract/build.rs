@@ -16,7 +16,7 @@ use store::{
     VisitSaved, WorkerId,
 };
 
-/// The time at which every test begins.
+/// Start time of every test.
 pub(crate) fn start() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000)
 }
@@ -55,19 +55,19 @@ pub(crate) async fn leased(store: &Store, name: &str, now: DateTime<Utc>) -> Res
     lease(store, name, now).await
 }
 
-/// Leases one site whenever it is due.
+/// Leases one site regardless of its due time.
 pub(crate) async fn lease(store: &Store, name: &str, now: DateTime<Utc>) -> Result<LeasedSite> {
     let due_before = now + TimeDelta::days(10_000);
     let request = LeaseRequest { due_before, only: Some(vec![site(name)]), ..request("w", 1, now) };
     store.sites_lease(&request, now).await?.pop().context("the site is leased")
 }
 
-/// A document with a text of its own.
+/// A document with this text.
 pub(crate) fn body(text: &str) -> Vec<u8> {
     json!({ "awp_version": "0.1", "intent": text }).to_string().into_bytes()
 }
 
-/// A text that does not get smaller by compression.
+/// A text that does not compress.
 pub(crate) fn random(seed: u64, bytes: usize) -> String {
     let mut state = seed;
     let mut next = || {
@@ -110,7 +110,7 @@ pub(crate) fn manifest(at: &str, body: &[u8], capabilities: &[&str]) -> Manifest
     manifest
 }
 
-/// A fetch that came to nothing in particular.
+/// A fetch with default values.
 pub(crate) fn fetch(at: &str, outcome: FetchOutcome, now: DateTime<Utc>) -> FetchRecord {
     FetchRecord {
         url: url(at),
@@ -177,7 +177,7 @@ pub(crate) fn visit(name: &str, now: DateTime<Utc>, fetches: Vec<FetchRecord>) -
     }
 }
 
-/// Seeds a site if need be, leases it, and saves a visit of these fetches.
+/// Seeds a site if it is unknown, leases it, and saves a visit of these fetches.
 pub(crate) async fn visited(
     store: &Store,
     name: &str,
@@ -188,7 +188,7 @@ pub(crate) async fn visited(
     Ok(store.visit_save(&leased.token, &visit(name, now, fetches)).await?)
 }
 
-/// What the feed says after a position: change, and reason.
+/// The change and the reason of each feed entry after a position.
 pub(crate) async fn feed_after(store: &Store, position: i64) -> Result<Vec<(String, String)>> {
     let entries = store.feed_read(store::FeedPosition(position), 1_000).await?;
     Ok(entries

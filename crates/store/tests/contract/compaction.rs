@@ -1,4 +1,4 @@
-//! Sites with nothing rest in one row; whatever is asked of them, they answer as before.
+//! Sites without content are compacted into one row; reads and updates behave as before.
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,17 +15,17 @@ use crate::build::{
 };
 use crate::harness::Db;
 
-/// Negative sites that are visited in the test of their size, and how many of each are made.
+/// Number of sites without content in the test of their size, and the number of copies of each.
 const NEGATIVES: usize = 100;
 const NEGATIVES_OF_EACH: usize = 200;
-/// What a negative site may take, indexes included.
+/// Maximum size of a compacted site, including indexes.
 const NEGATIVE_BYTES_MAX: i64 = 300;
 
 fn days(count: i64) -> DateTime<Utc> {
     start() + TimeDelta::days(count)
 }
 
-/// A visit that asked for twenty paths and found nothing.
+/// A visit that requested twenty paths and found nothing.
 fn nothing_found(name: &str, now: DateTime<Utc>) -> VisitRecord {
     let mut paths_checked = PathSlots::new();
     let day = u16::try_from(now.timestamp() / 86_400).unwrap_or_default();
@@ -52,13 +52,13 @@ fn nothing_found(name: &str, now: DateTime<Utc>) -> VisitRecord {
     }
 }
 
-async fn visited_in_vain(store: &Store, name: &str, now: DateTime<Utc>) -> Result<()> {
+async fn visited_without_content(store: &Store, name: &str, now: DateTime<Utc>) -> Result<()> {
     let token = leased(store, name, now).await?.token;
     store.visit_save(&token, &nothing_found(name, now)).await?;
     Ok(())
 }
 
-/// Rows of everything that a site at rest does without.
+/// Number of rows that a compacted site does not have.
 async fn rows(db: &Db) -> Result<i64> {
     db.number(
         "SELECT (SELECT COUNT(*) FROM site_state) + (SELECT COUNT(*) FROM host) + (SELECT COUNT(*) FROM robots)
@@ -67,24 +67,24 @@ async fn rows(db: &Db) -> Result<i64> {
     .await
 }
 
-async fn rested(store: &Store, now: DateTime<Utc>) -> Result<u64> {
+async fn compact(store: &Store, now: DateTime<Utc>) -> Result<u64> {
     Ok(store.housekeeping(now).await?.sites_compacted)
 }
 
-pub(crate) async fn a_site_with_nothing_rests_in_one_row_and_wakes(db: Db) -> Result<()> {
+pub(crate) async fn compacts_a_site_without_content_and_expands_it(db: Db) -> Result<()> {
     let store = &db.store;
     let name = site("shop.example");
-    visited_in_vain(store, "shop.example", start()).await?;
-    let before = store.site_report(&name, 9).await?.context("a story")?;
-    assert_eq!(rested(store, days(1)).await?, 0, "the last days' stories are kept");
-    assert_eq!(rested(store, days(3)).await?, 1);
-    assert_eq!(rested(store, days(3)).await?, 0);
+    visited_without_content(store, "shop.example", start()).await?;
+    let before = store.site_report(&name, 9).await?.context("the report of the site")?;
+    assert_eq!(compact(store, days(1)).await?, 0, "reports of the last days are kept");
+    assert_eq!(compact(store, days(3)).await?, 1);
+    assert_eq!(compact(store, days(3)).await?, 0);
     assert_eq!(rows(&db).await?, 0);
 
-    let told = store.site_report(&name, 9).await?.context("a story")?;
-    assert_eq!(told.summary, before.summary);
-    assert_eq!(told.state.paths_checked, before.state.paths_checked);
-    assert!(told.visits.is_empty() && told.state.hosts[0].is_seeded());
+    let report = store.site_report(&name, 9).await?.context("the report of the site")?;
+    assert_eq!(report.summary, before.summary);
+    assert_eq!(report.state.paths_checked, before.state.paths_checked);
+    assert!(report.visits.is_empty() && report.state.hosts[0].is_seeded());
     let page = |status| SitesRequest { max: 9, status, ..SitesRequest::default() };
     let listed = store.sites_page(&page(Some(Status::Fresh))).await?;
     assert_eq!(listed, std::slice::from_ref(&before.summary));
@@ -98,28 +98,28 @@ pub(crate) async fn a_site_with_nothing_rests_in_one_row_and_wakes(db: Db) -> Re
     assert_eq!(stats.sites_by_status, [(Status::Fresh, 1)]);
     assert_eq!(store.next_due_at().await?, Some(days(14)));
 
-    // A lease reads it and leaves it at rest; giving it back changes nothing.
+    // A lease reads the site without expanding it, and a release changes nothing.
     let taken = lease(store, "shop.example", days(14)).await?;
     assert_eq!((taken.site.visits, taken.site.negatives_in_row, taken.token.fence), (1, 1, 2));
-    assert_eq!(taken.site.hosts[0].robots, None, "a robots.txt of long ago is read anew");
+    assert_eq!(taken.site.hosts[0].robots, None, "an old robots.txt is fetched again");
     store.lease_release(&taken.token, days(14)).await?;
     assert_eq!(rows(&db).await?, 0);
     let taken = lease(store, "shop.example", days(14)).await?;
     store.visit_save(&taken.token, &nothing_found("shop.example", days(14))).await?;
-    let told = store.site_report(&name, 9).await?.context("a story")?;
-    assert_eq!((told.state.visits, told.visits.len()), (2, 1));
-    assert_eq!(told.summary.first_seen_at, before.summary.first_seen_at);
-    assert_eq!(told.state.first_visit_at, before.state.first_visit_at);
-    assert_eq!(rested(store, days(17)).await?, 1);
-    assert_eq!(store.sites_revisit(days(16), days(18)).await?, 1, "sites at rest are visited again too");
+    let report = store.site_report(&name, 9).await?.context("the report of the site")?;
+    assert_eq!((report.state.visits, report.visits.len()), (2, 1));
+    assert_eq!(report.summary.first_seen_at, before.summary.first_seen_at);
+    assert_eq!(report.state.first_visit_at, before.state.first_visit_at);
+    assert_eq!(compact(store, days(17)).await?, 1);
+    assert_eq!(store.sites_revisit(days(16), days(18)).await?, 1, "compacted sites are revisited too");
     assert_eq!(store.next_due_at().await?, Some(days(18)));
-    store.site_block(&name, "asked by mail", days(18)).await?;
+    store.site_block(&name, "requested by mail", days(18)).await?;
     assert_eq!(store.stats(days(18)).await?.sites_by_status, [(Status::OptedOut, 1)]);
-    assert_eq!(rested(store, days(30)).await?, 0, "a tombstone stays as it is");
+    assert_eq!(compact(store, days(30)).await?, 0, "a tombstone is not compacted");
     Ok(())
 }
 
-pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
+pub(crate) async fn does_not_compact_sites_whose_rows_are_needed(db: Db) -> Result<()> {
     let store = &db.store;
     visited(
         store,
@@ -128,9 +128,9 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
         vec![found("https://rich.example/agent.json", "a", &["book"], start())],
     )
     .await?;
-    visited_in_vain(store, "held.example", start()).await?;
+    visited_without_content(store, "held.example", start()).await?;
     lease(store, "held.example", days(3)).await?;
-    visited_in_vain(store, "parked.example", start()).await?;
+    visited_without_content(store, "parked.example", start()).await?;
     let token = lease(store, "parked.example", days(3)).await?.token;
     let parked = ParkedVisit { resume_at: days(9), reason: "Crawl-delay: 86400".into(), progress: json!({}) };
     store.visit_park(&token, &parked, days(3)).await?;
@@ -138,9 +138,9 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
     store.seeds_add(&[hinted], start()).await?;
     assert_eq!(store.housekeeping(days(4)).await?, Housekeeping::default());
 
-    // A clock that is written wakes its site: it is to be kept before the request is sent.
-    visited_in_vain(store, "clock.example", start()).await?;
-    assert_eq!(rested(store, days(4)).await?, 1);
+    // Writing a clock expands the site: the clock must be stored before the request is sent.
+    visited_without_content(store, "clock.example", start()).await?;
+    assert_eq!(compact(store, days(4)).await?, 1);
     let write = ClockWrite {
         host: host("clock.example"),
         next_ok_at: days(5),
@@ -153,15 +153,15 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
         member: None,
     };
     store.clocks_save(&[write]).await?;
-    let state = store.site_report(&site("clock.example"), 1).await?.context("a story")?.state;
+    let state = store.site_report(&site("clock.example"), 1).await?.context("the report of the site")?.state;
     assert_eq!((state.visits, state.not_before), (1, Some(days(20))));
-    // What a site asked for by Retry-After is remembered at rest.
-    assert_eq!(rested(store, days(6)).await?, 1);
+    // A compacted site keeps its Retry-After.
+    assert_eq!(compact(store, days(6)).await?, 1);
     assert_eq!(lease(store, "clock.example", days(7)).await?.site.not_before, Some(days(20)));
     Ok(())
 }
 
-pub(crate) async fn seeds_rest_until_they_bring_more(db: Db) -> Result<()> {
+pub(crate) async fn compacts_seeds_until_they_have_more_data(db: Db) -> Result<()> {
     let store = &db.store;
     let seeds = [seed("shop.example"), seed("www.shop.example"), seed("inn.example")];
     let added = |added, known| SeedsAdded { added, known, ..SeedsAdded::default() };
@@ -169,7 +169,7 @@ pub(crate) async fn seeds_rest_until_they_bring_more(db: Db) -> Result<()> {
     assert_eq!(store.seeds_add(&seeds, later(1)).await?, added(0, 3));
     assert_eq!(rows(&db).await?, 0, "a seed is one row");
     assert_eq!(store.stats(later(1)).await?.sites_by_status, [(Status::Pending, 2)]);
-    let state = store.site_report(&site("shop.example"), 1).await?.context("a story")?.state;
+    let state = store.site_report(&site("shop.example"), 1).await?.context("the report of the site")?.state;
     assert_eq!((state.hosts.len(), state.status, state.visits), (2, Status::Pending, 0));
 
     assert_eq!(
@@ -189,7 +189,7 @@ pub(crate) async fn seeds_rest_until_they_bring_more(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_refusal_is_remembered_at_rest(db: Db) -> Result<()> {
+pub(crate) async fn compacted_site_keeps_its_robots_verdict(db: Db) -> Result<()> {
     let store = &db.store;
     let token = leased(store, "closed.example", start()).await?.token;
     let refused = RobotsRecord {
@@ -212,7 +212,7 @@ pub(crate) async fn a_refusal_is_remembered_at_rest(db: Db) -> Result<()> {
         ..visit("closed.example", start(), Vec::new())
     };
     store.visit_save(&token, &record).await?;
-    assert_eq!(rested(store, days(3)).await?, 1);
+    assert_eq!(compact(store, days(3)).await?, 1);
     let failing = store.sites_failing(9).await?;
     assert_eq!((failing.len(), failing[0].failures_in_row), (1, 3));
     assert_eq!(failing[0].last_end, Some(VisitEnd::RobotsUnreachable));
@@ -222,7 +222,7 @@ pub(crate) async fn a_refusal_is_remembered_at_rest(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_negative_site_takes_few_bytes(db: Db) -> Result<()> {
+pub(crate) async fn compacted_site_takes_at_most_300_bytes(db: Db) -> Result<()> {
     let store = &db.store;
     let names: Vec<String> = (0..NEGATIVES).map(|number| format!("negative-{number}.example")).collect();
     let seeds: Vec<Seed> = names.iter().map(|name| seed(name)).collect();
@@ -233,12 +233,12 @@ pub(crate) async fn a_negative_site_takes_few_bytes(db: Db) -> Result<()> {
             break;
         }
         for taken in batch {
-            // as in a fleet, whose sites know their group
+            // as in a fleet, where each site has a group
             let token = LeaseToken { address_group: Some(4_000), ..taken.token };
             store.visit_save(&token, &nothing_found(token.site.as_str(), start())).await?;
         }
     }
-    assert_eq!(rested(store, days(3)).await?, NEGATIVES as u64);
+    assert_eq!(compact(store, days(3)).await?, NEGATIVES as u64);
     let copies: Vec<usize> = (1..NEGATIVES_OF_EACH).collect();
     let copies = serde_json::to_string(&copies)?;
     db.execute(&format!(
@@ -251,14 +251,14 @@ pub(crate) async fn a_negative_site_takes_few_bytes(db: Db) -> Result<()> {
     ))
     .await?;
     assert_eq!(store.sites_count(&SitesRequest::default()).await?, 20_000);
-    db.compact().await?;
+    db.vacuum().await?;
     let bytes = db.bytes().await? - db.bytes_when_empty;
     let each = bytes / 20_000;
     assert!(each <= NEGATIVE_BYTES_MAX, "{each} bytes a negative site");
     Ok(())
 }
 
-pub(crate) async fn a_list_that_is_read_again_is_followed(db: Db) -> Result<()> {
+pub(crate) async fn removes_sites_that_left_a_list(db: Db) -> Result<()> {
     let store = &db.store;
     let ranked = |name: &str, rank| Seed { rank: Some(rank), ..seed(name) };
     store
@@ -268,7 +268,7 @@ pub(crate) async fn a_list_that_is_read_again_is_followed(db: Db) -> Result<()> 
     let rich = vec![found("https://left.example/agent.json", "a", &["book"], start())];
     visited(store, "left.example", start(), rich).await?;
     store.seeds_add(&[seed("gone.example"), seed("blocked.example")], start()).await?;
-    store.site_block(&site("blocked.example"), "asked by mail", start()).await?;
+    store.site_block(&site("blocked.example"), "requested by mail", start()).await?;
 
     let list =
         [ranked("first.example", 1), ranked("fallen.example", 500_000), ranked("asked.example", 2_000_000)];
@@ -285,6 +285,10 @@ pub(crate) async fn a_list_that_is_read_again_is_followed(db: Db) -> Result<()> 
     assert_eq!(store.stats(later(3)).await?.documents, 0);
     let leased = store.sites_lease(&request("w", 9, later(4)), later(4)).await?;
     let names: Vec<&str> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
-    assert_eq!(names, ["asked.example", "first.example", "fallen.example"], "a wish outlives a list");
+    assert_eq!(
+        names,
+        ["asked.example", "first.example", "fallen.example"],
+        "a submitted site stays when it leaves the list"
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The change feed: nothing missed, nothing twice, in order.
+//! The change feed is complete, ordered and free of duplicates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use crate::build::{found, later, start, visited};
 use crate::harness::Db;
 
 const WRITERS: u32 = 16;
-/// Transactions of each writer; `AGENTDEX_TEST_FEED_TRANSACTIONS` asks for more.
+/// Transactions of each writer; `AGENTDEX_TEST_FEED_TRANSACTIONS` sets another number.
 const TRANSACTIONS_DEFAULT: u32 = 60;
-/// A change of a manifest by one writer; the reason carries writer and number.
+/// A change of a manifest by one writer; the reason contains the writer and the number.
 const INSERT: &str = "INSERT INTO feed_pending (at_ms, change, site, manifest_id, reason)
     VALUES (0, 'changed', 'sky.example', 'maaaaaaaaaaaaaaaa', ";
 
@@ -24,7 +24,7 @@ fn transactions() -> u32 {
     asked.ok().and_then(|number| number.parse().ok()).unwrap_or(TRANSACTIONS_DEFAULT)
 }
 
-/// Reads until the writers are done and the feed is drained, checking that positions have no holes.
+/// Reads until the writers are done and the feed is drained, and checks that positions have no gaps.
 async fn read_all(store: &Store, done: &AtomicBool) -> Result<Vec<FeedEntry>> {
     let mut seen: Vec<FeedEntry> = Vec::new();
     loop {
@@ -36,14 +36,14 @@ async fn read_all(store: &Store, done: &AtomicBool) -> Result<Vec<FeedEntry>> {
         }
         for entry in batch {
             let expected = seen.last().map_or(1, |last| last.position.0 + 1);
-            assert_eq!(entry.position.0, expected, "a hole or a repetition in the feed");
+            assert_eq!(entry.position.0, expected, "a gap or a repetition in the feed");
             seen.push(entry);
         }
         tokio::task::yield_now().await;
     }
 }
 
-/// A writer's connection to either back end.
+/// A writer's connection to either backend.
 enum Writer {
     Postgres(PgConnection),
     Sqlite(SqliteConnection),
@@ -62,7 +62,7 @@ impl Writer {
         })
     }
 
-    /// Statements in one transaction, which stays open for a while where others may write meanwhile.
+    /// Statements in one transaction, which stays open for a while if others may write in the meantime.
     async fn write(&mut self, statements: &str, pause_s: f64, end: &str) -> Result<()> {
         match self {
             Self::Postgres(connection) => {
@@ -94,7 +94,7 @@ async fn write_slowly(url: &DatabaseUrl, writer: u32, transactions: u32) -> Resu
     Ok(committed)
 }
 
-pub(crate) async fn no_change_is_missed_under_concurrent_writers(db: Db) -> Result<()> {
+pub(crate) async fn reads_every_change_of_concurrent_writers(db: Db) -> Result<()> {
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = tokio::task::JoinSet::new();
     for _ in 0..2 {
@@ -129,7 +129,7 @@ pub(crate) async fn no_change_is_missed_under_concurrent_writers(db: Db) -> Resu
     Ok(())
 }
 
-pub(crate) async fn visits_of_many_workers_reach_the_feed_in_order(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn feed_keeps_the_order_of_visits_of_many_workers(Db { store, .. }: Db) -> Result<()> {
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = tokio::task::JoinSet::new();
     {
@@ -166,7 +166,7 @@ pub(crate) async fn visits_of_many_workers_reach_the_feed_in_order(Db { store, .
     Ok(())
 }
 
-pub(crate) async fn an_empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> Result<()> {
     assert_eq!(store.feed_head().await?, FeedPosition(0));
     assert!(store.feed_read(FeedPosition(0), 10).await?.is_empty());
     assert!(store.feed_read(FeedPosition(77), 10).await?.is_empty());
@@ -174,7 +174,9 @@ pub(crate) async fn an_empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> 
     Ok(())
 }
 
-pub(crate) async fn a_site_has_its_own_changes_and_a_time_has_its_place(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn filters_changes_by_site_and_finds_the_position_of_a_time(
+    Db { store, .. }: Db,
+) -> Result<()> {
     for round in 0..4_i32 {
         for name in ["a.example", "b.example"] {
             let (at, now) = (format!("https://{name}/agent.json"), later(i64::from(round)));
@@ -196,7 +198,7 @@ pub(crate) async fn a_site_has_its_own_changes_and_a_time_has_its_place(Db { sto
     Ok(())
 }
 
-pub(crate) async fn a_damaged_entry_is_left_out_and_readers_pass_it(db: Db) -> Result<()> {
+pub(crate) async fn skips_damaged_entries_of_the_feed(db: Db) -> Result<()> {
     let store = &db.store;
     for round in 0..6_i32 {
         let (at, now) = ("https://a.example/agent.json", later(i64::from(round)));

@@ -1,4 +1,4 @@
-//! What people chose: kept once, under caps, told and removed.
+//! Feedback about search results: stored once, within caps, listed and removed.
 
 use anyhow::Result;
 use manifest::CapabilityId;
@@ -13,7 +13,7 @@ fn capability(name: &str) -> CapabilityId {
     CapabilityId::of_key(&format!("https://sky.example/agent.json#awp:{name}"))
 }
 
-fn said(client: &str, query: &str, what: &str, about: &str) -> Feedback {
+fn feedback_line(client: &str, query: &str, what: &str, about: &str) -> Feedback {
     Feedback {
         at: start(),
         query: query.into(),
@@ -24,8 +24,8 @@ fn said(client: &str, query: &str, what: &str, about: &str) -> Feedback {
     }
 }
 
-pub(crate) async fn feedback_is_kept_once_told_and_removed(Db { store, .. }: Db) -> Result<()> {
-    let book = said("a", "näh \u{1f6eb}\0 flight", "book", "sky.example");
+pub(crate) async fn feedback_is_stored_once_listed_and_removed(Db { store, .. }: Db) -> Result<()> {
+    let book = feedback_line("a", "näh \u{1f6eb}\0 flight", "book", "sky.example");
     assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Saved);
     assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Duplicate);
     for (client, query, what, about) in [
@@ -33,7 +33,7 @@ pub(crate) async fn feedback_is_kept_once_told_and_removed(Db { store, .. }: Db)
         ("a", "flight", "book", "sky.example"),
         ("a", "rain", "rain", "wet.example"),
     ] {
-        let line = Feedback { at: later(1), ..said(client, query, what, about) };
+        let line = Feedback { at: later(1), ..feedback_line(client, query, what, about) };
         assert_eq!(store.feedback_save(&line, WIDE).await?, FeedbackOutcome::Saved);
     }
 
@@ -48,8 +48,8 @@ pub(crate) async fn feedback_is_kept_once_told_and_removed(Db { store, .. }: Db)
     assert_eq!(store.feedback_page(&about_sky, None, 9).await?.len(), 3);
 
     let pairs = store.feedback_pairs(None, 1, 9).await?;
-    let told: Vec<(&str, u64)> = pairs.iter().map(|pair| (pair.query.as_str(), pair.clients)).collect();
-    assert_eq!(told[..2], [("flight", 2), (queries[3], 1)]);
+    let listed: Vec<(&str, u64)> = pairs.iter().map(|pair| (pair.query.as_str(), pair.clients)).collect();
+    assert_eq!(listed[..2], [("flight", 2), (queries[3], 1)]);
     assert_eq!(store.feedback_pairs(Some(&pairs[0]), 1, 9).await?, pairs[1..]);
     assert_eq!(store.feedback_pairs(None, 2, 9).await?, pairs[..1]);
 
@@ -81,13 +81,13 @@ pub(crate) async fn feedback_has_caps(Db { store, .. }: Db) -> Result<()> {
         ("c", "wet.example", full(FeedbackCap::All)),
     ] {
         let number = store.feedback_page(&FeedbackFilter::default(), None, 9).await?.len();
-        let line = said(client, &format!("request {number}"), "book", about);
+        let line = feedback_line(client, &format!("request {number}"), "book", about);
         assert_eq!(store.feedback_save(&line, caps).await?, wanted, "{client} about {about}");
     }
     Ok(())
 }
 
-pub(crate) async fn a_day_has_one_salt_and_yesterday_none(db: Db) -> Result<()> {
+pub(crate) async fn keeps_one_salt_for_today_only(db: Db) -> Result<()> {
     let store = &db.store;
     assert_eq!(store.feedback_salt(7, "one").await?, "one");
     assert_eq!(store.feedback_salt(7, "other").await?, "one");

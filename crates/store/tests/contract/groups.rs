@@ -1,4 +1,4 @@
-//! Address groups: one owner each, by a membership of the fleet that every clock is written under.
+//! Address groups: each has one owner, and each clock is written under the owner's membership.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -45,7 +45,7 @@ async fn owned(store: &Store, member: MemberId) -> Result<Vec<u16>> {
     Ok(owned)
 }
 
-pub(crate) async fn a_group_has_one_owner(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn group_has_one_owner(Db { store, .. }: Db) -> Result<()> {
     let mut members = Vec::new();
     for number in 0..6 {
         members.push(join(&store, &format!("w{number}"), start()).await?);
@@ -60,14 +60,14 @@ pub(crate) async fn a_group_has_one_owner(Db { store, .. }: Db) -> Result<()> {
     let mine = owned(&store, first).await?;
     let given_up: Vec<u16> = mine.iter().copied().take(2).collect();
     store.groups_settle(second, &mine, &[]).await?;
-    assert_eq!(owned(&store, first).await?, mine, "nobody gives up what another owns");
+    assert_eq!(owned(&store, first).await?, mine, "a worker cannot release a group of another");
     store.groups_settle(first, &given_up, &[]).await?;
     let taken = store.groups_settle(second, &[], &wanted).await?;
-    assert!(given_up.iter().all(|group| taken.contains(group)), "what was given up is free");
+    assert!(given_up.iter().all(|group| taken.contains(group)), "released groups are free");
     Ok(())
 }
 
-pub(crate) async fn a_worker_that_gives_no_sign_of_life_loses_its_groups(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn worker_without_heartbeat_loses_its_groups(Db { store, .. }: Db) -> Result<()> {
     let (silent, alive) = (join(&store, "silent", start()).await?, join(&store, "alive", start()).await?);
     store.groups_settle(silent, &[], &[1, 2, 3]).await?;
     let late = start() + TimeDelta::seconds(50);
@@ -77,7 +77,7 @@ pub(crate) async fn a_worker_that_gives_no_sign_of_life_loses_its_groups(Db { st
     let members = store.member_beat(alive, LIFE, later(1) + TimeDelta::seconds(1)).await?.context("still")?;
     assert_eq!(members.iter().map(|member| member.id).collect::<Vec<_>>(), [alive]);
     assert_eq!(store.groups_settle(alive, &[], &[1, 2, 3]).await?.len(), 4);
-    assert_eq!(store.member_beat(silent, LIFE, later(2)).await?, None, "it has to join again");
+    assert_eq!(store.member_beat(silent, LIFE, later(2)).await?, None, "the worker must join again");
     assert_eq!(store.groups_settle(silent, &[], &[9]).await?, Vec::<u16>::new());
     let back = join(&store, "silent", later(2)).await?;
     assert!(back > silent);
@@ -85,43 +85,43 @@ pub(crate) async fn a_worker_that_gives_no_sign_of_life_loses_its_groups(Db { st
     assert_eq!(store.member_beat(back, LIFE, later(2)).await?, None, "a name has one membership");
     let guest = store.worker_join(&worker("guest"), Share::None, LIFE, later(2)).await?;
     let members = store.member_beat(guest, LIFE, later(2)).await?.context("a guest")?;
-    assert!(members.iter().all(|member| member.id != guest), "a guest takes no share");
+    assert!(members.iter().all(|member| member.id != guest), "a guest owns no groups");
     store.worker_forget(&worker("alive")).await?;
-    assert_eq!(store.groups_settle(again, &[], &[1]).await?, [1], "who leaves frees its groups");
+    assert_eq!(store.groups_settle(again, &[], &[1]).await?, [1], "a worker that leaves releases its groups");
     Ok(())
 }
 
-pub(crate) async fn a_clock_is_not_written_under_a_membership_that_has_ended(
-    Db { store, .. }: Db,
-) -> Result<()> {
+pub(crate) async fn does_not_save_clocks_of_an_expired_membership(Db { store, .. }: Db) -> Result<()> {
     let (old, new) = (join(&store, "old", start()).await?, join(&store, "new", start()).await?);
     assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, HashSet::new());
     store.member_beat(new, LIFE, later(5)).await?.context("a membership")?;
     let refused = store.clocks_save(&[clock(old, later(9)), clock(new, later(6))]).await?;
     assert_eq!(refused, HashSet::from([old]));
     let clocks = store.address_clocks(&[ADDRESS.into()]).await?;
-    assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "of the batch, what is lawful is written");
+    assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "the valid clocks of the batch are written");
     let without = ClockWrite { member: None, ..clock(old, later(7)) };
-    assert_eq!(store.clocks_save(&[without]).await?, HashSet::new(), "who has the database alone needs none");
+    assert_eq!(
+        store.clocks_save(&[without]).await?,
+        HashSet::new(),
+        "the only worker of a database needs no membership"
+    );
     Ok(())
 }
 
-pub(crate) async fn clocks_keep_a_membership_alive(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn saved_clocks_renew_a_membership(Db { store, .. }: Db) -> Result<()> {
     let (busy, other) = (join(&store, "busy", start()).await?, join(&store, "other", start()).await?);
     store.groups_settle(busy, &[], &[7]).await?;
     store.clocks_save(&[clock(busy, later(3))]).await?;
     store.member_beat(other, LIFE, later(3) + TimeDelta::seconds(59)).await?.context("a membership")?;
-    assert_eq!(owned(&store, busy).await?, [7], "its clock was a sign of life");
+    assert_eq!(owned(&store, busy).await?, [7], "the clock renewed the membership");
     store.clocks_save(&[clock(busy, later(1))]).await?;
     store.member_beat(other, LIFE, later(3) + TimeDelta::seconds(59)).await?.context("a membership")?;
-    assert_eq!(owned(&store, busy).await?, [7], "an older one shortens no life");
+    assert_eq!(owned(&store, busy).await?, [7], "an older clock does not shorten the membership");
     Ok(())
 }
 
-/// However a take-over and a clock meet: either the clock is refused, or the new owner finds it.
-pub(crate) async fn a_clock_and_the_end_of_its_membership_exclude_each_other(
-    Db { store, .. }: Db,
-) -> Result<()> {
+/// When a takeover races with a clock, either the clock is refused or the new owner reads it.
+pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(Db { store, .. }: Db) -> Result<()> {
     let new = join(&store, "new", start()).await?;
     let mut found = 0;
     for round in 1..=40 {
@@ -142,7 +142,11 @@ pub(crate) async fn a_clock_and_the_end_of_its_membership_exclude_each_other(
         let is_written = refused.is_empty();
         found += u32::from(is_written);
         if taken.contains(&7) && is_written {
-            assert_eq!(clocks.get(&ADDRESS.into()), Some(&now), "round {round}: a clock that nobody saw");
+            assert_eq!(
+                clocks.get(&ADDRESS.into()),
+                Some(&now),
+                "round {round}: a clock that the new owner did not read"
+            );
         }
         store.groups_settle(new, &[7], &[]).await?;
         store.worker_forget(&worker("old")).await?;
@@ -151,7 +155,7 @@ pub(crate) async fn a_clock_and_the_end_of_its_membership_exclude_each_other(
     Ok(())
 }
 
-pub(crate) async fn sites_are_leased_by_the_group_of_their_address(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn leases_sites_by_the_group_of_their_address(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&[seed("a.example"), seed("b.example"), seed("new.example")], start()).await?;
     for (name, group) in [("a.example", 5), ("b.example", 4_095)] {
         let token = leased_again(&store, name).await?;
@@ -161,7 +165,7 @@ pub(crate) async fn sites_are_leased_by_the_group_of_their_address(Db { store, .
         assert_eq!(
             store.site_group(&site(name)).await?,
             Some(SiteGroup { group, owner: None }),
-            "the group is kept with the site"
+            "the site keeps its group"
         );
     }
     let due = later(60 * 24 * 365);
@@ -179,7 +183,11 @@ pub(crate) async fn sites_are_leased_by_the_group_of_their_address(Db { store, .
     };
     assert_eq!(names(only(5), None).await?, ["a.example", "new.example"]);
     assert_eq!(names(only(4_095), None).await?, ["b.example", "new.example"]);
-    assert_eq!(names(only(6), None).await?, ["new.example"], "a group that nobody knows is for anybody");
+    assert_eq!(
+        names(only(6), None).await?,
+        ["new.example"],
+        "any worker may lease a site of an unknown group"
+    );
     assert_eq!(names(GroupSet::all(), None).await?.len(), 3);
     assert_eq!(names(only(6), Some("a.example")).await?, Vec::<String>::new());
     assert_eq!(names(only(5), Some("a.example")).await?, ["a.example"]);
@@ -196,7 +204,7 @@ async fn leased_again(store: &Store, name: &str) -> Result<LeaseToken> {
     Ok(store.sites_lease(&request, start()).await?.pop().context("a lease")?.token)
 }
 
-pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn hands_over_a_visit_with_its_progress(Db { store, .. }: Db) -> Result<()> {
     let first = leased(&store, "shop.example", start()).await?;
     assert_eq!(first.token.address_group, None);
     let due_at = first.due_at;
@@ -204,7 +212,7 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     let merely_found = HandOver { due_at, progress: None };
     let handed = [(token, merely_found)];
     assert_eq!(store.visits_hand_over(&handed).await?, HashSet::from([site("shop.example")]));
-    assert_eq!(store.visits_hand_over(&handed).await?, HashSet::new(), "the lease was given back");
+    assert_eq!(store.visits_hand_over(&handed).await?, HashSet::new(), "the lease was released");
     let next = LeaseRequest { groups: only(9), ..request("owner", 1, later(1)) };
     let second = store.sites_lease(&next, later(1)).await?.pop().context("due as before")?;
     assert_eq!((second.due_at, second.token.address_group), (due_at, Some(9)));
@@ -213,7 +221,7 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     let progress = Some(json!({ "asked": ["/robots.txt"] }));
     let handed = [(token, HandOver { due_at, progress: progress.clone() })];
     assert_eq!(store.visits_hand_over(&handed).await?.len(), 1);
-    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "it is another worker's");
+    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "it belongs to another worker");
     let third = LeaseRequest { groups: only(10), ..request("third", 1, start()) };
     let third =
         store.sites_lease(&third, later(2)).await?.pop().context("within the pass that it began in")?;
@@ -221,7 +229,7 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     Ok(())
 }
 
-pub(crate) async fn hundreds_of_visits_are_handed_over_together(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn hands_over_hundreds_of_visits_together(Db { store, .. }: Db) -> Result<()> {
     let names: Vec<String> = (0..300).map(|number| format!("s{number:03}.example")).collect();
     store.seeds_add(&names.iter().map(|name| seed(name)).collect::<Vec<_>>(), start()).await?;
     let leased = store.sites_lease(&request("finder", 300, start()), start()).await?;
@@ -236,7 +244,7 @@ pub(crate) async fn hundreds_of_visits_are_handed_over_together(Db { store, .. }
         let token = LeaseToken { address_group: Some(group), ..leased.token };
         handed.push((token, HandOver { due_at: leased.due_at, progress }));
     }
-    // one that lost its lease meanwhile keeps no other from being handed over, and writes nothing
+    // a visit that lost its lease writes nothing and does not block the others
     let lost =
         handed.iter().position(|(token, _)| token.site.as_str() == "s000.example").context("the first")?;
     handed[lost].0.fence -= 1;
@@ -258,7 +266,7 @@ pub(crate) async fn hundreds_of_visits_are_handed_over_together(Db { store, .. }
     Ok(())
 }
 
-pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn compacted_site_keeps_its_group(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "quiet.example", start()).await?.token;
     let record = visit("quiet.example", start(), Vec::new());
     store.visit_save(&LeaseToken { address_group: Some(77), ..token }, &record).await?;
@@ -268,7 +276,7 @@ pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Resu
     assert_eq!(store.site_group(&quiet).await?.map(|group| group.group), Some(77));
     let due = later(60 * 24 * 365);
     let request = LeaseRequest { groups: only(77), ..request("w", 1, due) };
-    let leased = store.sites_lease(&request, due).await?.pop().context("leased at rest")?;
+    let leased = store.sites_lease(&request, due).await?.pop().context("leased while compacted")?;
     let merely_found = HandOver { due_at: due, progress: None };
     let token = LeaseToken { address_group: Some(78), ..leased.token };
     assert_eq!(store.visits_hand_over(&[(token, merely_found)]).await?.len(), 1);
@@ -276,14 +284,14 @@ pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Resu
     Ok(())
 }
 
-pub(crate) async fn workers_are_told_with_their_groups(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn lists_workers_with_their_groups(Db { store, .. }: Db) -> Result<()> {
     leased(&store, "shop.example", start()).await?;
     let (idle, guest) = (join(&store, "idle", start()).await?, worker("guest"));
     store.worker_join(&guest, Share::None, LIFE, start()).await?;
     store.groups_settle(idle, &[], &[1, 2]).await?;
     let load = |name, sites, groups| WorkerLoad { worker: worker(name), sites, groups };
-    let told = [load("w", 1, 0), load("idle", 0, 2), load("guest", 0, 0)];
-    assert_eq!(store.workers_list(start(), 10).await?, told);
-    assert_eq!(store.workers_list(later(2), 10).await?, told[..1], "a life that has ended is not told");
+    let loads = [load("w", 1, 0), load("idle", 0, 2), load("guest", 0, 0)];
+    assert_eq!(store.workers_list(start(), 10).await?, loads);
+    assert_eq!(store.workers_list(later(2), 10).await?, loads[..1], "an expired worker is not listed");
     Ok(())
 }

@@ -11,7 +11,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use store::{DatabaseUrl, Store, StoreConfig};
 
-/// Tells the databases of one process apart.
+/// Distinguishes the databases of one process.
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// A fresh database and the store on it.
@@ -19,12 +19,12 @@ static DATABASES: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Db {
     pub(crate) store: Store,
     pub(crate) config: StoreConfig,
-    /// What the database takes before anything is in it.
+    /// Size of the empty database in bytes.
     pub(crate) bytes_when_empty: i64,
 }
 
 impl Db {
-    /// Makes it a database that nobody has migrated. The store on it must be closed.
+    /// Removes all tables. The store must be closed.
     pub(crate) async fn empty(&self) -> Result<()> {
         match &self.config.url {
             DatabaseUrl::Postgres(_) => {
@@ -47,7 +47,7 @@ impl Db {
         Ok(())
     }
 
-    /// Brings an empty database to the schema that a program of long ago left.
+    /// Migrates an empty database to an earlier schema.
     pub(crate) async fn migrate_to(&self, version: i64) -> Result<()> {
         let folder = match &self.config.url {
             DatabaseUrl::Postgres(_) => "postgres",
@@ -72,7 +72,7 @@ impl Db {
         Ok(())
     }
 
-    /// What all tables and indexes take.
+    /// Size of all tables and indexes.
     pub(crate) async fn bytes(&self) -> Result<i64> {
         match &self.config.url {
             DatabaseUrl::Postgres(_) => {
@@ -88,8 +88,8 @@ impl Db {
         }
     }
 
-    /// Gives back what deleted rows took, as vacuum does over time.
-    pub(crate) async fn compact(&self) -> Result<()> {
+    /// Frees the space of deleted rows, as vacuum does.
+    pub(crate) async fn vacuum(&self) -> Result<()> {
         self.execute(match &self.config.url {
             DatabaseUrl::Postgres(_) => "VACUUM FULL",
             DatabaseUrl::Sqlite(_) => "VACUUM",
@@ -97,7 +97,7 @@ impl Db {
         .await
     }
 
-    /// Runs statements beside the store, as another program or a damaged disk would.
+    /// Runs statements outside the store, as another program or a damaged disk would.
     pub(crate) async fn execute(&self, sql: &str) -> Result<()> {
         let statement = AssertSqlSafe(sql.to_owned());
         match &self.config.url {
@@ -115,7 +115,7 @@ impl Db {
         Ok(())
     }
 
-    /// One number, read beside the store.
+    /// Reads one number outside the store.
     pub(crate) async fn number(&self, sql: &str) -> Result<i64> {
         let statement = AssertSqlSafe(sql.to_owned());
         Ok(match &self.config.url {
@@ -133,7 +133,7 @@ impl Db {
 
 type Case<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// Runs a case on a database of its own and removes the database, however the case ends.
+/// Runs a case on its own database, and removes the database even if the case fails.
 pub(crate) async fn run<F>(open: F, case: impl FnOnce(Db) -> Case<'static>)
 where
     F: AsyncFnOnce() -> Result<Option<Fresh>>,
@@ -150,7 +150,7 @@ where
     store.close().await;
     fresh.remove().await.expect("the database is removed");
     match outcome {
-        Ok(result) => result.expect("the case holds"),
+        Ok(result) => result.expect("the case passes"),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
@@ -160,7 +160,7 @@ fn skipped() {
     println!("skipped: AGENTDEX_TEST_POSTGRES is not set");
 }
 
-/// A database that nobody has opened yet.
+/// A database without a schema.
 pub(crate) struct Fresh {
     config: StoreConfig,
     dir: Option<tempfile::TempDir>,

@@ -1,4 +1,4 @@
-//! Versions, removals, and how manifests stand.
+//! Versions, removals, and the status of manifests.
 
 use anyhow::{Context, Result};
 use manifest::{ContentHash, ManifestId};
@@ -32,16 +32,17 @@ async fn read(store: &Store, minutes: i64, text: &str) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn each_change_is_a_version(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn stores_a_version_for_each_change(Db { store, .. }: Db) -> Result<()> {
     for (minutes, text) in [(0, "one"), (1, "two"), (2, "one")] {
         read(&store, minutes, text).await?;
     }
     let expected = says(&[("added", ""), ("changed", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
     let versions = store.manifest_versions(&id()).await?;
-    let told: Vec<_> = versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
+    let listed: Vec<_> =
+        versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
     let (one, two) = (ContentHash::of(&body("one")), ContentHash::of(&body("two")));
-    assert_eq!(told, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
+    assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
     assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
     let stored = store.manifest_find(&id()).await?.context("the manifest")?;
     assert_eq!((stored.versions, stored.first_seen_at, stored.changed_at), (3, start(), later(2)));
@@ -53,11 +54,13 @@ pub(crate) async fn each_change_is_a_version(Db { store, .. }: Db) -> Result<()>
     Ok(())
 }
 
-pub(crate) async fn two_misses_remove_and_a_return_adds(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn removes_a_manifest_after_two_misses_and_adds_it_again(
+    Db { store, .. }: Db,
+) -> Result<()> {
     read(&store, 0, "one").await?;
     tried(&store, 1, FetchOutcome::NotFound).await?;
     assert_eq!(standing(&store).await?, Status::Stale);
-    assert_eq!(store.manifests_load(&[id()]).await?.len(), 1, "one miss is no removal");
+    assert_eq!(store.manifests_load(&[id()]).await?.len(), 1, "one miss does not remove it");
     tried(&store, 2, FetchOutcome::Timeout).await?;
     tried(&store, 3, FetchOutcome::Html).await?;
     assert_eq!(standing(&store).await?, Status::CatchAll);
@@ -72,8 +75,8 @@ pub(crate) async fn two_misses_remove_and_a_return_adds(Db { store, .. }: Db) ->
     ]);
     assert_eq!(feed_after(&store, 0).await?, gone);
     tried(&store, 4, FetchOutcome::NotFound).await?;
-    assert_eq!(feed_after(&store, 4).await?, says(&[]), "what is gone is not removed again");
-    // Back, with the content that it had: no new version, but an entry of the index again.
+    assert_eq!(feed_after(&store, 4).await?, says(&[]), "a removed manifest is not removed again");
+    // It returns with its earlier content: no new version, but a new entry of the index.
     read(&store, 5, "one").await?;
     assert_eq!(feed_after(&store, 4).await?, says(&[("added", "")]));
     let stored = store.manifests_load(&[id()]).await?;
@@ -82,7 +85,7 @@ pub(crate) async fn two_misses_remove_and_a_return_adds(Db { store, .. }: Db) ->
     Ok(())
 }
 
-pub(crate) async fn gone_and_denied_remove_at_once(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn removes_a_manifest_immediately_when_gone_or_denied(Db { store, .. }: Db) -> Result<()> {
     for (minutes, outcome, status) in
         [(0, FetchOutcome::Gone, Status::Gone), (10, FetchOutcome::RobotsDenied, Status::Denied)]
     {
@@ -92,13 +95,14 @@ pub(crate) async fn gone_and_denied_remove_at_once(Db { store, .. }: Db) -> Resu
         assert_eq!(standing(&store).await?, status);
         let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
         assert_eq!(feed_after(&store, head.0).await?, rows);
-        let summary = store.site_report(&site("sky.example"), 1).await?.context("the story")?.summary;
+        let summary =
+            store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?.summary;
         assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
     }
     Ok(())
 }
 
-pub(crate) async fn errors_never_remove(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn errors_do_not_remove_a_manifest(Db { store, .. }: Db) -> Result<()> {
     read(&store, 0, "one").await?;
     for minutes in 1..6 {
         tried(&store, minutes, FetchOutcome::ServerError).await?;
@@ -109,7 +113,7 @@ pub(crate) async fn errors_never_remove(Db { store, .. }: Db) -> Result<()> {
     }
     assert_eq!(standing(&store).await?, Status::Unreachable);
     tried(&store, 9, FetchOutcome::OverBudget).await?;
-    assert_eq!(standing(&store).await?, Status::Unreachable, "nothing was learned");
+    assert_eq!(standing(&store).await?, Status::Unreachable, "the response changed nothing");
     tried(&store, 10, FetchOutcome::NotModified).await?;
     assert_eq!(standing(&store).await?, Status::Fresh);
     let rows = says(&[
@@ -122,7 +126,7 @@ pub(crate) async fn errors_never_remove(Db { store, .. }: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_dead_site_takes_its_manifests_along(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn removes_the_manifests_of_a_dead_site(Db { store, .. }: Db) -> Result<()> {
     read(&store, 0, "one").await?;
     let ended = async |minutes, end, status| -> Result<()> {
         let token = leased(&store, "sky.example", later(minutes)).await?.token;
@@ -150,25 +154,25 @@ pub(crate) async fn a_dead_site_takes_its_manifests_along(Db { store, .. }: Db) 
     Ok(())
 }
 
-pub(crate) async fn a_document_that_may_not_be_kept_is_not(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn does_not_store_a_document_with_no_store(Db { store, .. }: Db) -> Result<()> {
     let hash = ContentHash::of(&body("one"));
     let fetched =
         |minutes, store_body| FetchRecord { store_body, ..found(AT, "one", &["book"], later(minutes)) };
     for (minutes, may_keep) in [(0, false), (1, true), (2, false), (3, true)] {
         visited(&store, "sky.example", later(minutes), vec![fetched(minutes, may_keep)]).await?;
-        let stored = store.manifest_find(&id()).await?.context("the manifest is kept in any case")?;
+        let stored = store.manifest_find(&id()).await?.context("the manifest is stored in any case")?;
         assert_eq!((stored.body_kept, stored.manifest.capabilities.len()), (may_keep, 1));
         assert_eq!(store.document_find(&hash).await?, may_keep.then(|| body("one")));
     }
     assert_eq!(feed_after(&store, 1).await?, says(&[]));
-    // An answer without a body says nothing about keeping it.
+    // A response without a body does not change whether the document may be stored.
     let unread = FetchRecord { store_body: false, ..fetch(AT, FetchOutcome::NotModified, later(4)) };
     visited(&store, "sky.example", later(4), vec![unread]).await?;
     assert!(store.document_find(&hash).await?.is_some());
     Ok(())
 }
 
-pub(crate) async fn documents_are_shared_by_content(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn stores_equal_documents_once(Db { store, .. }: Db) -> Result<()> {
     for name in ["a", "b", "c"] {
         let (name, at) = (format!("{name}.example"), format!("https://{name}.example/agent.json"));
         visited(&store, &name, start(), vec![found(&at, "same", &["book"], start())]).await?;
@@ -180,11 +184,11 @@ pub(crate) async fn documents_are_shared_by_content(Db { store, .. }: Db) -> Res
         ..found("https://a.example/agent.json", "same", &["book"], later(1))
     };
     visited(&store, "a.example", later(1), vec![forbidden]).await?;
-    assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some(), "others allow it");
+    assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some(), "other sites permit it");
     Ok(())
 }
 
-pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn keeps_parts_of_manifests_while_permitted(Db { store, .. }: Db) -> Result<()> {
     const PART: &str = "https://sky.example/openapi.json";
     let part = |minutes, text: &str, store_body| FetchRecord {
         content_hash: Some(ContentHash::of(&body(text))),
@@ -206,13 +210,13 @@ pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }:
     assert_eq!(kept("other part").await?, None, "it may no longer be kept");
     visited(&store, "sky.example", later(4), vec![part(4, "part", true)]).await?;
 
-    // A part changed, the manifest itself was not asked for: it is a new version all the same.
+    // A part changed while the manifest itself was not requested: this is a new version too.
     let fresh = FetchRecord { outcome: FetchOutcome::Fresh, ..found(AT, "two", &["book", "pay"], later(5)) };
     visited(&store, "sky.example", later(5), vec![fresh]).await?;
     let expected = says(&[("added", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
-    let story = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
-    let whole = story.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
+    let report = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?;
+    let whole = report.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
     assert_eq!(whole.content_hash, Some(ContentHash::of(&body("two"))));
     assert_eq!((whole.fetched_at, whole.changed_at), (start(), Some(later(5))));
     store.site_block(&site("sky.example"), "asked", later(6)).await?;
@@ -220,7 +224,7 @@ pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }:
     Ok(())
 }
 
-pub(crate) async fn old_versions_of_a_site_are_bounded_in_bytes(db: Db) -> Result<()> {
+pub(crate) async fn bounds_old_versions_of_a_site_by_bytes(db: Db) -> Result<()> {
     const LEFT: &str = "https://sky.example/left.json";
     let store = &db.store;
     let left = ManifestId::of(&url(LEFT));

@@ -20,7 +20,7 @@ use crate::harness::Db;
 
 const LEASE: Duration = Duration::from_mins(3);
 
-pub(crate) async fn two_workers_race_for_one_lease(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn only_one_of_two_workers_gets_a_lease(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&[seed("one.example")], start()).await?;
     let names: Vec<String> = (0..16).map(|number| format!("w{number}")).collect();
     let requests: Vec<LeaseRequest> = names.iter().map(|name| request(name, 5, start())).collect();
@@ -32,7 +32,7 @@ pub(crate) async fn two_workers_race_for_one_lease(Db { store, .. }: Db) -> Resu
     Ok(())
 }
 
-pub(crate) async fn many_workers_share_the_sites_without_overlap(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn many_workers_lease_distinct_sites(Db { store, .. }: Db) -> Result<()> {
     let seeds: Vec<Seed> = (0..300).map(|number| seed(&format!("s{number}.example"))).collect();
     store.seeds_add(&seeds, start()).await?;
     let take_all = async |name: String| -> Result<Vec<String>> {
@@ -52,14 +52,14 @@ pub(crate) async fn many_workers_share_the_sites_without_overlap(Db { store, .. 
     Ok(())
 }
 
-pub(crate) async fn an_expired_lease_moves_on_and_the_old_holder_is_refused(
+pub(crate) async fn expired_lease_goes_to_another_worker_and_its_holder_is_refused(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let old = leased(&store, "slow.example", start()).await?.token;
     assert_eq!(old.expires_at, later(3));
     let next = request("next", 1, later(2));
     assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "the lease still holds");
-    let new = store.sites_lease(&next, later(3)).await?.pop().context("the lease ran out")?.token;
+    let new = store.sites_lease(&next, later(3)).await?.pop().context("the lease expired")?.token;
     assert_eq!((old.fence, new.fence), (1, 2));
     let record = visit("slow.example", later(3), Vec::new());
     for error in [
@@ -78,7 +78,7 @@ pub(crate) async fn an_expired_lease_moves_on_and_the_old_holder_is_refused(
     Ok(())
 }
 
-pub(crate) async fn leases_are_renewed_while_they_are_held(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn renews_held_leases_only(Db { store, .. }: Db) -> Result<()> {
     let kept = leased(&store, "kept.example", start()).await?.token;
     let given_back = leased(&store, "back.example", start()).await?.token;
     store.lease_release(&given_back, start()).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn leases_are_renewed_while_they_are_held(Db { store, .. }: Db)
     let only = Some(vec![site("kept.example")]);
     let other = LeaseRequest { only, ..request("other", 1, later(4)) };
     assert!(store.sites_lease(&other, later(4)).await?.is_empty());
-    // It ran out, but nobody else came: the holder may go on.
+    // The lease expired, but no other worker took it: the holder may continue.
     assert_eq!(store.leases_renew(&renewed, LEASE, later(9)).await?.len(), 1);
     assert!(store.leases_renew(&[], LEASE, later(9)).await?.is_empty());
     Ok(())
@@ -99,7 +99,7 @@ fn parked() -> ParkedVisit {
     ParkedVisit { resume_at: later(30), reason: "Crawl-delay: 1800".into(), progress }
 }
 
-pub(crate) async fn a_released_site_is_due_again_and_keeps_its_progress(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn released_site_is_due_again_and_keeps_its_progress(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "slow.example", start()).await?.token;
     store.visit_park(&token, &parked(), start()).await?;
     let resumed = lease(&store, "slow.example", later(30)).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn a_released_site_is_due_again_and_keeps_its_progress(Db { sto
     Ok(())
 }
 
-pub(crate) async fn a_parked_visit_goes_on_where_it_was(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn parked_visit_resumes_at_its_progress(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "slow.example", start()).await?.token;
     assert!(store.parked_list(10).await?.is_empty());
     store.visit_park(&token, &parked(), start()).await?;
@@ -128,7 +128,7 @@ pub(crate) async fn a_parked_visit_goes_on_where_it_was(Db { store, .. }: Db) ->
     Ok(())
 }
 
-pub(crate) async fn a_thousand_sites_come_by_priority_and_time(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn leases_a_thousand_sites_by_priority_and_time(Db { store, .. }: Db) -> Result<()> {
     for round in 0..10_u32 {
         let ranked = |number: u32| Seed {
             rank: Some([1, 50_000, 500_000, 5_000_000].get(number as usize % 4).copied().unwrap_or(1)),
@@ -155,7 +155,7 @@ pub(crate) async fn a_thousand_sites_come_by_priority_and_time(Db { store, .. }:
     Ok(())
 }
 
-pub(crate) async fn only_the_listed_sites_are_leased(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn leases_only_the_listed_sites(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&["a", "b", "c"].map(|name| seed(&format!("{name}.example"))), start()).await?;
     let only = Some(vec![site("c.example"), site("a.example"), site("unknown.example")]);
     let batch = store.sites_lease(&LeaseRequest { only, ..request("w", 9, start()) }, start()).await?;
@@ -164,9 +164,9 @@ pub(crate) async fn only_the_listed_sites_are_leased(Db { store, .. }: Db) -> Re
     Ok(())
 }
 
-/// A list of seeds lies there: its clocks and its robots.txt are kept, no visit is planned, and no list forgets it. The first
+/// The host of a seed list: its clocks and its robots.txt are stored, no visit is planned, and no list removes it. The first
 /// seed plans one.
-pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn host_of_a_seed_list_can_be_leased_and_is_never_due(Db { store, .. }: Db) -> Result<()> {
     let name = site("lists.example");
     store.site_add_unplanned(&name, start()).await?;
     assert!(store.sites_lease(&request("w", 9, later(1)), later(1)).await?.is_empty());
@@ -199,15 +199,15 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
         (Some(&robots), Some(later(5)), false)
     );
     store.standalone_end(&again.token, &[]).await?;
-    let story = store.site_report(&name, 1).await?.context("a known site")?;
-    assert_eq!((story.summary.next_visit_at, story.summary.last_visit_at), (None, None));
+    let report = store.site_report(&name, 1).await?.context("a known site")?;
+    assert_eq!((report.summary.next_visit_at, report.summary.last_visit_at), (None, None));
     store.seeds_add(&[seed("lists.example")], later(2)).await?;
     assert_eq!(store.next_due_at().await?, Some(later(2)));
     assert_eq!(store.sites_lease(&request("w", 1, later(2)), later(2)).await?.len(), 1);
     Ok(())
 }
 
-pub(crate) async fn a_killed_worker_is_forgotten(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn releases_the_leases_of_a_killed_worker(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&["a", "b", "c"].map(|name| seed(&format!("{name}.example"))), start()).await?;
     store.sites_lease(&request("killed", 2, start()), start()).await?;
     store.sites_lease(&request("alive", 1, start()), start()).await?;
@@ -230,7 +230,7 @@ fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
     }
 }
 
-pub(crate) async fn a_killed_visit_leaves_its_progress_to_the_next(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn next_visit_gets_the_progress_of_a_killed_visit(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "shop.example", start()).await?.token;
     let state = json!({ "next_path": 3, "text": "ümläut \u{0} and \"quotes\"" });
     let write = |fence, state: &serde_json::Value| ClockWrite {
@@ -248,7 +248,7 @@ pub(crate) async fn a_killed_visit_leaves_its_progress_to_the_next(Db { store, .
     Ok(())
 }
 
-pub(crate) async fn housekeeping_forgets_what_has_passed(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn housekeeping_removes_expired_clocks_and_progress(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "shop.example", start()).await?.token;
     let progress = VisitProgress { site: site("shop.example"), fence: token.fence, state: "{}".to_owned() };
     let write = ClockWrite { progress: Some(progress), ..clock("shop.example", 1, 1, 1) };
@@ -263,7 +263,7 @@ pub(crate) async fn housekeeping_forgets_what_has_passed(Db { store, .. }: Db) -
     Ok(())
 }
 
-pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn saved_clocks_never_move_backward(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "shop.example", start(), Vec::new()).await?;
     let retry_after = ClockWrite { not_before: Some(later(90)), ..clock("api.shop.example", 5, 1, 1) };
     store.clocks_save(&[clock("shop.example", 3, 1, 1), retry_after, clock("shop.example", 4, 1, 1)]).await?;
@@ -281,7 +281,7 @@ pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()>
     Ok(())
 }
 
-pub(crate) async fn requests_are_counted_by_day(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn counts_requests_by_day(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&[seed("shop.example")], start()).await?;
     let counted = async || -> Result<(u32, i32)> {
         let leased = lease(&store, "shop.example", start()).await?;
@@ -308,7 +308,7 @@ pub(crate) async fn requests_are_counted_by_day(Db { store, .. }: Db) -> Result<
     Ok(())
 }
 
-pub(crate) async fn a_damaged_site_is_set_aside_and_the_others_are_leased(db: Db) -> Result<()> {
+pub(crate) async fn postpones_a_damaged_site_and_leases_the_others(db: Db) -> Result<()> {
     let store = &db.store;
     let bytes = match store.backend() {
         Backend::Postgres => "decode('00', 'hex')",
@@ -358,16 +358,16 @@ pub(crate) async fn a_damaged_site_is_set_aside_and_the_others_are_leased(db: Db
         |name: &str| Seed::linked(url(&format!("https://{name}/b.json")), url("https://from.example/"));
     store.seeds_add(&[linked("d5.example"), seed("d5.example"), seed("whole.example")], now).await?;
     let leased = taken(2, now + TimeDelta::minutes(1)).await?;
-    assert_eq!(leased, ["whole.example"], "what is damaged does not hide what is whole");
-    assert!(taken(2, now + TimeDelta::minutes(2)).await?.is_empty(), "it is not leased again at once");
+    assert_eq!(leased, ["whole.example"], "a damaged site does not hide intact ones");
+    assert!(taken(2, now + TimeDelta::minutes(2)).await?.is_empty(), "it is not leased again immediately");
     assert_eq!(store.next_due_at().await?, Some(now + TimeDelta::days(1) + TimeDelta::minutes(1)));
     db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'd0.example'").await?;
     let again = taken(9, now + TimeDelta::days(2)).await?;
-    assert!(again.contains(&"d0.example".to_owned()), "it is looked at again after a day: {again:?}");
+    assert!(again.contains(&"d0.example".to_owned()), "it is leased again after a day: {again:?}");
     Ok(())
 }
 
-pub(crate) async fn a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due(db: Db) -> Result<()> {
+pub(crate) async fn lists_a_postponed_parked_site_by_its_due_time(db: Db) -> Result<()> {
     let store = &db.store;
     let names = ["whole.example", "aside.example", "time.example", "name.example"];
     for name in names {
@@ -387,10 +387,10 @@ pub(crate) async fn a_parked_site_that_was_set_aside_is_listed_by_when_it_is_due
         Ok(parked.into_iter().map(|(site, at, _)| (site.to_string(), at)).collect())
     };
     let before = [("aside.example".to_owned(), later(30)), ("whole.example".to_owned(), later(30))];
-    assert_eq!(listed().await?, before, "what is damaged is left out");
+    assert_eq!(listed().await?, before, "damaged sites are omitted");
     let now = later(31);
     let taken = store.sites_lease(&request("w", 9, now), now).await?;
-    assert_eq!(taken.len(), 1, "the others are set aside");
+    assert_eq!(taken.len(), 1, "the others are postponed");
     let aside = now + TimeDelta::days(1);
     let after = ["whole.example", "aside.example", "time.example"];
     let after = after.into_iter().zip([later(30), aside, aside]).map(|(name, at)| (name.to_owned(), at));

@@ -1,4 +1,4 @@
-//! Dumps that move a database, readers of the feed, and what is removed by age.
+//! Dumps that move a database, feed readers, and retention.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::harness::Db;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Manifests in several versions, one that left, a blocked site, seeds, a site that is held.
+/// Manifests in several versions, a removed one, a blocked site, seeds, and a leased site.
 async fn fill(store: &Store) -> Result<()> {
     for round in 0..3 {
         let now = later(round * 60);
@@ -41,7 +41,7 @@ async fn fill(store: &Store) -> Result<()> {
     };
     store.sites_lease(&held, later(3)).await?.pop().context("a lease")?;
     store.feed_reader_save("indexer", FeedPosition(2), later(4)).await?;
-    let said = Feedback {
+    let feedback = Feedback {
         at: later(5),
         query: "book".into(),
         capability: manifest::CapabilityId::of_key("https://shop.example/agent.json#awp:book"),
@@ -50,7 +50,7 @@ async fn fill(store: &Store) -> Result<()> {
         client: "a".into(),
     };
     let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
-    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Saved);
+    assert_eq!(store.feedback_save(&feedback, caps).await?, FeedbackOutcome::Saved);
     Ok(())
 }
 
@@ -89,7 +89,7 @@ async fn import(store: &Store, lines: &[String]) -> Result<u64, StoreError> {
     rows
 }
 
-pub(crate) async fn a_dump_moves_everything_there_and_back(db: Db) -> Result<()> {
+pub(crate) async fn dump_restores_everything_on_both_backends(db: Db) -> Result<()> {
     fill(&db.store).await?;
     let lines = dump(&db.store).await?;
     let (feed_id, head) = (db.store.feed_id().await?, db.store.feed_head().await?);
@@ -107,17 +107,13 @@ pub(crate) async fn a_dump_moves_everything_there_and_back(db: Db) -> Result<()>
     assert_eq!(dump(&back).await?, lines);
     assert_eq!((back.feed_id().await?, back.feed_head().await?), (feed_id, head));
     let moved = back.stats(later(5)).await?;
-    assert_eq!(
-        (stats.sites_leased, moved.sites_leased),
-        (1, 0),
-        "leases stay with the old database's workers"
-    );
+    assert_eq!((stats.sites_leased, moved.sites_leased), (1, 0), "leases are not moved");
     assert_eq!(
         store::Stats { sites_leased: 1, sites_due: stats.sites_due, ..moved },
         store::Stats { oldest_due_at: moved.oldest_due_at, ..stats }
     );
 
-    // Life goes on: numbers of visits and positions of the feed do not repeat.
+    // Numbers of visits and positions of the feed do not repeat after the import.
     let at = "https://shop.example/agent.json";
     visited(&back, "shop.example", later(300), vec![found(at, "later", &["book"], later(300))]).await?;
     let entries = back.feed_read(head, 9).await?;
@@ -127,7 +123,7 @@ pub(crate) async fn a_dump_moves_everything_there_and_back(db: Db) -> Result<()>
     Ok(())
 }
 
-pub(crate) async fn a_damaged_dump_leaves_nothing_behind(db: Db) -> Result<()> {
+pub(crate) async fn import_of_a_damaged_dump_changes_nothing(db: Db) -> Result<()> {
     fill(&db.store).await?;
     let lines = dump(&db.store).await?;
     db.store.close().await;
@@ -151,7 +147,7 @@ pub(crate) async fn a_damaged_dump_leaves_nothing_behind(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_dump_of_an_earlier_schema_is_imported_or_refused_with_a_remedy(db: Db) -> Result<()> {
+pub(crate) async fn imports_or_refuses_dumps_of_earlier_schemas(db: Db) -> Result<()> {
     let refused = async |lines: &[&str]| {
         let lines: Vec<String> = lines.iter().copied().map(str::to_owned).collect();
         import(&db.store, &lines).await.expect_err("an import of another schema is refused").to_string()
@@ -183,7 +179,7 @@ pub(crate) async fn a_dump_of_an_earlier_schema_is_imported_or_refused_with_a_re
     Ok(())
 }
 
-pub(crate) async fn retention_waits_for_registered_readers(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn retention_keeps_entries_that_registered_readers_need(Db { store, .. }: Db) -> Result<()> {
     for round in 0..6 {
         let now = start() + DAY * round;
         let at = "https://shop.example/agent.json";
@@ -212,7 +208,7 @@ pub(crate) async fn retention_waits_for_registered_readers(Db { store, .. }: Db)
     assert!(store.feed_reader_forget("slow").await? && !store.feed_reader_forget("slow").await?);
     let readers = store.feed_readers().await?;
     assert_eq!((readers.len(), readers[0].name.as_str()), (1, "fast"));
-    // What is cut off is cut off, and the next change goes on counting.
+    // Removed entries stay removed, and positions continue with the next change.
     let all = Retention { feed: Some(Duration::ZERO), versions: Some(DAY * 7) };
     assert_eq!(store.retain(&all, now).await?, Retained { versions: 3, ..cut(3, None) });
     assert!(positions(6).await?.is_empty());

@@ -1,4 +1,4 @@
-//! Opening: from empty, again, too new, and where there is nothing to open.
+//! Opening an empty, an existing, a newer and an unreachable database.
 
 use anyhow::Result;
 use policy::Status;
@@ -8,8 +8,8 @@ use store::{Backend, DatabaseUrl, SitesRequest, Store, StoreConfig, StoreError};
 use crate::build::{later, lease, seed, start, visit};
 use crate::harness::Db;
 
-pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> Result<()> {
-    // The database that was opened is emptied again, so that eight find it as a new one.
+pub(crate) async fn eight_concurrent_opens_migrate_once(db: Db) -> Result<()> {
+    // The opened database is emptied, so that eight processes find it empty.
     db.store.close().await;
     db.empty().await?;
     let opens = (0..8).map(|_| Store::open(&db.config));
@@ -29,7 +29,7 @@ pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> 
     Ok(())
 }
 
-/// What a program of the first schema left behind: a site that was visited, one that is held, one that waits.
+/// Data of a program of the first schema: a visited, a leased and a waiting site.
 const LEFT_BEHIND: &str = "
     INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence) VALUES
         ('old.example', 2, 5, NULL, 0, 7), ('held.example', 0, 6, 'w', 9000000000000, 3),
@@ -42,7 +42,7 @@ const LEFT_BEHIND: &str = "
     INSERT INTO feed (position, at_ms, change, site, manifest_id) VALUES (1, 5, 'added', 'old.example', 'maaaaaaaaaaaaaaaa');
     UPDATE feed_state SET last_position = 1;";
 
-pub(crate) async fn every_shipped_schema_is_brought_up_to_date(db: Db) -> Result<()> {
+pub(crate) async fn migrates_every_released_schema(db: Db) -> Result<()> {
     let known = db.number("SELECT MAX(version) FROM _sqlx_migrations").await?;
     assert!(known >= 3);
     db.store.close().await;
@@ -69,7 +69,7 @@ pub(crate) async fn every_shipped_schema_is_brought_up_to_date(db: Db) -> Result
 /// A compacted site as programs of schemas 3 to 11 encoded it: unreachable after three failures, five visits, one host.
 const COMPACTED: &str = "0103000366ff30000f2281e0fcb70681e0fcb70600050000000104";
 
-pub(crate) async fn compacted_sites_of_earlier_schemas_are_read(db: Db) -> Result<()> {
+pub(crate) async fn reads_compacted_sites_of_earlier_schemas(db: Db) -> Result<()> {
     db.store.close().await;
     let packed = match db.store.backend() {
         Backend::Postgres => format!("'\\x{COMPACTED}'"),
@@ -100,13 +100,13 @@ pub(crate) async fn compacted_sites_of_earlier_schemas_are_read(db: Db) -> Resul
     Ok(())
 }
 
-pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
+pub(crate) async fn refuses_incompatible_newer_schemas(db: Db) -> Result<()> {
     db.execute(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
          SELECT 9998, 'expand of the future', success, checksum, execution_time FROM _sqlx_migrations WHERE version = 1",
     )
     .await?;
-    // What was only expanded serves the program of the version before.
+    // An expanding migration stays compatible with the previous program.
     let store = Store::open(&db.config).await?;
     store.ping().await?;
     store.close().await;
@@ -118,7 +118,7 @@ pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
     let error = Store::open(&db.config).await.err();
     let Some(StoreError::SchemaNewer { found: 9999, known }) = error else { anyhow::bail!("{error:?}") };
     assert!(known >= 1);
-    // A migration that is not the one of this program: nobody knows what the schema looks like.
+    // A migration that this program does not know, so the schema is unknown.
     db.execute("DELETE FROM _sqlx_migrations WHERE version >= 9998").await?;
     Store::open(&db.config).await?.close().await;
     let other = match db.store.backend() {
@@ -131,12 +131,12 @@ pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn an_unreachable_place_is_told_with_what_to_do(db: Db) -> Result<()> {
+pub(crate) async fn reports_unreachable_databases_with_advice(db: Db) -> Result<()> {
     let Backend::Sqlite = db.store.backend() else {
-        // A port on which nobody listens.
+        // A port without a listener.
         let url = DatabaseUrl::parse("postgres://me:secret@127.0.0.1:1/agentdex")?;
         let error = Store::open(&StoreConfig::new(url)).await.err();
-        let Some(error) = error else { anyhow::bail!("a port that nobody listens on was opened") };
+        let Some(error) = error else { anyhow::bail!("a port without a listener was opened") };
         let text = error.to_string();
         assert!(
             text.contains("postgres://me:***@127.0.0.1:1/agentdex") && text.contains("--database-url"),
@@ -152,12 +152,12 @@ pub(crate) async fn an_unreachable_place_is_told_with_what_to_do(db: Db) -> Resu
     let Some(error @ StoreError::NotWritable { .. }) = error else { anyhow::bail!("{error:?}") };
     assert!(error.to_string().contains("--data-dir") && !error.is_transient(), "{error}");
     let other = dir.path().join("agentdex.db");
-    std::fs::write(&other, "this is no database, but long enough to be looked at".repeat(100))?;
+    std::fs::write(&other, "this is not a database, but as long as one".repeat(100))?;
     assert!(Store::open(&StoreConfig::new(DatabaseUrl::Sqlite(other))).await.is_err());
     Ok(())
 }
 
-pub(crate) async fn what_was_stored_is_there_after_reopening(db: Db) -> Result<()> {
+pub(crate) async fn data_survives_reopening(db: Db) -> Result<()> {
     db.store.seeds_add(&[seed("kept.example")], start()).await?;
     let id = db.store.feed_id().await?;
     db.store.close().await;
@@ -169,11 +169,11 @@ pub(crate) async fn what_was_stored_is_there_after_reopening(db: Db) -> Result<(
     Ok(())
 }
 
-pub(crate) async fn lost_connections_and_other_writers_are_survived(db: Db) -> Result<()> {
+pub(crate) async fn recovers_from_lost_connections_and_waits_for_other_writers(db: Db) -> Result<()> {
     let seeds = [seed("one.example"), seed("two.example")];
     match &db.config.url {
         DatabaseUrl::Postgres(_) => {
-            // As a server does that is restarted.
+            // The server closes its connections, as during a restart.
             db.store.ping().await?;
             db.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -188,7 +188,7 @@ pub(crate) async fn lost_connections_and_other_writers_are_survived(db: Db) -> R
             sqlx::query("UPDATE feed_state SET last_position = last_position").execute(&mut *held).await?;
             let write = db.store.seeds_add(&seeds, start());
             let release = async {
-                // Readers are not kept waiting by a writer, and the writer in turn waits for the other one.
+                // A writer does not block readers, and waits for the other writer.
                 db.store.ping().await?;
                 held.commit().await?;
                 anyhow::Ok(())
@@ -202,7 +202,7 @@ pub(crate) async fn lost_connections_and_other_writers_are_survived(db: Db) -> R
     Ok(())
 }
 
-pub(crate) async fn the_schema_and_the_space_are_told(db: Db) -> Result<()> {
+pub(crate) async fn reports_schema_version_and_size(db: Db) -> Result<()> {
     let known = db.number("SELECT MAX(version) FROM _sqlx_migrations").await?;
     assert_eq!(Store::schema(&db.config).await?, store::SchemaState { found: known, known });
     db.store.seeds_add(&[seed("one.example")], start()).await?;

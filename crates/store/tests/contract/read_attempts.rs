@@ -1,4 +1,4 @@
-//! Documents that are being read, and documents that ended or stalled a reader.
+//! Documents that are being read, and documents that crashed or stalled a reader.
 
 use anyhow::Result;
 use chrono::TimeDelta;
@@ -22,7 +22,7 @@ fn begin(content: &str, host: &str) -> ReadAttemptWrite {
     ReadAttemptWrite::Begin(attempt(content, host))
 }
 
-pub(crate) async fn an_attempt_stands_until_its_document_is_read(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn keeps_an_attempt_until_its_document_is_read(Db { store, .. }: Db) -> Result<()> {
     let batch = [begin("one", "a.example"), begin("two", "b.example"), begin("one", "c.example")];
     let earlier =
         |host: &str| Some(EarlierAttempt { site: site(host), began_at: start(), quarantined: None });
@@ -35,8 +35,8 @@ pub(crate) async fn an_attempt_stands_until_its_document_is_read(Db { store, .. 
     Ok(())
 }
 
-/// Two workers begin and end attempts of one document: whoever is not referred to an earlier attempt has one of its own.
-pub(crate) async fn a_begin_without_an_earlier_attempt_wrote_its_own(Db { store, .. }: Db) -> Result<()> {
+/// Two workers begin and end attempts of one document: a worker that gets no earlier attempt has stored its own.
+pub(crate) async fn stores_an_attempt_unless_an_earlier_one_exists(Db { store, .. }: Db) -> Result<()> {
     let end = || ReadAttemptWrite::End { hash: ContentHash::of(b"one") };
     let worker = |host: &'static str| {
         let store = store.clone();
@@ -56,7 +56,7 @@ pub(crate) async fn a_begin_without_an_earlier_attempt_wrote_its_own(Db { store,
     Ok(())
 }
 
-pub(crate) async fn a_quarantined_document_is_read_again_by_another_version_only(
+pub(crate) async fn reads_a_quarantined_document_again_only_with_another_version(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let reason = "the document was not read within 20 s\0".to_owned() + &"x".repeat(1_000);
@@ -65,17 +65,17 @@ pub(crate) async fn a_quarantined_document_is_read_again_by_another_version_only
     assert_eq!(store.read_attempts_write(&[begin("one", "a.example")]).await?, [None]);
     assert_eq!(store.read_attempts_write(&[quarantine.clone(), quarantine]).await?, [None, None]);
     let seen = store.read_attempts_write(&[begin("one", "b.example")]).await?;
-    let told = seen[0].as_ref().and_then(|earlier| earlier.quarantined.clone()).unwrap_or_default();
-    assert!(told.starts_with("the document was not read within 20 sxxx"), "{told}");
-    assert_eq!(told.chars().count(), 300);
+    let reason = seen[0].as_ref().and_then(|earlier| earlier.quarantined.clone()).unwrap_or_default();
+    assert!(reason.starts_with("the document was not read within 20 sxxx"), "{reason}");
+    assert_eq!(reason.chars().count(), 300);
     let newer = ReadAttempt { reader_version: 2, ..attempt("one", "b.example") };
     assert_eq!(store.read_attempts_write(&[ReadAttemptWrite::Begin(newer)]).await?, [None]);
     let seen = store.read_attempts_write(&[begin("one", "c.example")]).await?;
-    assert!(seen[0].is_some(), "a reader of before leaves the newer attempt alone");
+    assert!(seen[0].is_some(), "an older reader does not change the newer attempt");
     Ok(())
 }
 
-pub(crate) async fn a_block_and_time_remove_attempts(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn block_and_expiry_remove_attempts(Db { store, .. }: Db) -> Result<()> {
     let now = start();
     store.read_attempts_write(&[begin("one", "a.example"), begin("two", "b.example")]).await?;
     let quarantine = ReadAttemptWrite::Quarantine {

@@ -16,7 +16,7 @@ use crate::build::{
 };
 use crate::harness::Db;
 
-pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn pages_manifests_by_id(Db { store, .. }: Db) -> Result<()> {
     for number in 0..7 {
         let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
         visited(&store, &name, start(), vec![found(&at, &name, &["book"], start())]).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()
     Ok(())
 }
 
-/// A manifest that comes to so many bytes.
+/// A manifest of this many bytes.
 fn of_bytes(name: &str, bytes: usize) -> FetchRecord {
     let mut fetch = found(&format!("https://{name}/agent.json"), name, &["book"], start());
     if let Some(manifest) = &mut fetch.manifest {
@@ -47,7 +47,7 @@ fn of_bytes(name: &str, bytes: usize) -> FetchRecord {
     fetch
 }
 
-pub(crate) async fn pages_of_manifests_are_bounded_by_bytes(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn bounds_pages_of_manifests_by_bytes(Db { store, .. }: Db) -> Result<()> {
     for (number, bytes) in [400_000, 400_000, 400_000, 3_000_000, 400_000, 1_000].into_iter().enumerate() {
         let name = format!("s{number}.example");
         visited(&store, &name, start(), vec![of_bytes(&name, bytes)]).await?;
@@ -77,7 +77,7 @@ fn json(manifest: &Manifest) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(manifest)?)
 }
 
-pub(crate) async fn a_batch_keeps_the_order_that_was_asked_for(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn loads_manifests_in_the_requested_order(Db { store, .. }: Db) -> Result<()> {
     let mut ids = Vec::new();
     for number in 0..6 {
         let name = format!("s{number}.example");
@@ -96,7 +96,7 @@ pub(crate) async fn a_batch_keeps_the_order_that_was_asked_for(Db { store, .. }:
     Ok(())
 }
 
-pub(crate) async fn sites_are_paged_and_filtered(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn pages_and_filters_sites(Db { store, .. }: Db) -> Result<()> {
     let names: Vec<String> = (0..25).map(|number| format!("s{number:02}.example")).collect();
     store.seeds_add(&names.iter().map(|name| seed(name)).collect::<Vec<_>>(), start()).await?;
     for name in ["s03.example", "s17.example"] {
@@ -112,7 +112,7 @@ pub(crate) async fn sites_are_paged_and_filtered(Db { store, .. }: Db) -> Result
         listed.extend(page.iter().map(|summary| summary.name.to_string()));
     }
     assert_eq!(listed, names);
-    assert_eq!(store.sites_count(&request).await?, 25, "of all pages, whichever is asked for");
+    assert_eq!(store.sites_count(&request).await?, 25, "the count covers all pages");
     let found_by = async |request: SitesRequest| -> Result<(Vec<String>, u64)> {
         let request = SitesRequest { max: 100, ..request };
         let (page, total) = (store.sites_page(&request).await?, store.sites_count(&request).await?);
@@ -126,13 +126,13 @@ pub(crate) async fn sites_are_paged_and_filtered(Db { store, .. }: Db) -> Result
     let prefixed = SitesRequest { prefix: Some("s1".into()), ..any.clone() };
     assert_eq!(found_by(prefixed).await?.1, 10);
     let wild = SitesRequest { prefix: Some("%".into()), ..any.clone() };
-    assert_eq!(found_by(wild).await?.1, 0, "a prefix is no pattern");
+    assert_eq!(found_by(wild).await?.1, 0, "a prefix is not a pattern");
     let both = SitesRequest { status: Some(Status::Fresh), prefix: Some("s1".into()), ..any };
     assert_eq!(found_by(both).await?, (vec!["s17.example".into()], 1));
     Ok(())
 }
 
-pub(crate) async fn stats_count_what_is_there(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn stats_count_all_rows(Db { store, .. }: Db) -> Result<()> {
     let empty = store.stats(start()).await?;
     assert_eq!(empty, store::Stats::default());
     let day_ago = start() - TimeDelta::days(2);
@@ -165,7 +165,7 @@ pub(crate) async fn stats_count_what_is_there(Db { store, .. }: Db) -> Result<()
     Ok(())
 }
 
-pub(crate) async fn dialects_and_new_sites_are_told(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn lists_dialect_usage_and_newest_sites(Db { store, .. }: Db) -> Result<()> {
     let later = |index: i64| start() + TimeDelta::hours(index);
     for (index, (name, paths)) in
         [("a.example", &["agent.json"][..]), ("b.example", &["agent.json", "more.json"])]
@@ -178,70 +178,70 @@ pub(crate) async fn dialects_and_new_sites_are_told(Db { store, .. }: Db) -> Res
     }
     visited(&store, "nothing.example", later(2), Vec::new()).await?;
     let adoption = store.dialect_usage().await?;
-    let told: Vec<_> =
+    let listed: Vec<_> =
         adoption.iter().map(|dialect| (dialect.format, dialect.sites, dialect.manifests)).collect();
-    assert_eq!(told, [(Format::Awp, 2, 3)]);
+    assert_eq!(listed, [(Format::Awp, 2, 3)]);
     let judged: u64 = adoption.iter().map(|dialect| dialect.conforms + dialect.minor + dialect.major).sum();
     assert_eq!(judged, 3, "every manifest has its verdict");
 
     let newest = store.sites_newest(10).await?;
-    let told: Vec<_> = newest.iter().map(|new| (new.site.as_str(), new.since, new.capabilities)).collect();
-    assert_eq!(told, [("b.example", later(1), 2), ("a.example", later(0), 1)]);
+    let listed: Vec<_> = newest.iter().map(|new| (new.site.as_str(), new.since, new.capabilities)).collect();
+    assert_eq!(listed, [("b.example", later(1), 2), ("a.example", later(0), 1)]);
     assert_eq!(store.sites_newest(1).await?.len(), 1);
     Ok(())
 }
 
-pub(crate) async fn the_last_hours_and_the_workers_are_told(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn counts_visits_by_hour_and_lists_workers(Db { store, .. }: Db) -> Result<()> {
     let hour = |index: i64| start() + TimeDelta::hours(index);
     for (name, at) in
         [("old.example", hour(-3)), ("a.example", hour(0)), ("b.example", hour(0)), ("c.example", hour(1))]
     {
         visited(&store, name, at, Vec::new()).await?;
     }
-    let told = store.visits_by_hour(hour(-1)).await?;
+    let listed = store.visits_by_hour(hour(-1)).await?;
     let of = |hour, count| VisitsOfHour { hour, end: VisitEnd::Completed, count };
-    assert_eq!(told, [of(hour(0), 2), of(hour(1), 1)]);
+    assert_eq!(listed, [of(hour(0), 2), of(hour(1), 1)]);
 
-    assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold nothing");
+    assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold no lease");
     leased(&store, "held.example", hour(2)).await?;
     let busy = WorkerLoad { worker: worker("w"), sites: 1, groups: 0 };
     assert_eq!(store.workers_list(hour(2), 10).await?, [busy]);
-    assert_eq!(store.workers_list(hour(3), 10).await?, [], "a lease that has ended holds nothing");
+    assert_eq!(store.workers_list(hour(3), 10).await?, [], "an expired lease is not counted");
     Ok(())
 }
 
-pub(crate) async fn semantic_types_are_counted_once_a_capability(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn counts_a_semantic_type_once_per_capability(Db { store, .. }: Db) -> Result<()> {
     for (name, capabilities) in [("a", &["book", "book", "cancel"][..]), ("b", &["book"][..])] {
         let (name, at) = (format!("{name}.example"), format!("https://{name}.example/agent.json"));
         visited(&store, &name, start(), vec![found(&at, &name, capabilities, start())]).await?;
     }
     let counts = store.semantic_types().await?;
-    let told: Vec<_> = counts
+    let listed: Vec<_> = counts
         .iter()
         .map(|count| {
             (count.name.as_str(), count.namespace.as_str(), count.capabilities, count.declared, count.sites)
         })
         .collect();
-    assert_eq!(told, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
+    assert_eq!(listed, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
     let namespaces = store.semantic_namespaces(&["travel", "trav", "none"]).await?;
-    let told: Vec<_> =
+    let listed: Vec<_> =
         namespaces.iter().map(|count| (count.namespace.as_str(), count.capabilities, count.sites)).collect();
-    assert_eq!(told, [("travel", 3, 2)]);
+    assert_eq!(listed, [("travel", 3, 2)]);
     Ok(())
 }
 
-pub(crate) async fn the_next_due_site_is_known(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn returns_the_due_time_of_the_next_site(Db { store, .. }: Db) -> Result<()> {
     assert_eq!(store.next_due_at().await?, None);
     visited(&store, "later.example", start(), Vec::new()).await?;
     assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)));
     let held = leased(&store, "now.example", later(2)).await?;
-    assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)), "a held site is not due");
+    assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)), "a leased site is not due");
     store.lease_release(&held.token, later(3)).await?;
     assert_eq!(store.next_due_at().await?, Some(held.due_at));
     Ok(())
 }
 
-pub(crate) async fn what_is_not_there_is_none(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn lookups_of_missing_rows_return_none(Db { store, .. }: Db) -> Result<()> {
     let id = ManifestId::of(&url("https://none.example/agent.json"));
     assert!(store.manifest_find(&id).await?.is_none());
     assert!(store.manifest_versions(&id).await?.is_empty());
@@ -257,7 +257,7 @@ pub(crate) async fn what_is_not_there_is_none(Db { store, .. }: Db) -> Result<()
     Ok(())
 }
 
-pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
+pub(crate) async fn error_names_the_damaged_row(db: Db) -> Result<()> {
     let with_url = store::Seed { url: Some(url("https://shop.example/a.json")), ..seed("shop.example") };
     db.store.seeds_add(&[with_url], start()).await?;
     db.execute("UPDATE site_state SET status = 'nonsense' WHERE name = 'shop.example'").await?;
@@ -268,9 +268,9 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
     assert_eq!(id, "shop.example");
     assert!(error.to_string().contains("nonsense"), "{error}");
     assert!(lease(&db.store, "shop.example", start()).await.is_err());
-    assert!(db.store.stats(start()).await?.sites_by_status.is_empty(), "a list leaves it out");
+    assert!(db.store.stats(start()).await?.sites_by_status.is_empty(), "a list omits it");
     db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'shop.example'").await?;
-    // a pooled connection rolls the failed lease back after the call has returned; until then the row is locked and skipped
+    // a pooled connection rolls the failed lease back after the call returns; until then the row is locked and skipped
     let leased = async {
         while lease(&db.store, "shop.example", start()).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -279,7 +279,7 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
     tokio::time::timeout(Duration::from_secs(20), leased).await.context("the site can be leased again")
 }
 
-pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_out(db: Db) -> Result<()> {
+pub(crate) async fn refuses_a_document_that_does_not_match_its_hash(db: Db) -> Result<()> {
     const AT: &str = "https://sky.example/agent.json";
     let token = leased(&db.store, "sky.example", start()).await?.token;
     let record = visit("sky.example", start(), vec![found(AT, "one", &["book"], start())]);
@@ -287,7 +287,7 @@ pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_ou
     let hash = ContentHash::of(&body("one"));
     assert_eq!(db.store.document_find(&hash).await?, Some(body("one")));
 
-    // another document that is whole in itself, and bytes that are none
+    // another valid document, and bytes that are not a document
     let other = zstd::stream::encode_all(body("two").as_slice(), 3)?;
     for damaged in [other, b"not compressed".to_vec()] {
         let digits = data_encoding::HEXLOWER.encode(&damaged);
@@ -306,8 +306,8 @@ pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_ou
     Ok(())
 }
 
-/// A damaged document that is fetched again with the same bytes is replaced, whatever column was damaged.
-pub(crate) async fn a_damaged_document_is_replaced_when_it_is_fetched_again(db: Db) -> Result<()> {
+/// A damaged document that is fetched again with the same bytes is replaced, for every damaged column.
+pub(crate) async fn fetching_a_damaged_document_again_replaces_it(db: Db) -> Result<()> {
     const AT: &str = "https://sky.example/agent.json";
     let hash = ContentHash::of(&body("one"));
     let save = async |at| {
@@ -330,7 +330,7 @@ pub(crate) async fn a_damaged_document_is_replaced_when_it_is_fetched_again(db: 
     Ok(())
 }
 
-pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn lists_checked_paths_of_sites_with_manifests(Db { store, .. }: Db) -> Result<()> {
     let slots = |class| {
         let mut slots = PathSlots::new();
         slots.set(3, PathCheck { class, day: 20_000 });
@@ -346,14 +346,14 @@ pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }
     let nothing = vec![fetch("https://none.example/agent.json", FetchOutcome::NotFound, start())];
     let record = VisitRecord { paths_checked: slots(4), ..visit("none.example", start(), nothing) };
     store.visit_save(&token, &record).await?;
-    let told = store.paths_of_positives(10).await?;
-    let checked: Vec<_> = told.iter().filter(|slots| !slots.is_empty()).cloned().collect();
-    assert_eq!(checked, [slots(1), slots(2)], "a site without manifests is no evidence");
+    let listed = store.paths_of_positives(10).await?;
+    let checked: Vec<_> = listed.iter().filter(|slots| !slots.is_empty()).cloned().collect();
+    assert_eq!(checked, [slots(1), slots(2)], "sites without manifests are not counted");
     assert_eq!(store.paths_of_positives(1).await?, [slots(1)]);
     Ok(())
 }
 
-pub(crate) async fn a_damaged_planned_time_stops_neither_the_queue_nor_its_numbers(db: Db) -> Result<()> {
+pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statistics(db: Db) -> Result<()> {
     let store = &db.store;
     for name in ["past.example", "future.example", "whole.example"] {
         visited(store, name, start(), vec![found(&format!("https://{name}/a.json"), name, &[], start())])
@@ -370,7 +370,7 @@ pub(crate) async fn a_damaged_planned_time_stops_neither_the_queue_nor_its_numbe
     }
     let now = start() + TimeDelta::days(2);
     let epoch = chrono::DateTime::UNIX_EPOCH;
-    assert_eq!(store.next_due_at().await?, Some(epoch), "its lease sets it aside");
+    assert_eq!(store.next_due_at().await?, Some(epoch), "the lease postpones it");
     let stats = store.stats(now).await?;
     assert_eq!((stats.sites, stats.sites_due, stats.oldest_due_at), (4, 3, Some(epoch)));
     let sites = store.sites_page(&SitesRequest { max: 9, ..SitesRequest::default() }).await?;
@@ -378,16 +378,16 @@ pub(crate) async fn a_damaged_planned_time_stops_neither_the_queue_nor_its_numbe
     let tomorrow = start() + TimeDelta::days(1);
     let expected =
         [("past.example", Some(epoch)), ("rests.example", Some(epoch)), ("whole.example", Some(tomorrow))];
-    assert_eq!(planned, expected, "a site with another damaged value is left out");
+    assert_eq!(planned, expected, "a site with another damaged value is omitted");
     assert!(store.site_report(&site("past.example"), 1).await?.is_some());
     let leased = store.sites_lease(&crate::build::request("w", 9, now), now).await?;
     let leased: Vec<_> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
     assert_eq!(leased, ["whole.example"]);
-    assert_eq!(store.next_due_at().await?, Some(now + TimeDelta::days(1)), "they are set aside");
+    assert_eq!(store.next_due_at().await?, Some(now + TimeDelta::days(1)), "they are postponed");
     Ok(())
 }
 
-pub(crate) async fn lists_leave_damaged_rows_out(db: Db) -> Result<()> {
+pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
     let store = &db.store;
     for number in 0..8 {
         let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
@@ -457,8 +457,8 @@ pub(crate) async fn lists_leave_damaged_rows_out(db: Db) -> Result<()> {
     assert_eq!(stats.outcomes_last_day, [(FetchOutcome::Found, 7)]);
     assert_eq!(store.dialect_usage().await?.len(), 1);
     assert_eq!(store.visits_by_hour(start()).await?.len(), 1);
-    let told = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
-    assert!(told.visits.is_empty());
+    let report = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
+    assert!(report.visits.is_empty());
     // The next visit replaces the damaged values, and a site with a damaged manifest can be blocked.
     let again = found("https://s0.example/agent.json", "s0.example", &["book"], later(9));
     db.execute("UPDATE site_state SET status = 'fresh'").await?;

@@ -1,4 +1,4 @@
-//! Seeds.
+//! Seeds, links and the sites of lists.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn added(added: u64, known: u64, blocked: u64) -> SeedsAdded {
     SeedsAdded { added, known, blocked, refused: 0 }
 }
 
-pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn adding_the_same_seeds_changes_nothing(Db { store, .. }: Db) -> Result<()> {
     let with_url = Seed { url: Some(url("https://shop.example/agents.json")), ..seed("shop.example") };
     let seeds = [seed("bücher.example"), seed("www.bücher.example"), with_url, seed("shop.example")];
     assert_eq!(store.seeds_add(&seeds, start()).await?, added(3, 1, 0));
@@ -35,13 +35,13 @@ pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Resul
             discovery: Discovery::Listed
         }]
     );
-    assert!(shop.resources.is_empty(), "a hint is no resource before it was fetched");
+    assert!(shop.resources.is_empty(), "a hint becomes a resource when it is fetched");
     store.site_block(&site("shop.example"), "asked by mail", later(7)).await?;
     assert_eq!(store.seeds_add(&seeds, later(8)).await?, added(0, 2, 2));
     Ok(())
 }
 
-pub(crate) async fn a_large_file_is_added_in_batches(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn adds_a_large_file_in_batches(Db { store, .. }: Db) -> Result<()> {
     let seeds: Vec<Seed> = (0..12_000).map(|number| seed(&format!("s{number}.example"))).collect();
     assert_eq!(store.seeds_add(&seeds, start()).await?, added(12_000, 0, 0));
     assert_eq!(store.seeds_add(&seeds, start()).await?, added(0, 12_000, 0));
@@ -49,7 +49,7 @@ pub(crate) async fn a_large_file_is_added_in_batches(Db { store, .. }: Db) -> Re
     Ok(())
 }
 
-pub(crate) async fn a_new_url_makes_its_site_due_and_a_link_once_a_day(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn new_url_makes_its_site_due_and_a_link_once_a_day(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "shop.example", start(), Vec::new()).await?;
     let due_at = async || store.next_due_at().await;
     let planned = start() + TimeDelta::days(1);
@@ -64,14 +64,14 @@ pub(crate) async fn a_new_url_makes_its_site_due_and_a_link_once_a_day(Db { stor
     let planned = later(11) + TimeDelta::days(1);
     assert_eq!(store.seeds_add(&[linked("a")], later(12)).await?, added(0, 1, 0));
     assert_eq!(store.seeds_add(&[linked("b")], later(12)).await?, added(1, 0, 0));
-    assert_eq!(due_at().await?, Some(planned), "a second link within a day does not hurry");
+    assert_eq!(due_at().await?, Some(planned), "a second link within a day does not make the site due");
     let submitted = Seed { origin: SeedOrigin::Submitted, ..linked("c") };
     assert_eq!(store.seeds_add(&[submitted], later(13)).await?, added(1, 0, 0));
     assert_eq!(due_at().await?, Some(later(13)));
     Ok(())
 }
 
-pub(crate) async fn a_revisit_moves_the_next_visit_to_now(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn revisit_moves_the_next_visit_to_now(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "shop.example", start(), Vec::new()).await?;
     store.seeds_add(&[seed("shop.example")], later(60)).await?;
     assert!(store.sites_lease(&request("w", 9, later(60)), later(60)).await?.is_empty());
@@ -81,7 +81,7 @@ pub(crate) async fn a_revisit_moves_the_next_visit_to_now(Db { store, .. }: Db) 
     Ok(())
 }
 
-pub(crate) async fn sites_visited_before_a_time_are_visited_again(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn revisits_sites_visited_before_a_time(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "old.example", start(), Vec::new()).await?;
     visited(&store, "new.example", later(50), Vec::new()).await?;
     visited(&store, "left.example", start(), Vec::new()).await?;
@@ -99,7 +99,7 @@ pub(crate) async fn sites_visited_before_a_time_are_visited_again(Db { store, ..
     Ok(())
 }
 
-pub(crate) async fn ranks_decide_who_is_first(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn leases_sites_by_rank(Db { store, .. }: Db) -> Result<()> {
     let ranked = |name: &str, rank| Seed { rank: Some(rank), ..seed(name) };
     let linked = Seed::linked(url("https://linked.example/a"), url("https://from.example/a"));
     let submitted = Seed { origin: SeedOrigin::Submitted, ..seed("asked.example") };
@@ -128,7 +128,7 @@ pub(crate) async fn ranks_decide_who_is_first(Db { store, .. }: Db) -> Result<()
     Ok(())
 }
 
-pub(crate) async fn long_links_are_refused_and_long_sources_left_out(db: Db) -> Result<()> {
+pub(crate) async fn refuses_long_links_and_omits_long_sources(db: Db) -> Result<()> {
     let of_length = |site: &str, length: usize| {
         let start = format!("https://{site}/?");
         url(&format!("{start}{}", "a".repeat(length - start.len())))
@@ -143,13 +143,13 @@ pub(crate) async fn long_links_are_refused_and_long_sources_left_out(db: Db) -> 
     part.linked_from = Some(of_length("shop.example", 2_049));
     visited(&db.store, "shop.example", start(), vec![part]).await?;
     let longest = db.number("SELECT CAST(MAX(LENGTH(linked_from)) AS BIGINT) FROM resource").await?;
-    assert_eq!(longest, 2_048, "in the store too");
+    assert_eq!(longest, 2_048, "the store truncates too");
     assert_eq!(db.number("SELECT COUNT(*) FROM resource WHERE site = 'shop.example'").await?, 1);
     Ok(())
 }
 
-pub(crate) async fn neighbours_in_a_list_are_spread(Db { store, .. }: Db) -> Result<()> {
-    // a small batch and a large one take different ways into the database
+pub(crate) async fn first_visits_of_a_list_are_shuffled(Db { store, .. }: Db) -> Result<()> {
+    // small and large batches use different statements
     for (batch, size) in [("few", 400), ("many", 2_000)] {
         let hosters = ["a", "b", "c", "d"];
         let list: Vec<Seed> = hosters
@@ -175,7 +175,7 @@ fn linked(to: &str, from: &str) -> Seed {
     Seed::linked(url(&format!("https://{to}/a.json")), url(&format!("https://{from}/catalog.json")))
 }
 
-pub(crate) async fn linked_sites_come_last_and_have_a_share(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn leases_linked_sites_last_with_a_minimum_share(Db { store, .. }: Db) -> Result<()> {
     let listed: Vec<Seed> = (0..200).map(|number| seed(&format!("listed{number}.example"))).collect();
     let links: Vec<Seed> =
         (0..200).map(|number| linked(&format!("linked{number}.example"), "from.example")).collect();
@@ -188,18 +188,18 @@ pub(crate) async fn linked_sites_come_last_and_have_a_share(Db { store, .. }: Db
         let linked = is_linked.filter(|is_linked| *is_linked).count();
         Ok((leased.len() - linked, linked))
     };
-    assert_eq!(count(64, later(1)).await?, (56, 8), "one place in eight");
+    assert_eq!(count(64, later(1)).await?, (56, 8), "one in eight");
     let mut singles = (0, 0);
     for turn in 0..16 {
         let (listed, linked) = count(1, later(1) + TimeDelta::milliseconds(turn)).await?;
         singles = (singles.0 + listed, singles.1 + linked);
     }
     assert_eq!(singles, (14, 2), "batches of one take turns");
-    assert_eq!(count(400, later(1)).await?, (130, 190), "nobody waits while there is room");
+    assert_eq!(count(400, later(1)).await?, (130, 190), "linked sites fill the rest of a batch");
     Ok(())
 }
 
-pub(crate) async fn a_link_leaves_a_listed_site_where_its_list_puts_it(db: Db) -> Result<()> {
+pub(crate) async fn link_does_not_change_the_priority_of_a_listed_site(db: Db) -> Result<()> {
     let store = &db.store;
     let names = ["before.example", "after.example", "only.example"];
     store.seeds_add(&[seed(names[0]), seed(names[2])], start()).await?;
@@ -208,8 +208,12 @@ pub(crate) async fn a_link_leaves_a_listed_site_where_its_list_puts_it(db: Db) -
     store.seeds_add(&[seed(names[1])], later(2)).await?;
     let classes = "SELECT COUNT(*) FROM site WHERE priority = 2";
     assert_eq!(db.number(classes).await?, 3, "linked before or after it was listed");
-    assert_eq!(store.sites_listed(None, 9).await?, [site("only.example")], "no list may forget the others");
-    // many rows take another way into the database
+    assert_eq!(
+        store.sites_listed(None, 9).await?,
+        [site("only.example")],
+        "a list removes only listed sites"
+    );
+    // many rows use another statement
     let many =
         |prefix: &str| (0..1_500).map(|number| format!("{prefix}{number}.example")).collect::<Vec<_>>();
     let (first, second) = (many("first"), many("second"));
@@ -225,7 +229,7 @@ pub(crate) async fn a_link_leaves_a_listed_site_where_its_list_puts_it(db: Db) -
     Ok(())
 }
 
-pub(crate) async fn one_site_makes_a_bounded_number_of_sites_known(db: Db) -> Result<()> {
+pub(crate) async fn bounds_the_sites_that_one_site_adds(db: Db) -> Result<()> {
     let store = &db.store;
     let links = |numbers: std::ops::Range<u32>| -> Vec<Seed> {
         numbers
@@ -248,7 +252,7 @@ pub(crate) async fn one_site_makes_a_bounded_number_of_sites_known(db: Db) -> Re
     Ok(())
 }
 
-pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
+pub(crate) async fn bounds_hosts_and_urls_of_a_site(db: Db) -> Result<()> {
     let store = &db.store;
     let hosts = |numbers: std::ops::Range<u32>| numbers.map(|number| format!("h{number}.shop.example"));
     let links: Vec<Seed> = hosts(0..1_500).map(|host| linked(&host, "from.example")).collect();
@@ -284,8 +288,8 @@ pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
     Ok(())
 }
 
-/// A host has the most trusted origin of those who named it, whether its site is compacted or not.
-pub(crate) async fn hosts_keep_who_named_them(db: Db) -> Result<()> {
+/// A host keeps the most trusted origin of its sources, whether its site is compacted or not.
+pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
     let store = &db.store;
     let submitted = |name: &str| Seed { origin: SeedOrigin::Submitted, ..seed(name) };
     let linked = |name: &str| linked(name, "from.example");
@@ -327,10 +331,10 @@ pub(crate) async fn hosts_keep_who_named_them(db: Db) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: Db) -> Result<()> {
+pub(crate) async fn site_with_60_000_hosts_is_leased_and_reported_in_linear_time(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, "shop.example", start(), Vec::new()).await?;
-    // as a database of an earlier version may hold them
+    // rows that a database of an earlier version may contain
     db.execute(
         "INSERT INTO host (host, site, seeded)
          WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 60000)
@@ -338,14 +342,14 @@ pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: D
     )
     .await?;
     let name = site("shop.example");
-    let told = async {
+    let report = async {
         assert_eq!(lease(store, "shop.example", later(1)).await?.site.hosts.len(), 60_001);
         assert!(store.site_summary(&name).await?.is_some_and(|summary| summary.name == name));
-        store.site_report_brief(&name, 1, 200).await?.context("a story")
+        store.site_report_brief(&name, 1, 200).await?.context("the report of the site")
     };
-    let told = tokio::time::timeout(Duration::from_secs(20), told).await.context("in linear time")??;
-    assert_eq!((told.state.hosts.len(), told.hosts_total), (200, 60_001));
-    assert!(told.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
+    let report = tokio::time::timeout(Duration::from_secs(20), report).await.context("in linear time")??;
+    assert_eq!((report.state.hosts.len(), report.hosts_total), (200, 60_001));
+    assert!(report.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
     assert!(store.site_summary(&site("none.example")).await?.is_none());
     Ok(())
 }

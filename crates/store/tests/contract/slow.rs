@@ -1,4 +1,4 @@
-//! Statements that take longer than was asked for are named in the log.
+//! Statements beyond the slow threshold are logged.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, Once};
@@ -11,21 +11,21 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use crate::harness::Db;
 
-/// What the driver calls itself in the log.
+/// Log target of the driver.
 const TARGET: &str = "sqlx::query";
-/// Statements of SQLite run in a thread of their own, so the whole process is listened to.
-static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-static LISTENING: Once = Once::new();
+/// SQLite runs statements on its own thread, so the subscriber is global.
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static SUBSCRIBED: Once = Once::new();
 
-struct Told;
+struct CaptureLines;
 
-impl<S: tracing::Subscriber> Layer<S> for Told {
+impl<S: tracing::Subscriber> Layer<S> for CaptureLines {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
         if metadata.target() == TARGET && *metadata.level() == tracing::Level::WARN {
             let mut line = Line::default();
             event.record(&mut line);
-            TOLD.lock().expect("nobody panicked").push(line.0);
+            LINES.lock().expect("the lock is not poisoned").push(line.0);
         }
     }
 }
@@ -35,28 +35,28 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        write!(self.0, "{}={value:?} ", field.name()).expect("a string takes everything");
+        write!(self.0, "{}={value:?} ", field.name()).expect("writing to a string cannot fail");
     }
 }
 
-fn told(part: &str) -> Option<String> {
-    TOLD.lock().expect("nobody panicked").iter().find(|line| line.contains(part)).cloned()
+fn logged_line(part: &str) -> Option<String> {
+    LINES.lock().expect("the lock is not poisoned").iter().find(|line| line.contains(part)).cloned()
 }
 
-pub(crate) async fn slow_statements_are_named(db: Db) -> Result<()> {
-    LISTENING.call_once(|| {
-        let everything = tracing_subscriber::registry().with(Told);
-        tracing::subscriber::set_global_default(everything).expect("nobody else listens");
+pub(crate) async fn logs_slow_statements(db: Db) -> Result<()> {
+    SUBSCRIBED.call_once(|| {
+        let everything = tracing_subscriber::registry().with(CaptureLines);
+        tracing::subscriber::set_global_default(everything).expect("no other subscriber is set");
     });
     let slow_from = |slow_statement| StoreConfig { slow_statement, ..db.config.clone() };
-    let patient = Store::open(&slow_from(Duration::from_hours(1))).await?;
-    patient.semantic_types().await?;
-    patient.close().await;
-    assert_eq!(told("FROM capability_type"), None);
-    let hasty = Store::open(&slow_from(Duration::ZERO)).await?;
-    hasty.feed_id().await?;
-    hasty.close().await;
-    let line = told("SELECT feed_id FROM feed_state").expect("a line about the statement");
+    let tolerant = Store::open(&slow_from(Duration::from_hours(1))).await?;
+    tolerant.semantic_types().await?;
+    tolerant.close().await;
+    assert_eq!(logged_line("FROM capability_type"), None);
+    let strict = Store::open(&slow_from(Duration::ZERO)).await?;
+    strict.feed_id().await?;
+    strict.close().await;
+    let line = logged_line("SELECT feed_id FROM feed_state").expect("a line about the statement");
     for part in ["slow statement", "elapsed=", "slow_threshold=0ns", "rows_returned=1"] {
         assert!(line.contains(part), "{part} is missing: {line}");
     }

@@ -1,4 +1,4 @@
-//! Turns at suffixes below which strangers live: one clock, however many workers ask.
+//! Permits for public suffixes such as github.io: one clock for all workers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,11 +27,13 @@ fn request(suffix: &str, from: DateTime<Utc>) -> SuffixPermitRequest {
 async fn taken(store: &Store, request: &SuffixPermitRequest) -> Result<SuffixPermit> {
     match store.suffix_permit_take(request).await? {
         SuffixPermitOutcome::Taken(turn) => Ok(turn),
-        other => anyhow::bail!("no turn: {other:?}"),
+        other => anyhow::bail!("no permit: {other:?}"),
     }
 }
 
-pub(crate) async fn turns_at_a_suffix_are_a_gap_apart_and_four_are_open(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn suffix_permits_are_a_gap_apart_and_at_most_four_are_open(
+    Db { store, .. }: Db,
+) -> Result<()> {
     let now = start();
     let mut turns = Vec::new();
     for number in 0..4 {
@@ -41,7 +43,7 @@ pub(crate) async fn turns_at_a_suffix_are_a_gap_apart_and_four_are_open(Db { sto
     }
     assert_eq!(store.suffix_permit_take(&request("pages.example", now)).await?, SuffixPermitOutcome::Full);
     let elsewhere = taken(&store, &request("other.example", now)).await?;
-    assert_eq!(elsewhere.at, now, "each suffix has a clock of its own");
+    assert_eq!(elsewhere.at, now, "each suffix has its own clock");
     store.suffix_permits_release(&[turns[1], -7]).await?;
     assert_eq!(taken(&store, &request("pages.example", now)).await?.at, now + GAP * 4);
     assert_eq!(store.suffix_permit_take(&request("pages.example", now)).await?, SuffixPermitOutcome::Full);
@@ -51,12 +53,12 @@ pub(crate) async fn turns_at_a_suffix_are_a_gap_apart_and_four_are_open(Db { sto
     assert_eq!(
         taken(&store, &request("pages.example", later)).await?.at,
         later,
-        "what passed is not made up for"
+        "missed slots are not made up for"
     );
     Ok(())
 }
 
-pub(crate) async fn a_turn_that_comes_too_late_is_not_taken(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn refuses_a_suffix_permit_that_would_start_too_late(Db { store, .. }: Db) -> Result<()> {
     let now = start();
     let soon = SuffixPermitRequest { latest: now + GAP, ..request("pages.example", now) };
     let first = taken(&store, &soon).await?;
@@ -66,32 +68,32 @@ pub(crate) async fn a_turn_that_comes_too_late_is_not_taken(Db { store, .. }: Db
         assert_eq!(
             store.suffix_permit_take(&soon).await?,
             SuffixPermitOutcome::Late { until },
-            "asking moves nothing"
+            "a refused request does not move the clock"
         );
     }
     store.suffix_permits_release(&[first.number, second.number]).await?;
     assert_eq!(
         store.suffix_permit_take(&soon).await?,
         SuffixPermitOutcome::Late { until },
-        "an end moves no clock"
+        "a release does not move the clock"
     );
     assert_eq!(taken(&store, &request("pages.example", now)).await?.at, until);
     Ok(())
 }
 
-pub(crate) async fn turns_outlive_whoever_took_them_and_end_by_themselves(db: Db) -> Result<()> {
+pub(crate) async fn suffix_permits_outlive_their_worker_and_expire(db: Db) -> Result<()> {
     let now = start();
     for _ in 0..4 {
         taken(&db.store, &request("pages.example", now)).await?;
     }
-    // a worker that is killed says nothing, and another one opens the database
+    // a killed worker releases nothing, and another one opens the database
     let other = Store::open(&db.config).await?;
     assert_eq!(
         other.suffix_permit_take(&request("pages.example", now + LIFE)).await?,
         SuffixPermitOutcome::Full
     );
     let turn = taken(&other, &request("pages.example", now + LIFE + GAP * 2)).await?;
-    assert_eq!(turn.at, now + LIFE + GAP * 2, "the first two have lived their lives");
+    assert_eq!(turn.at, now + LIFE + GAP * 2, "the first two have expired");
     taken(&other, &request("pages.example", turn.at)).await?;
     assert_eq!(
         other.suffix_permit_take(&request("pages.example", turn.at)).await?,
@@ -99,14 +101,12 @@ pub(crate) async fn turns_outlive_whoever_took_them_and_end_by_themselves(db: Db
     );
     other.housekeeping(now + TimeDelta::days(30)).await?;
     let anew = taken(&other, &request("pages.example", now)).await?;
-    assert_eq!(anew.at, now, "clocks and turns that have long passed are forgotten");
+    assert_eq!(anew.at, now, "old clocks and permits are removed");
     other.close().await;
     Ok(())
 }
 
-pub(crate) async fn workers_that_ask_at_once_get_one_turn_after_the_other(
-    Db { store, .. }: Db,
-) -> Result<()> {
+pub(crate) async fn concurrent_workers_get_successive_suffix_permits(Db { store, .. }: Db) -> Result<()> {
     let now = start();
     let wide = SuffixPermitRequest { open_max: 100, ..request("pages.example", now) };
     let asked = futures::future::try_join_all((0..24).map(|_| taken(&store, &wide))).await?;
@@ -118,7 +118,7 @@ pub(crate) async fn workers_that_ask_at_once_get_one_turn_after_the_other(
     let narrow = request("narrow.example", now);
     let asked = futures::future::try_join_all((0..24).map(|_| store.suffix_permit_take(&narrow))).await?;
     let taken = asked.iter().filter(|answer| matches!(answer, SuffixPermitOutcome::Taken(_))).count();
-    assert_eq!(taken, 4, "no more are open, whoever asks: {asked:?}");
-    asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("the others are told")?;
+    assert_eq!(taken, 4, "no more are open, for any worker: {asked:?}");
+    asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("a refusal")?;
     Ok(())
 }

@@ -28,7 +28,7 @@ fn robots(name: &str) -> RobotsRecord {
     }
 }
 
-pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn saves_a_visit_with_all_its_results(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
     let fetches = vec![
         found(AT, "one", &["book", "cancel"], start()),
@@ -54,21 +54,21 @@ pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> R
     assert_eq!((hints.len(), &hints[0].url), (1, &url("https://other.example/a.json")));
     assert_eq!(hints[0].linked_from.as_ref().map(ManifestUrl::site), Some(site("sky.example")));
 
-    let story = store.site_report(&site("sky.example"), 10).await?.context("the story")?;
-    assert_eq!(story.summary.formats, [manifest::Format::Awp]);
-    assert_eq!((story.summary.manifests, story.summary.capabilities), (1, 2));
-    assert_eq!(story.summary.next_visit_at, Some(record.next_visit.at));
-    assert_eq!(story.summary.next_visit_reason.as_deref(), Some("unchanged for a day"));
-    assert_eq!((story.state.visits, story.state.changes), (1, 1));
-    let told = story.visits.first().context("the visit")?;
-    assert_eq!((told.end, told.requests, told.phases), (VisitEnd::Completed, 3, record.phases));
+    let report = store.site_report(&site("sky.example"), 10).await?.context("the report of the site")?;
+    assert_eq!(report.summary.formats, [manifest::Format::Awp]);
+    assert_eq!((report.summary.manifests, report.summary.capabilities), (1, 2));
+    assert_eq!(report.summary.next_visit_at, Some(record.next_visit.at));
+    assert_eq!(report.summary.next_visit_reason.as_deref(), Some("unchanged for a day"));
+    assert_eq!((report.state.visits, report.state.changes), (1, 1));
+    let visit = report.visits.first().context("the visit")?;
+    assert_eq!((visit.end, visit.requests, visit.phases), (VisitEnd::Completed, 3, record.phases));
     let outcomes: Vec<_> =
-        told.fetches.iter().map(|fetch| (fetch.outcome, fetch.manifest_id.clone())).collect();
+        visit.fetches.iter().map(|fetch| (fetch.outcome, fetch.manifest_id.clone())).collect();
     assert_eq!(outcomes, [(FetchOutcome::Found, Some(id)), (FetchOutcome::NotFound, None)]);
     Ok(())
 }
 
-pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
+pub(crate) async fn saves_a_visit_completely_or_not_at_all(db: Db) -> Result<()> {
     let store = &db.store;
     let token = leased(store, "sky.example", start()).await?.token;
     let record = VisitRecord {
@@ -84,19 +84,19 @@ pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
     let counts = store.stats(start()).await?;
     assert_eq!((counts.manifests, counts.documents, counts.capabilities, counts.feed_head.0), (0, 0, 0, 0));
     assert_eq!((counts.sites, counts.sites_leased, counts.visits), (1, 1, 0));
-    let told = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
-    assert!(told.state.resources.is_empty() && told.state.hosts.iter().all(|host| host.robots.is_none()));
+    let report = store.site_report(&site("sky.example"), 1).await?.context("the report of the site")?;
+    assert!(report.state.resources.is_empty() && report.state.hosts.iter().all(|host| host.robots.is_none()));
     store.visit_save(&token, &record).await?;
     assert_eq!(store.stats(start()).await?.manifests, 1);
     Ok(())
 }
 
-pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn saves_each_visit_of_a_batch_independently(Db { store, .. }: Db) -> Result<()> {
     let mut tokens = Vec::new();
     for name in ["sky.example", "lost.example", "out.example", "none.example"] {
         tokens.push(leased(&store, name, start()).await?.token);
     }
-    // Another worker has taken one over, and the owner of another has opted out.
+    // One lease was taken over by another worker, and the owner of another site opted out.
     let again = lease(&store, "lost.example", later(60)).await?.token;
     store.site_block(&site("out.example"), "asked", start()).await?;
     let mut visits: Vec<VisitRecord> =
@@ -104,7 +104,7 @@ pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { stor
     visits[0].fetches = vec![found(AT, "one", &["book"], start())];
     visits[3].robots = vec![robots("none.example"), robots("www.none.example")];
     let mut batch: Vec<_> = tokens.iter().zip(&visits).collect();
-    // The same visit a second time, and the one of the worker that holds the lease now.
+    // The same visit a second time, and the visit of the worker that now holds the lease.
     batch.extend([(&tokens[0], &visits[0]), (&again, &visits[1])]);
     let saved = store.visits_save(&batch).await?;
     let expected = VisitSaved { manifests_added: 1, capabilities: 1, ..VisitSaved::default() };
@@ -120,14 +120,14 @@ pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { stor
     assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
     let counts = store.stats(start()).await?;
     assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (3, 1, 0));
-    let told = store.site_report(&site("none.example"), 2).await?.context("the story")?;
+    let report = store.site_report(&site("none.example"), 2).await?.context("the report of the site")?;
     let hosts: Vec<_> =
-        told.state.hosts.iter().map(|host| (host.is_seeded(), host.robots.is_some())).collect();
-    assert_eq!((hosts, told.visits.len()), (vec![(true, true), (false, true)], 1));
+        report.state.hosts.iter().map(|host| (host.is_seeded(), host.robots.is_some())).collect();
+    assert_eq!((hosts, report.visits.len()), (vec![(true, true), (false, true)], 1));
     Ok(())
 }
 
-pub(crate) async fn a_visit_that_cannot_be_saved_keeps_no_other_from_it(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn failed_visit_does_not_block_others_of_its_batch(Db { store, .. }: Db) -> Result<()> {
     let mut tokens = Vec::new();
     for name in ["one.example", "sky.example", "two.example"] {
         tokens.push(leased(&store, name, start()).await?.token);
@@ -146,7 +146,7 @@ pub(crate) async fn a_visit_that_cannot_be_saved_keeps_no_other_from_it(Db { sto
     Ok(())
 }
 
-pub(crate) async fn a_damaged_manifest_writes_nothing(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn damaged_manifest_writes_nothing(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
     let mut wrong = found(AT, "one", &["book"], start());
     wrong.manifest = Some(Box::new(manifest("https://sky.example/other.json", &body("one"), &["book"])));
@@ -161,7 +161,7 @@ pub(crate) async fn a_damaged_manifest_writes_nothing(Db { store, .. }: Db) -> R
     Ok(())
 }
 
-pub(crate) async fn an_unchanged_manifest_adds_no_feed_row(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn unchanged_manifest_adds_no_feed_row(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
     assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
     let same =
@@ -184,15 +184,15 @@ pub(crate) async fn an_unchanged_manifest_adds_no_feed_row(Db { store, .. }: Db)
     Ok(())
 }
 
-pub(crate) async fn the_last_fifty_visits_are_kept(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn keeps_the_last_50_visits(Db { store, .. }: Db) -> Result<()> {
     for number in 0..60 {
         visited(&store, "sky.example", later(number), Vec::new()).await?;
     }
     visited(&store, "other.example", start(), Vec::new()).await?;
-    let story = store.site_report(&site("sky.example"), 1_000).await?.context("the story")?;
-    assert_eq!(story.visits.len(), 50);
-    assert_eq!(story.visits.first().map(|visit| visit.started_at), Some(later(59)));
-    assert_eq!(story.state.visits, 60);
+    let report = store.site_report(&site("sky.example"), 1_000).await?.context("the report of the site")?;
+    assert_eq!(report.visits.len(), 50);
+    assert_eq!(report.visits.first().map(|visit| visit.started_at), Some(later(59)));
+    assert_eq!(report.state.visits, 60);
     assert_eq!(store.stats(later(60)).await?.visits, 61);
     Ok(())
 }
@@ -216,8 +216,8 @@ pub(crate) async fn unicode_and_control_characters_survive(Db { store, .. }: Db)
     Ok(())
 }
 
-pub(crate) async fn big_bodies_and_many_capabilities_fit(Db { store, .. }: Db) -> Result<()> {
-    // Bytes that do not compress, at the cap of a manifest.
+pub(crate) async fn stores_large_bodies_and_many_capabilities(Db { store, .. }: Db) -> Result<()> {
+    // Bytes that do not compress, at the size limit of a manifest.
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let noise: Vec<u8> = (0..4 * 1024 * 1024)
         .map(|_| {
@@ -245,7 +245,7 @@ pub(crate) async fn big_bodies_and_many_capabilities_fit(Db { store, .. }: Db) -
     Ok(())
 }
 
-pub(crate) async fn validators_are_kept_when_the_server_fails(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn keeps_validators_when_the_server_fails(Db { store, .. }: Db) -> Result<()> {
     visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
     visited(&store, "sky.example", later(5), vec![fetch(AT, FetchOutcome::ServerError, later(5))]).await?;
     let state = lease(&store, "sky.example", later(6)).await?.site;
@@ -260,25 +260,25 @@ pub(crate) async fn validators_are_kept_when_the_server_fails(Db { store, .. }: 
     Ok(())
 }
 
-pub(crate) async fn paths_that_were_merely_tried_leave_no_row(db: Db) -> Result<()> {
+pub(crate) async fn stores_no_row_for_paths_without_content(db: Db) -> Result<()> {
     let paths: Vec<FetchRecord> = (0..20)
         .map(|number| fetch(&format!("https://none.example/{number}"), FetchOutcome::NotFound, start()))
         .collect();
     let hinted = Seed { url: Some(url("https://none.example/3")), ..crate::build::seed("none.example") };
     db.store.seeds_add(&[hinted], start()).await?;
     visited(&db.store, "none.example", start(), paths).await?;
-    assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "the hinted one alone");
+    assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "only the hinted one");
     let state = lease(&db.store, "none.example", later(1)).await?.site;
     assert!(state.hints.is_empty(), "it was fetched");
     let known: Vec<_> =
         state.resources.iter().map(|known| (known.url.as_str(), known.misses_in_row)).collect();
     assert_eq!(known, [("https://none.example/3", 1)]);
-    let story = db.store.site_report(&site("none.example"), 1).await?.context("the story")?;
-    assert_eq!(story.visits.first().map(|visit| visit.fetches.len()), Some(20));
+    let report = db.store.site_report(&site("none.example"), 1).await?.context("the report of the site")?;
+    assert_eq!(report.visits.first().map(|visit| visit.fetches.len()), Some(20));
     Ok(())
 }
 
-pub(crate) async fn robots_and_slots_come_back_as_they_were(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn robots_and_path_slots_survive_a_round_trip(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
     let mut slots = PathSlots::new();
     slots.set(2, PathCheck { class: 4, day: 20_000 });

@@ -273,7 +273,7 @@ pub(super) const SITES: &[Site] = &[
         "starterkit",
         "starterkit.test",
         "My Awesome Site",
-        "A template that nobody filled in.",
+        "A template with its placeholders left in.",
         [("/.well-known/agent.json", JSON)]
     ),
     site!(

@@ -18,7 +18,7 @@ impl Got {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
+#[expect(clippy::disallowed_methods, reason = "this client connects only to the test web")]
 pub(crate) fn client(web: &Web) -> reqwest::Client {
     let mut roots = rustls::RootCertStore::empty();
     let ca = rustls::pki_types::CertificateDer::from_pem_slice(web.ca_pem().as_bytes()).expect("test set-up");
@@ -45,7 +45,7 @@ pub(crate) fn client(web: &Web) -> reqwest::Client {
         .expect("test set-up")
 }
 
-#[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
+#[expect(clippy::disallowed_methods, reason = "this client connects only to the test web")]
 pub(crate) async fn get_with(
     client: &reqwest::Client,
     url: &str,

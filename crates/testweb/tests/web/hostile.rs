@@ -85,7 +85,7 @@ async fn slow_responses_arrive_completely() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "this client talks to the test web alone")]
+#[expect(clippy::disallowed_methods, reason = "this client connects only to the test web")]
 async fn records_endless_responses_when_the_client_disconnects() {
     let web = web().await;
     for path in ["/endless", "/silence"] {

@@ -71,19 +71,19 @@ findings! {
     }
     rule LEGACY_AUTHENTICATION: Should("a2a.authentication.legacy", "A2A 0.2 §5.5")
         "`authentication` is the form of A2A 0.1; clients of later versions do not read it"
-            => "Describe credentials in `securitySchemes` and demand them in `security`.";
+            => "Describe credentials in `securitySchemes` and require them in `security`.";
     rule LEGACY_URL: Note("a2a.url.legacy", "A2A 1.0 AgentCard")
         "a card of A2A 1.0 keeps the `url` of older versions beside `supportedInterfaces`"
             => "Keep it for old clients if you like; new ones read `supportedInterfaces` alone.";
     rule NO_SKILLS: Should("a2a.skills.empty", "A2A 0.3 §5.5.4")
         "the card lists no skill" => "Describe what the agent can do as skills; clients choose agents by them.";
     rule SCHEME_TYPE: Must("a2a.security_scheme.type.unknown", "A2A 0.3 §5.5.3")
-        "a security scheme is of none of the five kinds"
+        "a security scheme has an unknown type"
             => "Use apiKey, http, oauth2, openIdConnect or mutualTLS; a public agent needs no scheme.";
     rule UNKNOWN_SCHEME: Must("a2a.security.unknown_scheme", "A2A 0.3 §5.5")
         "a requirement names a scheme that `securitySchemes` does not define" => "Define the scheme or correct its name.";
     rule SKILL_ENDPOINT: Note("a2a.skill.endpoint", "A2A 0.3 §5.5.4")
-        "a skill has an endpoint of its own, which A2A clients do not read"
+        "a skill has its own endpoint, which A2A clients do not read"
             => "Let the card's interface serve all skills, or declare plain HTTP operations in OpenAPI.";
 }
 

@@ -39,7 +39,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     for (name, scheme) in root.object("securitySchemes").iter().flat_map(Object::members) {
         let kind = scheme.text("type");
         if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind)) {
-            let text = format!("\"{kind}\" is no kind of security scheme");
+            let text = format!("\"{kind}\" is not a kind of security scheme");
             draft.report(&rules::SCHEME_TYPE, scheme.at("type"), text);
         }
         by_name.insert(name.to_owned(), scheme_of(scheme.map));

@@ -74,13 +74,13 @@ findings! {
     rule NO_CAPABILITY: Must("agents_json.capabilities.empty", SPEC)
         "`capabilities` is empty" => "List at least one capability.";
     rule NAME_DUPLICATE: Should("agents_json.capability.name.duplicate", SPEC)
-        "two capabilities have the same name" => "Give every capability a name of its own.";
+        "two capabilities have the same name" => "Give every capability a unique name.";
     rule PARAMETER_MISTYPED: Must("agents_json.param.mistyped", SPEC)
         "a parameter is not an object" => "Describe each parameter as an object with a type.";
     rule SESSION_MISSING: Should("agents_json.session.missing", SPEC)
         "capabilities require a session and none is configured" => "Publish `session`; until then the defaults apply.";
     rule TTL_SHORT: Must("agents_json.session.ttl.too_short", SPEC)
-        "a session lives less than 60 seconds" => "Let sessions live for a minute at least.";
+        "a session lasts less than 60 seconds" => "Let sessions last at least a minute.";
     rule UNLISTED: Must("agents_json.unlisted_member", SCHEMA)
         "the schema allows no member of this name" => "Remove the member, or use the name that the schema lists.";
     rule SDK_VERSION: May("agents_json.schema_version.sdk", SPEC)

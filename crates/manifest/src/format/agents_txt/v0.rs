@@ -90,7 +90,7 @@ fn members(lines: &[Line<'_>], shape: &Shape, draft: &mut Draft<'_>) -> Map<Stri
     for line in lines {
         let known = shape.fields.iter().any(|field| field.key == line.key);
         if !known && !OTHER_KEYS.contains(&line.key.as_str()) {
-            let text = format!("`{}` is no key of {}", crate::text::capped(&line.key, 60), shape.spec);
+            let text = format!("`{}` is not a key of {}", crate::text::capped(&line.key, 60), shape.spec);
             draft.report(&KEY_UNKNOWN, String::new(), text);
         }
         if line.value.is_empty() {

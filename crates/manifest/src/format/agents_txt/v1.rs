@@ -54,7 +54,7 @@ findings! {
     rule NO_CAPABILITY: Should("agents_txt.capabilities.empty", "agents.txt 1.0 §3.4")
         "no capability is declared" => "Declare what agents can do, one block for each capability.";
     rule DUPLICATE: Must("agents_txt.capability.id.duplicate", "agents.txt 1.0 §3.4")
-        "two capabilities have the same id" => "Give every capability an id of its own.";
+        "two capabilities have the same id" => "Give every capability a unique id.";
     rule NO_TOKEN_ENDPOINT: Must("agents_txt.auth.endpoint.missing", "agents.txt 1.0 §3.4")
         "a bearer token or OAuth 2 is demanded without saying where agents obtain one" => "Name Auth-Endpoint.";
     rule AGENTS_LIST: Must("agents_txt.agents.not_a_map", "agents.txt 1.0 §4")

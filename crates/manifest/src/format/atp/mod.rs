@@ -133,7 +133,7 @@ fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
         let Some(conditional) = workflow.object("conditional") else { return };
         let steps: HashSet<&str> = workflow.texts("steps").into_iter().collect();
         for step in conditional.map.keys().filter(|step| !steps.contains(step.as_str())) {
-            let text = format!("\"{step}\" is no step");
+            let text = format!("\"{step}\" is not a step");
             draft.report(&rules::CONDITION_UNKNOWN, conditional.at(step), text);
         }
     });

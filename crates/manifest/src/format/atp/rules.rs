@@ -57,7 +57,7 @@ findings! {
         may("tierUrl", Kind::Reference, "Give a URL."),
     }
     shape CAPABILITY("atp.capability", "ATP 0.1 §3.5") {
-        must("id", Kind::Text, "Give every capability an id of its own."),
+        must("id", Kind::Text, "Give every capability a unique id."),
         must("name", Kind::Text, "Name the capability for people."),
         must("description", Kind::Text, "Describe the capability in plain language."),
         must("endpoint", Kind::Reference, "Give the path or the absolute URL."),
@@ -125,7 +125,7 @@ findings! {
     rule CAPABILITY_MISTYPED: Must("atp.capability.mistyped", "ATP 0.1 §3.5")
         "a capability is not an object" => "Describe each capability as an object.";
     rule ID_DUPLICATE: Must("atp.capability.id.duplicate", "ATP 0.1 §3.5")
-        "two capabilities have the same id" => "Give every capability an id of its own.";
+        "two capabilities have the same id" => "Give every capability a unique id.";
     rule SIDE_EFFECTS: Must("atp.capability.side_effects.undeclared", "ATP 0.1 §3.5.3")
         "the method changes state and `sideEffects` is not true" => "Declare \"sideEffects\": true.";
     rule SIDE_EFFECTS_UNSTATED: May("atp.capability.side_effects.unstated", "ATP 0.1 §3.5.3")

@@ -200,7 +200,7 @@ fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (part, key, rule) in lists {
         let Some(part) = root.object(part) else { continue };
         for id in part.texts(key).into_iter().filter(|id| !known.contains(id)) {
-            draft.report(rule, part.at(key), format!("`{key}` names \"{id}\", which is no action"));
+            draft.report(rule, part.at(key), format!("`{key}` names \"{id}\", which is not an action"));
         }
     }
     if let Some(graph) = root.object("dependencies") {
@@ -216,7 +216,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
         }
         let needs = graph.texts(id);
         for name in std::iter::once(id.as_str()).chain(needs).filter(|name| !known.contains(name)) {
-            draft.report(&rules::DEPENDENCY_UNKNOWN, graph.at(id), format!("\"{name}\" is no action"));
+            draft.report(&rules::DEPENDENCY_UNKNOWN, graph.at(id), format!("\"{name}\" is not an action"));
         }
     }
     if let Some(id) = circle(graph.map) {

@@ -39,7 +39,7 @@ findings! {
     }
     // What every action has; how it is called is [`CALL`] or [`VIA`].
     shape ACTION("awp.action", "AWP 0.1 §9") {
-        must("id", Kind::Text, "Give every action an id of its own."),
+        must("id", Kind::Text, "Give every action a unique id."),
         must("description", Kind::Text, "Say in plain language what the action does."),
         must("auth_required", Kind::Bool, "Say whether the action needs authentication: true or false."),
         must("inputs", Kind::Object, "Describe the inputs as an object; an empty one when there are none."),
@@ -99,7 +99,7 @@ findings! {
     rule ENTITY_MISTYPED: Should("awp.entity.mistyped", "AWP 0.1 §8")
         "an entity is not an object" => "Write {\"fields\": {…}}.";
     rule ID_DUPLICATE: Must("awp.action.id.duplicate", "AWP 0.1 §9")
-        "two actions have the same id" => "Give every action an id of its own.";
+        "two actions have the same id" => "Give every action a unique id.";
     rule NO_ACTIONS: Note("awp.actions.empty", "AWP 0.1 §9")
         "no action is declared" => "Declare what agents can do.";
     rule VIA_UNKNOWN: Must("awp.action.via.unknown", "AWP 0.2 §9")
@@ -119,7 +119,7 @@ findings! {
     rule AUTH_CONTRADICTED: Should("awp.action.auth_required.contradicted", "AWP 0.1 §7")
         "`auth_required` is false and `auth.required_for` lists the action" => "Let the two agree.";
     rule POLL_MISSING: Should("awp.action.poll_endpoint.missing", "AWP 0.1 §9")
-        "an asynchronous action names no `poll_endpoint`" => "Name the endpoint where the job's status can be asked for.";
+        "an asynchronous action names no `poll_endpoint`" => "Name the endpoint where the job's status can be queried.";
     rule KEY_FIELD_MISSING: May("awp.idempotency.key_field.missing", "AWP 0.1 §9")
         "idempotency is supported, but by no named field" => "Name the input that carries the key in `key_field`.";
     rule ERROR_MISTYPED: Must("awp.error.mistyped", "AWP 0.1 §10")

@@ -189,6 +189,10 @@ fn collect_references<'v>(value: &'v Value, open: &mut Vec<&'v str>) {
 /// Reports the entities that were referred to and are not declared.
 pub(super) fn report_unknown(references: &References, pointer: &str, draft: &mut Draft<'_>) {
     for name in &references.unknown {
-        draft.report(&rules::ENTITY_UNKNOWN, pointer.to_owned(), format!("\"{name}\" is no declared entity"));
+        draft.report(
+            &rules::ENTITY_UNKNOWN,
+            pointer.to_owned(),
+            format!("\"{name}\" is not a declared entity"),
+        );
     }
 }

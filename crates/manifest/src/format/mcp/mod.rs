@@ -135,12 +135,12 @@ fn read_wrapped(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) 
 
 fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     let info = root.object("serverInfo");
-    let said = |keys: &[&str]| root.text_of(keys).or_else(|| info.as_ref()?.text_of(keys));
+    let text_of = |keys: &[&str]| root.text_of(keys).or_else(|| info.as_ref()?.text_of(keys));
     let manifest = &mut draft.manifest;
-    manifest.name = draft::name(said(&["name"]));
-    manifest.title = draft::name(said(&["title", "displayName", "display_name"]));
-    manifest.description = draft::description(said(&["description", "instructions"]));
-    manifest.document_version = draft::name(said(&["version"]));
+    manifest.name = draft::name(text_of(&["name"]));
+    manifest.title = draft::name(text_of(&["title", "displayName", "display_name"]));
+    manifest.description = draft::description(text_of(&["description", "instructions"]));
+    manifest.document_version = draft::name(text_of(&["version"]));
     manifest.tags = draft::tags(["tags", "keywords", "categories"].iter().flat_map(|key| root.texts(key)));
     manifest.updated_at = root.string_of(&["updated_at", "updatedAt"]);
     let (mut provider, mut site) = (None, None);
@@ -163,7 +163,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(limit) = root.value_of(&["rateLimits", "rate_limits", "rateLimit", "rate_limit"]) {
         manifest.rate_limit = lenient::rate_limit(limit);
     }
-    manifest.declared_origin = said(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
+    manifest.declared_origin = text_of(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
     draft.links(
         root,
         &[

@@ -54,7 +54,7 @@ findings! {
         "a public file sets environment variables or headers for a server; a secret in it is no longer one"
             => "Leave credentials out of published configurations.";
     rule FREEFORM: Note("mcp.freeform", "SEP-2127")
-        "the file describes an MCP server in a shape of its own"
+        "the file describes an MCP server in a nonstandard shape"
             => "Publish a server card, which clients and registries know how to read.";
 }
 

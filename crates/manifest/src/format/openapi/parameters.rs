@@ -2,7 +2,7 @@
 //!
 //! Decides the property of each parameter and of each member of the body, with `x-in` telling where it goes: query, path,
 //! header, cookie or body. A body that is not an object with named members becomes one property called `body`. Two
-//! things of one name in two places are told apart by a prefix, and `x-name` keeps the name on the wire.
+//! parameters of one name in two places are distinguished by a prefix, and `x-name` keeps the name on the wire.
 //!
 //! Follows OpenAPI 3.1 §4.8.12–4.8.14, 2.0 "Parameter Object".
 

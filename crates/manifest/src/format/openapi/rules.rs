@@ -32,7 +32,7 @@ findings! {
         "the server's URL has a variable without default, so no operation can be called as declared"
             => "Give every server variable a `default`.";
     rule REPEATED_ID: Must("openapi.operation.operation_id.duplicate", "OpenAPI 3.1 §4.8.10")
-        "an `operationId` is used twice" => "Give every operation an id of its own.";
+        "an `operationId` is used twice" => "Give every operation a unique id.";
     rule NO_RESPONSES: Should("openapi.operation.responses.missing", "OpenAPI 3.0 §4.7.10")
         "an operation describes no response" => "Describe at least the response of a successful call.";
     rule UNDECLARED_VARIABLE: Must("openapi.path.variable.undeclared", "OpenAPI 3.1 §4.8.8")

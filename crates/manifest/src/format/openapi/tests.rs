@@ -161,7 +161,7 @@ fn makes_ids_unique_and_does_not_fetch_references() {
 }
 
 #[test]
-fn callbacks_and_webhooks_are_no_capabilities() {
+fn ignores_callbacks_and_webhooks() {
     let call = json!({"post": {"operationId": "notify", "responses": {"200": {"description": "Heard."}}}});
     let capability = only(&json!({
         "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},

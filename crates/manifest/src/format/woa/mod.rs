@@ -135,7 +135,11 @@ fn checked_schema<'v>(object: &Object<'v>, key: &str, draft: &mut Draft<'_>) -> 
     let schema = object.object(key)?;
     if let Err(error) = jsonschema::draft202012::meta::validate(&Value::Object(schema.map.clone())) {
         let pointer = format!("{}{}", schema.pointer, error.instance_path());
-        draft.report(&rules::SCHEMA_INVALID, pointer, format!("`{key}` is no JSON Schema 2020-12: {error}"));
+        draft.report(
+            &rules::SCHEMA_INVALID,
+            pointer,
+            format!("`{key}` is not valid JSON Schema 2020-12: {error}"),
+        );
     } else if !is_plain_object(&schema) {
         draft.report_rule(&rules::SCHEMA_ROOT, schema.pointer.clone());
     }

@@ -27,7 +27,7 @@ findings! {
     }
     shape REST("woa.rest", "draft-gaikwad-woa-00 §4.3.1") {
         must("base", Kind::Url, "Publish the absolute https URL of the API."),
-        must("invoke_path", Kind::Form(is_path, "a path that begins with /"), "Publish a path that begins with \"/\"; it is appended to `base` as it stands."),
+        must("invoke_path", Kind::Form(is_path, "a path that begins with /"), "Publish a path that begins with \"/\"; it is appended to `base` unchanged."),
     }
     shape MCP("woa.mcp", "draft-gaikwad-woa-00 §4.3.2") {
         must("server", Kind::Text, "Name the MCP server or give its URL."),
@@ -42,11 +42,11 @@ findings! {
     rule AGENT_MISTYPED: Must("woa.agent.mistyped", "draft-gaikwad-woa-00 §4.1")
         "an element of `agents` is not an object" => "Publish every agent as an object.";
     rule ID_DUPLICATE: Must("woa.agent.id.duplicate", "draft-gaikwad-woa-00 §4.1")
-        "two agents have the same id" => "Give every agent an id of its own.";
+        "two agents have the same id" => "Give every agent a unique id.";
     rule OPERATION_MISTYPED: Must("woa.operation.mistyped", "draft-gaikwad-woa-00 §4.1")
         "an element of `operations` is not an object" => "Publish every operation as an object.";
     rule OPERATION_DUPLICATE: Should("woa.operation.name.duplicate", "draft-gaikwad-woa-00 §4.1")
-        "two operations of an agent have the same name" => "Give every operation of an agent a name of its own.";
+        "two operations of an agent have the same name" => "Give every operation of an agent a unique name.";
     rule TRANSPORT_UNKNOWN: Must("woa.agent.transports.unknown", "draft-gaikwad-woa-00 §4.1")
         "an agent names a transport that the document does not describe"
             => "Describe the transport under `transports`, or do not name it.";

@@ -1,4 +1,4 @@
-//! Fills a database: some rows are made by the store itself, and the server multiplies them.
+//! Fills a database: the store writes some rows, and the server multiplies them.
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
@@ -9,24 +9,24 @@ use store::{PathCheck, PathSlots, RobotsRecord, VisitRecord};
 use crate::build::{fetch, found, host, later, leased, seed, start, url, visit};
 use crate::harness::Db;
 
-/// Compacted sites, most of them visited in vain.
+/// Compacted sites, most of them visited without content.
 pub(crate) const COMPACTED: u32 = 220_000;
-/// Sites with rows of their own, and those of them that have a manifest.
+/// Expanded sites, and those of them with a manifest.
 pub(crate) const EXPANDED: u32 = 30_000;
 pub(crate) const WITH_MANIFESTS: u32 = 20_000;
 /// Entries of the feed.
 pub(crate) const FEED: u32 = 60_000;
-/// One site in so many is due.
+/// One in this many sites is due.
 const DUE_ONE_IN: u32 = 10;
-/// Made by the store, multiplied by the server.
+/// Site that the store writes and the server copies.
 const TEMPLATE: &str = "template.example";
 
-/// Now, for everything that asks what is due; every copied visit was before.
+/// Current time for queries about due sites; all copied visits are earlier.
 pub(crate) fn now() -> DateTime<Utc> {
     later(60)
 }
 
-/// Names of both kinds lie among each other.
+/// The prefix interleaves the names of both kinds.
 pub(crate) fn expanded(number: u32) -> String {
     format!("{}s{number}.example", number % 97)
 }
@@ -35,7 +35,7 @@ pub(crate) fn compacted(number: u32) -> String {
     format!("{}r{number}.example", number % 97)
 }
 
-/// As the server writes ids: digits that base32 has not are letters.
+/// An id as the SQL statement generates it: digits that base32 does not have become letters.
 fn short_id(letter: char, number: u32) -> String {
     let digits = format!("{number:016}");
     let digits = digits.chars().map(|digit| match digit {
@@ -60,8 +60,8 @@ pub(crate) fn document(number: u32) -> ContentHash {
     ContentHash::parse(&format!("{number:064}")).expect("a hash")
 }
 
-/// A visit that asked for twenty paths and found nothing.
-pub(crate) fn in_vain(name: &str, at: DateTime<Utc>) -> VisitRecord {
+/// A visit that requested twenty paths and found nothing.
+pub(crate) fn visit_without_content(name: &str, at: DateTime<Utc>) -> VisitRecord {
     let mut paths_checked = PathSlots::new();
     (0..20).for_each(|slot| paths_checked.set(slot, PathCheck { class: 4, day: 20_000 }));
     let paths = (0..20).map(|path| fetch(&format!("https://{name}/{path}"), FetchOutcome::NotFound, at));
@@ -90,7 +90,10 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
     let at = format!("https://{TEMPLATE}/agent.json");
     let manifest = found(&at, "one", &["book", "cancel", "pay"], start());
     db.store
-        .visit_save(&token, &VisitRecord { fetches: vec![manifest], ..in_vain(TEMPLATE, start()) })
+        .visit_save(
+            &token,
+            &VisitRecord { fetches: vec![manifest], ..visit_without_content(TEMPLATE, start()) },
+        )
         .await?;
     let template = db.store.manifest_find(&ManifestId::of(&url(&at))).await?.context("the template")?;
     let model = data_encoding::HEXLOWER.encode(&uncompressed(&serde_json::to_vec(&template.manifest)?)?);
@@ -125,7 +128,7 @@ fn uncompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// `jsonb_populate_record` takes a row and gives it other values in the columns that are named.
+/// `jsonb_populate_record` copies a row with other values in the named columns.
 const MULTIPLY: &str = "
 CREATE FUNCTION pg_temp.short(letter text, number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT letter || translate(lpad(number::text, 16, '0'), '0189', 'abcd') $$;

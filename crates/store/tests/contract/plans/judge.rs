@@ -1,4 +1,4 @@
-//! Collects the plans that the server tells, and judges them.
+//! Collects the plans that the server sends, and checks them.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,9 +8,9 @@ use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
-/// Where the driver hands on what the server tells a session.
+/// Log target of the driver for notices of the server.
 const NOTICES: &str = "sqlx::postgres::notice";
-/// Tables that grow with the web, or with what was crawled.
+/// Tables that grow with the number of sites and visits.
 const HOT_TABLES: [&str; 13] = [
     "site_state",
     "host",
@@ -26,12 +26,12 @@ const HOT_TABLES: [&str; 13] = [
     "feed_pending",
     "address_clock",
 ];
-/// What is meant to read a whole table: the hourly cleaning of the clocks of addresses.
+/// Statements that may read a whole table: the hourly cleaning of the clocks of addresses.
 const READ_WHOLE: [&str; 1] = ["DELETE FROM address_clock"];
-/// Rows of hot tables that one statement may look at, beyond those that it was asked for: a fraction of any hot table.
+/// Rows of hot tables that one statement may read beyond the requested ones: a fraction of any hot table.
 const ROWS_MAX: f64 = 2_000.0;
 
-/// Every plan since the last look, and what was wrong with the plans before.
+/// The plans since the last check, and the violations of earlier plans.
 #[derive(Clone, Default)]
 pub(crate) struct Judge {
     plans: Arc<Mutex<Vec<Value>>>,
@@ -39,7 +39,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Hears what this thread's sessions are told, until the guard is dropped.
+    /// Collects the notices to this thread's sessions until the guard is dropped.
     pub(crate) fn listen(&self) -> DefaultGuard {
         tracing::subscriber::set_default(tracing_subscriber::registry().with(self.clone()))
     }
@@ -48,11 +48,11 @@ impl Judge {
         self.plans().clear();
     }
 
-    /// Judges what `operation` did; `rows` is what it was asked for.
+    /// Checks the plans of `operation`, for which `rows` rows were requested.
     pub(crate) fn judge(&self, operation: &str, rows: u32) {
         let plans = std::mem::take(&mut *self.plans());
-        assert!(!plans.is_empty(), "{operation} told no plan: is auto_explain loaded?");
-        let mut judged = self.judged.lock().expect("no judge panicked");
+        assert!(!plans.is_empty(), "no plan of {operation} was received: is auto_explain loaded?");
+        let mut judged = self.judged.lock().expect("the lock is not poisoned");
         judged.0 += plans.len();
         for plan in plans {
             let mut found = Found::default();
@@ -63,7 +63,7 @@ impl Judge {
             let is_good = is_meant || is_bounded;
             if !is_good {
                 let what = format!("{operation}: {statement}");
-                if !judged.1.iter().any(|told| told.starts_with(&what)) {
+                if !judged.1.iter().any(|earlier| earlier.starts_with(&what)) {
                     let (whole, rows, outline) = (found.read_whole, found.rows, found.outline);
                     judged.1.push(format!(
                         "{what}\nreads {whole:?} from end to end, {rows} rows in all:\n{outline}"
@@ -74,17 +74,17 @@ impl Judge {
     }
 
     pub(crate) fn assert_good(&self) {
-        let judged = self.judged.lock().expect("no judge panicked");
+        let judged = self.judged.lock().expect("the lock is not poisoned");
         assert!(judged.0 > 200, "{} plans are not those of a whole store", judged.0);
         assert!(judged.1.is_empty(), "{}", judged.1.join("\n\n"));
     }
 
     fn plans(&self) -> MutexGuard<'_, Vec<Value>> {
-        self.plans.lock().expect("no listener panicked")
+        self.plans.lock().expect("the lock is not poisoned")
     }
 }
 
-/// What a plan reads.
+/// Rows and tables that a plan reads.
 #[derive(Default)]
 struct Found {
     read_whole: Vec<String>,
@@ -110,7 +110,7 @@ impl Found {
             word("Index Cond"),
             word("Filter")
         )
-        .expect("a string takes everything");
+        .expect("writing to a string cannot fail");
         if is_hot(table) && kind.ends_with("Scan") {
             self.rows += rows;
             if kind == "Seq Scan" {
@@ -123,7 +123,7 @@ impl Found {
     }
 }
 
-/// The table of sites is in parts.
+/// The table of sites is partitioned.
 fn is_hot(table: &str) -> bool {
     let part = table.strip_prefix("site_").and_then(|part| part.parse::<u8>().ok());
     part.is_some() || HOT_TABLES.contains(&table)
@@ -137,7 +137,7 @@ impl<S: tracing::Subscriber> Layer<S> for Judge {
     }
 }
 
-/// Takes the plan out of a notice: `duration: 0.1 ms  plan:` and an object.
+/// Extracts the plan from a notice: `duration: 0.1 ms  plan:` and an object.
 struct Plans<'a>(&'a mut Vec<Value>);
 
 impl Visit for Plans<'_> {

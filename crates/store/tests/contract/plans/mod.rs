@@ -1,8 +1,8 @@
 //! Plans of the real statements on a PostgreSQL of realistic size: no hot table is read from end to end.
 //!
-//! The server's `auto_explain` sends the plan of every statement with what it read as a notice to the session that ran it,
-//! so that what is judged is what the store's own functions sent, under its own planner settings. Each function runs more
-//! often than the five times after which the server may keep one plan for all values.
+//! The server's `auto_explain` sends the plan and row counts of every statement as a notice to the session that ran it,
+//! so the test checks the statements of the store's own functions under its own planner settings. Each function runs more
+//! often than the five times after which the server may switch to a generic plan.
 
 mod fill;
 mod judge;
@@ -33,7 +33,7 @@ async fn judged(db: Db) -> Result<()> {
     Ok(())
 }
 
-/// For every session from the next on.
+/// Applies to every new session.
 const EXPLAIN_EVERYTHING: &str = "
     DO $$ BEGIN
         EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database());

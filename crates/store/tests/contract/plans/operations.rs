@@ -1,6 +1,6 @@
-//! Everything that the store is asked while it crawls, indexes and answers.
+//! All operations of the store during crawling, indexing and serving.
 //!
-//! Left out is what says of itself that it reads whole tables, since its callers keep the answer or a person waits for it:
+//! Operations that are documented to read whole tables are left out; their callers cache the result or are interactive:
 //! `stats`, `dialect_usage`, `sites_failing`, `sites_slowest`, `semantic_types`, `semantic_namespaces`, `sites_revisit`, `export`.
 
 use anyhow::{Context as _, Result};
@@ -12,12 +12,13 @@ use store::{
 };
 
 use super::fill::{
-    EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, in_vain, manifest_id, now,
+    EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, manifest_id, now,
+    visit_without_content,
 };
 use super::judge::Judge;
 use crate::build::{fetch, found, host, lease, random, seed, site, url, visit, worker};
 
-/// After five times the server may keep a plan for all values.
+/// After five runs the server may switch to a generic plan.
 const TIMES: u32 = 7;
 const LEASED: u32 = 200;
 
@@ -31,7 +32,7 @@ pub(crate) async fn run_all(store: &Store, judge: &Judge) -> Result<()> {
     sites(store, judge).await?;
     manifests(store, judge).await?;
     health(store, judge).await?;
-    care(store, judge).await
+    maintenance(store, judge).await
 }
 
 async fn leases(store: &Store, judge: &Judge) -> Result<()> {
@@ -65,7 +66,11 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         judge.forget();
         let linked = Seed::linked(url(&format!("https://{}/agent.json", compacted(500 + time))), url(&at));
         let changed = found(&at, &format!("changed {time}"), &["book", "pay"], now());
-        let record = VisitRecord { new_seeds: vec![linked], fetches: vec![changed], ..in_vain(&name, now()) };
+        let record = VisitRecord {
+            new_seeds: vec![linked],
+            fetches: vec![changed],
+            ..visit_without_content(&name, now())
+        };
         store.visit_save(&leased.token, &record).await?;
         judge.judge("visit_save of a changed manifest", 300);
 
@@ -88,7 +93,7 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         let name = compacted(301 + time);
         let leased = lease(store, &name, now()).await?;
         judge.forget();
-        store.visit_save(&leased.token, &in_vain(&name, now())).await?;
+        store.visit_save(&leased.token, &visit_without_content(&name, now())).await?;
         judge.judge("visit_save of a compacted site", 300);
 
         let names =
@@ -97,7 +102,7 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         for name in &names {
             tokens.push(lease(store, name, now()).await?.token);
         }
-        let visits = names.each_ref().map(|name| in_vain(name, now()));
+        let visits = names.each_ref().map(|name| visit_without_content(name, now()));
         judge.forget();
         for saved in store.visits_save(&tokens.iter().zip(&visits).collect::<Vec<_>>()).await? {
             saved?;
@@ -210,7 +215,7 @@ async fn feed(store: &Store, judge: &Judge) -> Result<()> {
 async fn sites(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
         for name in [expanded(1_000 + time), compacted(1_000 + time)] {
-            store.site_report(&site(&name), 10).await?.context("a story")?;
+            store.site_report(&site(&name), 10).await?.context("the report of the site")?;
             judge.judge("site_report", 100);
         }
         let page = SitesRequest { max: 50, ..SitesRequest::default() };
@@ -288,7 +293,7 @@ async fn health(store: &Store, judge: &Judge) -> Result<()> {
     Ok(())
 }
 
-async fn care(store: &Store, judge: &Judge) -> Result<()> {
+async fn maintenance(store: &Store, judge: &Judge) -> Result<()> {
     let compacted_sites = store.housekeeping(now() + TimeDelta::days(3)).await?.sites_compacted;
     assert!(compacted_sites > 2_000, "{compacted_sites}");
     judge.judge("housekeeping", 40_000);

@@ -2,7 +2,7 @@
 //!
 //! Decides how YAML's wider data model becomes JSON: keys that are numbers or truth values turn into text (response codes
 //! are often written bare), tags of applications are ignored, numbers that JSON cannot hold become null, `<<` is a name like
-//! any other, and the first of two members of one name counts. Every value is paid for before it is built, aliases as often
+//! any other, and the first of two members of one name counts. Every value is charged before it is built, aliases as often
 //! as they are expanded, so that a small document cannot grow into a large one. It refuses `%TAG` directives, whose prefixes
 //! would be copied for every tag.
 //!
@@ -26,7 +26,7 @@ use window::{Chars, Window};
 /// documents that are published in YAML have 6 MB.
 pub(crate) const YAML_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// Values that aliases may repeat: so many in any document, and one more for so many bytes of it. Aliases in published
+/// Values that aliases may repeat: a minimum for any document, and one more for each 8 bytes of it. Aliases in published
 /// documents repeat a few hundred.
 const REPEATED_NODES_MIN: usize = 20_000;
 const BYTES_PER_REPEATED_NODE: usize = 8;
@@ -175,7 +175,7 @@ impl<'t> Builder<'t> {
         Ok(Value::Object(members))
     }
 
-    /// The value that an alias repeats, paid for once more.
+    /// The value that an alias repeats, charged again.
     fn expand(&mut self, anchor: usize) -> Result<Value, YamlError> {
         let Some(anchored) = self.anchors.get(&anchor) else {
             return Err(YamlError::Syntax("an alias inside the value that it names".to_owned()));

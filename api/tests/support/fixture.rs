@@ -1,4 +1,4 @@
-//! What the worlds of tests stand on: a store of visits, an index over it, the interface in front.
+//! Shared test setup: a store of visits, an index of it, and the router of the API.
 
 use std::path::PathBuf;
 
@@ -13,19 +13,19 @@ use store::{
     StoreConfig, VisitRecord, WorkerId,
 };
 
-/// When everything was fetched.
+/// Time of all fetches.
 pub(crate) fn fetched_at() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_244_400, 0).unwrap()
 }
 
-/// A store in a directory of its own, which lives as long as this does.
-pub(crate) struct Ground {
+/// A store in its own temporary directory, which is removed with this value.
+pub(crate) struct Fixture {
     pub(crate) store: Store,
     database: StoreConfig,
     dir: tempfile::TempDir,
 }
 
-impl Ground {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
@@ -47,7 +47,7 @@ impl Ground {
         builder.finish(store.feed_head().await.unwrap()).unwrap();
     }
 
-    /// The interface with its defaults.
+    /// The default configuration of the API.
     pub(crate) fn config(&self) -> ApiConfig {
         ApiConfig {
             listen: "127.0.0.1:8080".parse().unwrap(),
@@ -72,7 +72,7 @@ impl Ground {
         (api::router(&app), app)
     }
 
-    /// Visits the site of the first fetch, and saves what came of it.
+    /// Visits the site of the first fetch, and saves the result.
     pub(crate) async fn visit(
         &self,
         fetches: Vec<FetchRecord>,

@@ -1,4 +1,4 @@
-//! The web of a soak: shops that change what they declare, odd sites that misbehave in turn, and the demo's sites.
+//! The test web of a soak test: shops whose manifests change, sites with faults that change, and the sites of the demo.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use testweb::{Addresses, Answer, Handshake, Host, Web};
 use crate::fleet::{CONTACT_EMAIL, DELAY, Stopped};
 
 const SHOPS: usize = 60;
-const ODD_SITES: usize = 30;
-/// Kinds of odd sites; the last is not odd.
-const MOODS: usize = 22;
+const FAULTY_SITES: usize = 30;
+/// Number of faults; the last one is a site without a fault.
+const FAULTS: usize = 22;
 const PATH: &str = "/agent.json";
 const JSON: &str = "application/json";
 const OPEN: &str = "User-agent: *\nDisallow: /private/\n";
 const CLOSED: &str = "User-agent: *\nDisallow: /agent.json\n";
 
-/// Numbers that look random and are the same in every run (xorshift).
-pub(crate) struct Chance(u64);
+/// Pseudo-random numbers, the same in every run (xorshift).
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Below a bound.
+    /// A number from 0 to `bound - 1`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -35,17 +35,17 @@ impl Chance {
     }
 }
 
-pub(crate) struct Weather {
+pub(crate) struct SoakSites {
     pub(crate) web: Web,
-    /// How often each shop has changed; its action is named after that.
+    /// How often each shop has changed; the name of its action contains this number.
     versions: BTreeMap<String, usize>,
     pub(crate) changes: usize,
 }
 
-impl Weather {
+impl SoakSites {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let shops = (0..SHOPS).map(|index| shop(&format!("shop{index}.test"), 0));
-        let odd = (0..ODD_SITES).map(|index| shop(&format!("odd{index}.test"), 0));
+        let odd = (0..FAULTY_SITES).map(|index| shop(&format!("odd{index}.test"), 0));
         let web = Web::builder().addresses(Addresses::OneEach).hosts(shops).hosts(odd);
         let web = web.hosts(testweb::demo::hosts()).start().await?;
         let versions = (0..SHOPS).map(|index| (format!("shop{index}.test"), 0)).collect();
@@ -53,7 +53,7 @@ impl Weather {
     }
 
     pub(crate) fn seeds(&self) -> Vec<String> {
-        let odd = (0..ODD_SITES).map(|index| format!("odd{index}.test"));
+        let odd = (0..FAULTY_SITES).map(|index| format!("odd{index}.test"));
         self.versions
             .keys()
             .cloned()
@@ -62,12 +62,12 @@ impl Weather {
             .collect()
     }
 
-    pub(crate) fn sites(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.seeds().len()
     }
 
-    /// Each shop with the actions that a polite crawler finds there: what it declares now, or nothing where the robots.txt
-    /// that was read last forbids it. A copy of robots.txt is kept for an hour at the least, whatever happens to it meanwhile.
+    /// The actions that a polite crawler finds at each shop: those that it declares now, or none if the last robots.txt that was
+    /// read forbids it. The crawler uses a copy of robots.txt for at least an hour.
     pub(crate) fn findable(&self) -> Vec<(&str, Vec<String>)> {
         let hits = self.web.log().hits();
         let mut robots: BTreeMap<&str, &str> = BTreeMap::new();
@@ -82,16 +82,16 @@ impl Weather {
         self.versions.iter().map(|(name, version)| (name.as_str(), actions(name, *version))).collect()
     }
 
-    /// One site becomes another.
-    pub(crate) fn change(&mut self, chance: &mut Chance) {
+    /// Changes one site: a shop's manifest or robots.txt, or the fault of a faulty site.
+    pub(crate) fn change(&mut self, random: &mut Random) {
         self.changes += 1;
-        if chance.below(3) == 0 {
-            let name = format!("odd{}.test", chance.below(ODD_SITES));
-            let mood = chance.below(MOODS);
-            return self.web.set_host(odd(&name, mood, self.changes));
+        if random.below(3) == 0 {
+            let name = format!("odd{}.test", random.below(FAULTY_SITES));
+            let fault = random.below(FAULTS);
+            return self.web.set_host(faulty(&name, fault, self.changes));
         }
-        let name = format!("shop{}.test", chance.below(SHOPS));
-        match chance.below(10) {
+        let name = format!("shop{}.test", random.below(SHOPS));
+        match random.below(10) {
             0 => self.web.remove(&name, PATH),
             1 => self.web.set_file(&name, "/robots.txt", "text/plain", CLOSED),
             2 => self.web.set_file(&name, "/robots.txt", "text/plain", OPEN),
@@ -103,17 +103,17 @@ impl Weather {
         }
     }
 
-    /// Every shop is open and declares its newest version; odd sites stop being odd.
-    pub(crate) fn calm(&mut self) {
+    /// Opens every shop, with its newest version, and removes the faults.
+    pub(crate) fn restore(&mut self) {
         for (name, version) in &self.versions {
             self.web.set_host(shop(name, *version));
         }
-        for index in 0..ODD_SITES {
+        for index in 0..FAULTY_SITES {
             self.web.set_host(shop(&format!("odd{index}.test"), 0));
         }
     }
 
-    /// What the servers saw, judged.
+    /// Audits the log of the test web.
     pub(crate) fn audit(&self, stopped: &Stopped) -> audit::Report {
         let policy = audit::Policy {
             passes_began_us: stopped.passes_began_us.clone(),
@@ -141,12 +141,11 @@ fn manifest(domain: &str, version: usize) -> String {
     .to_string()
 }
 
-/// Sites that mean harm: documents that cost a reader much, heads and robots.txt files without end, and links to where
-/// nobody may be led.
-fn hostile(host: &Host, mood: usize) -> Host {
+/// Hostile sites: expensive documents, endless headers and robots.txt files, and links to forbidden targets.
+fn hostile(host: &Host, fault: usize) -> Host {
     let host = host.clone();
     let second = Duration::from_secs(1);
-    match mood {
+    match fault {
         13 => host.route(PATH, Answer::json("{}").padded(60, 16 * 1024)),
         14 => host.route("/robots.txt", Answer::text(OPEN.repeat(1_000)).dripping(1, second)),
         15 => host.handshake(Handshake::Stall),
@@ -168,10 +167,10 @@ fn hostile(host: &Host, mood: usize) -> Host {
     }
 }
 
-/// The ways in which real sites trouble a crawler.
-fn odd(name: &str, mood: usize, version: usize) -> Host {
+/// Faults of real sites.
+fn faulty(name: &str, fault: usize, version: usize) -> Host {
     let host = Host::new(name).robots(OPEN);
-    match mood {
+    match fault {
         0 => host.route(PATH, Answer::silence()),
         1 => host.route(PATH, Answer::reset()),
         2 => host.route(PATH, Answer::close()),
@@ -185,7 +184,7 @@ fn odd(name: &str, mood: usize, version: usize) -> Host {
         10 => host.route(PATH, Answer::status(500)),
         11 => host.route("/robots.txt", Answer::status(503)),
         12 => host.refusing_connections(),
-        13..=20 => hostile(&host, mood),
+        13..=20 => hostile(&host, fault),
         _ => shop(name, version),
     }
 }
