@@ -10,10 +10,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
 use crawler::egress::{Cause, Egress, OwnRules};
 use http::HeaderMap;
-use manifest::{ManifestUrl, SiteName};
+use manifest::{Discovery, ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
-use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
+use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host, Web};
 
@@ -591,4 +591,30 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let refused = run.await.expect_err("a registry that is not searched").to_string();
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
+}
+
+#[tokio::test]
+async fn a_registry_is_trusted_as_little_as_a_link_and_a_list_counts_before_it() {
+    let page = r#"{"results":[
+        {"identifier":"urn:air:only.victim.example:a","url":"https://victim.example/linked.json"},
+        {"identifier":"urn:air:both.victim.example:b","url":"https://victim.example/both.json"}]}"#;
+    let registry = Host::new("registry.example").robots("");
+    let registry = registry.route("/search", Answer::json(page).taking_posts());
+    let mut crawl = list_crawl(vec![registry, Host::new(VICTIM).robots("")]).await;
+    let text = "both.victim.example\nhttps://victim.example/both.json\n".to_owned();
+    crawl.config.seeds = vec![
+        SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap()),
+        SeedSource::Text { name: "list".to_owned(), text },
+    ];
+    crawl.pass().await;
+    let story = crawl.story(VICTIM).await;
+    let origin = |name: &str| {
+        let host = story.state.hosts.iter().find(|known| known.host.as_str() == name);
+        host.map(|known| known.origin)
+    };
+    assert_eq!(origin("only.victim.example"), Some(HostOrigin::Named));
+    assert_eq!(origin("both.victim.example"), Some(HostOrigin::Listed));
+    let linked = crawl.fetch(VICTIM, "/linked.json").await;
+    assert_eq!(linked.discovery, Discovery::CatalogEntry);
+    assert_eq!(crawl.fetch(VICTIM, "/both.json").await.discovery, Discovery::Listed);
 }
