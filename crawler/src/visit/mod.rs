@@ -112,6 +112,9 @@ pub(crate) async fn visit(
     };
     let mut visit = Visit::new(tools, stop, &leased, scope, session);
     let interrupt = match visit.work().await {
+        Ok(end) | Err(Interrupt::End(end)) if end != VisitEnd::Interrupted => {
+            Box::pin(visit.prepare_end(end)).await
+        }
         Ok(end) => Interrupt::End(end),
         Err(interrupt) => interrupt,
     };
@@ -131,7 +134,7 @@ pub(crate) async fn visit(
         }
         Interrupt::End(end) => {
             token.address_group = visit.progress.traffic.first_group.or(token.address_group);
-            Box::pin(visit.finish(end)).await?
+            Box::pin(visit.finish(end)).await
         }
     };
     Ok(Visited { outcome, token, memory })
@@ -170,6 +173,9 @@ impl<'a> Visit<'a> {
     /// Works through the plan.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
         self.hold_resumed().await?;
+        if let Some(end) = self.progress.ended_as {
+            return Ok(end);
+        }
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
             let done = self.step(&mut task).await;

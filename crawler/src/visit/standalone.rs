@@ -208,7 +208,7 @@ async fn request_allowed(
         let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
         return Ok(Err(StandaloneError::Failed(failure)));
     };
-    let decision = requester.decision(&verdict, url.path_and_query()).await;
+    let decision = requester.decision(&verdict, url.path_and_query()).await?;
     if !decision.is_allowed() {
         return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
     }

@@ -37,8 +37,6 @@ use crate::{clock, metrics};
 /// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
 /// requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a visit waits when this crawler had no room for a body.
-const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// What a request carries.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +178,7 @@ impl<'a> Requester<'a> {
         }
         match &answer {
             Err(failure) if failure.cause == Cause::Busy => {
-                Err(Interrupt::Park { until: clock::now() + BUSY_DELAY, reason: failure.reason.clone() })
+                Err(Interrupt::busy(failure.reason.clone()))
             }
             _ => Ok(Exchange { answer, at, took }),
         }
@@ -238,7 +236,7 @@ impl<'a> Requester<'a> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        let copy = self.verdict_before(traffic, host).await;
+        let copy = self.verdict_before(traffic, host).await?;
         self.authorities.insert(host.clone(), Authority { clock, target, ownership, copy });
         Ok(Ok(()))
     }

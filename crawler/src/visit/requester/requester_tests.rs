@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use policy::OwnNetworks;
+use policy::{OwnNetworks, RobotsResponse};
+use runtime::ReaderLimits;
 use store::{GroupSet, HostOrigin, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
 use testweb::{Answer, Web};
 use tokio_util::task::TaskTracker;
@@ -99,11 +100,45 @@ async fn fetches_robots_once_per_visit_and_counts_its_requests() {
         let Ok(Robots::Verdict(verdict)) = requester.robots(&mut progress, &host).await else {
             panic!("a verdict")
         };
-        assert_eq!(requester.decision(&verdict, path.to_owned()).await.is_allowed(), allowed, "{path}");
+        assert_eq!(
+            requester.decision(&verdict, path.to_owned()).await.unwrap().is_allowed(),
+            allowed,
+            "{path}"
+        );
     }
     assert_eq!(fixture.paths(), ["/robots.txt"]);
     assert_eq!((progress.traffic.requests, progress.traffic.robots.len()), (1, 1));
     assert!(progress.traffic.active > Duration::ZERO && progress.traffic.bytes_in > 0);
+}
+
+#[tokio::test]
+async fn a_visit_waits_while_the_reader_threads_are_busy() {
+    let rules = format!("User-agent: *\n{}", "Disallow: /*x*\n".repeat(10_000));
+    let mut fixture = fixture(testweb::Host::new("a.example").robots(&rules)).await;
+    let limits =
+        ReaderLimits { threads: 1, queue: 0, queue_wait: Duration::ZERO, deadline: Duration::from_mins(1) };
+    fixture.tools.reader = fixture.tools.reader.with_limits(limits);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let reader = fixture.tools.reader.clone();
+    TaskTracker::new().spawn(async move { reader.run(move || released.recv().ok()).await });
+    tokio::task::yield_now().await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    let host = Host::parse("a.example").unwrap();
+    let waits = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Park { .. });
+    assert!(requester.robots(&mut progress, &host).await.is_err_and(|interrupt| waits(&interrupt)));
+    let answer = RobotsResponse::Answered { status: 200, body: Some(rules.as_bytes()) };
+    let verdict = Arc::new(RobotsVerdict::of(answer, policy::robots::PRODUCT_TOKEN));
+    let decided = requester.decision(&verdict, "/y".to_owned()).await;
+    assert!(decided.is_err_and(|interrupt| waits(&interrupt)));
+    drop(release);
+    let verdict = loop {
+        match requester.robots(&mut progress, &host).await {
+            Ok(Robots::Verdict(verdict)) => break verdict,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert!(requester.decision(&verdict, "/y".to_owned()).await.unwrap().is_allowed());
 }
 
 #[tokio::test]
