@@ -4,18 +4,19 @@
 
 mod support;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
-use crawler::egress::{Cause, Egress, OwnRules};
+use crawler::egress::{Cause, Egress, HostsFile, OwnRules};
 use http::HeaderMap;
 use manifest::{Discovery, ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
 use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
-use testweb::{Answer, Host, Web};
+use testweb::{Addresses, Answer, Host, Web};
 
 const MANIFEST: &str = "/.well-known/agent-card.json";
 const VICTIM: &str = "victim.example";
@@ -617,4 +618,29 @@ async fn a_registry_is_trusted_as_little_as_a_link_and_a_list_counts_before_it()
     let linked = crawl.fetch(VICTIM, "/linked.json").await;
     assert_eq!(linked.discovery, Discovery::CatalogEntry);
     assert_eq!(crawl.fetch(VICTIM, "/both.json").await.discovery, Discovery::Listed);
+}
+
+/// Names whose first address accepts no connection, and whose second one is the victim's.
+#[tokio::test]
+async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
+    let hosts: Vec<Host> = attackers(|host| host.robots("User-agent: *\nDisallow: /\n"));
+    let names: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
+    let shared = Addresses::Shared(Ipv4Addr::new(127, 66, 0, 1));
+    let web = Web::builder().addresses(shared).hosts(hosts).start().await.unwrap();
+    let closed = |(number, name): (usize, &String)| format!("127.67.{number}.1:1 {name}\n");
+    let closed: String = names.iter().enumerate().map(closed).collect();
+    let mut crawl = Crawl::on(web, &names.join("\n")).await;
+    crawl.config.egress.hosts = HostsFile::parse(&(closed + &crawl.web.hosts_file())).unwrap();
+    crawl.config.egress.own_rules = OwnRules::Strict;
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40) };
+    let summary = crawl.pass().await;
+    assert_eq!(summary.sites_visited, ATTACKERS as u64, "{summary:?}");
+    let mut at: Vec<u64> = crawl.web.log().hits().iter().map(|hit| hit.started_us).collect();
+    at.sort_unstable();
+    assert_eq!(at.len(), ATTACKERS, "the second address of each name answers");
+    let gaps: Vec<u64> = at.windows(2).map(|pair| (pair[1] - pair[0]) / 1_000).collect();
+    assert!(gaps.iter().all(|gap| *gap >= 450), "milliseconds between requests: {gaps:?}");
+    for name in &names {
+        assert_eq!(crawl.story(name).await.visits[0].end, VisitEnd::RobotsDenied, "{name}");
+    }
 }

@@ -14,15 +14,15 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body;
 use super::failure::{Cause, Failure};
-use super::pins::{ADDRESSES_MAX, Pins};
+use super::pins::Pins;
 use super::probe::{Probe, Stage};
 use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
 use super::tls;
 use super::{OwnRules, Shared};
 use crate::clock;
 
-/// Five seconds for each address that is tried.
-const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
+/// For the one address of a request.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// Longest time of one request, from its first packet to the end of its answer.
@@ -111,9 +111,14 @@ impl Session {
         self.pins.find(host).unwrap_or_default()
     }
 
-    /// Speaks to a host at these of its addresses alone.
+    /// Speaks to a host at these of its addresses alone, the first one first.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
+    }
+
+    /// Whether the last request failed because its address accepted no connection.
+    pub(crate) fn failed_to_connect(&self, failure: &Failure) -> bool {
+        matches!(failure.cause, Cause::Connect | Cause::Timeout) && self.probe.stage().0 == Stage::Connecting
     }
 
     /// The TXT records of a label below a host: `_atp.example.org`.

@@ -27,7 +27,13 @@ struct Fixture {
 }
 
 async fn fixture(host: testweb::Host) -> Fixture {
+    fixture_behind(&[], host).await
+}
+
+/// A host with addresses that accept no connection before its own.
+async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let name = host.name().to_owned();
+    let closed: Vec<String> = closed.iter().map(|address| format!("{address}:1 {name}\n")).collect();
     let web = Web::builder().hosts([host]).start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
@@ -36,7 +42,7 @@ async fn fixture(host: testweb::Host) -> Fixture {
         additional_roots_pem: Some(web.ca_pem().into_bytes()),
         own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         own_rules: OwnRules::Relaxed,
-        hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
+        hosts: HostsFile::parse(&(closed.concat() + &web.hosts_file())).unwrap(),
         name_servers: Vec::new(),
         signer: None,
     });
@@ -139,6 +145,26 @@ async fn a_visit_waits_while_the_reader_threads_are_busy() {
         }
     };
     assert!(requester.decision(&verdict, "/y".to_owned()).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn a_request_tries_two_addresses() {
+    let closed = ["127.67.0.1", "127.67.0.2"];
+    let fixture = fixture_behind(&closed, testweb::Host::new("a.example")).await;
+    let (stop, mut progress, url) = (Stop::default(), begun(), fixture.url(CARD));
+    let mut requester = fixture.requester(&stop);
+    let first = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert_eq!(first.answer.unwrap_err().cause, Cause::Connect);
+    assert_eq!(progress.traffic.requests, 2, "each address counts");
+    let second = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert!(second.answer.is_ok());
+    // after a delay it goes to the address that answered
+    let state = serde_json::to_value(&progress).unwrap();
+    let mut resumed: Progress = serde_json::from_value(state).unwrap();
+    let mut requester = fixture.requester(&stop);
+    let third = requester.get(&mut resumed, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert!(third.answer.is_ok());
+    assert_eq!((resumed.traffic.requests, fixture.paths().len()), (5, 2));
 }
 
 #[tokio::test]
