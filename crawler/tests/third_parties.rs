@@ -148,7 +148,7 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_whichever_site_leads_ther
 async fn sessions_reject_hosts_of_other_sites() {
     let crawl = led_by(attackers(|host| host), Host::new(VICTIM)).await;
     let egress = Egress::new(crawl.config.egress.clone()).unwrap();
-    let session = egress.session(SiteName::parse("attacker0.example").unwrap()).unwrap();
+    let session = egress.session(SiteName::parse("attacker0.example").unwrap());
     let victim = ManifestUrl::parse("https://victim.example/").unwrap();
     assert_eq!(session.resolve(&victim.host()).await.unwrap_err().cause, Cause::OtherSite);
     let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new()).await;
@@ -643,4 +643,34 @@ async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
     for name in &names {
         assert_eq!(crawl.story(name).await.visits[0].end, VisitEnd::RobotsDenied, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_visit_keeps_connections_to_two_hosts_at_most() {
+    let name = |number: usize| format!("h{number}.shop.example");
+    let entries: Vec<String> = (0..12)
+        .map(|number| {
+            format!(
+                r#"{{"identifier":"urn:air:shop.example:e{number}","displayName":"e{number}",
+                    "type":"application/a2a-agent-card+json","url":"https://{}/card.json"}}"#,
+                name(number)
+            )
+        })
+        .collect();
+    let catalog =
+        format!(r#"{{"specVersion":"1.0","host":{{"displayName":"x"}},"entries":[{}]}}"#, entries.join(","));
+    let robots = || Answer::text("User-agent: *\nDisallow: /\n").after(Duration::from_millis(50));
+    let others = (0..12).map(|number| Host::new(&name(number)).route("/robots.txt", robots()));
+    let shop =
+        Host::new("shop.example").robots("").file("/.well-known/ard.json", "application/json", catalog);
+    let web = Web::builder().hosts(std::iter::once(shop).chain(others)).start().await.unwrap();
+    let crawl = Crawl::on(web, "shop.example").await;
+    crawl.pass().await;
+    assert!((0..12).all(|number| crawl.paths(&name(number)) == ["/robots.txt"]));
+    let connections = crawl.web.log().connections();
+    let open_at =
+        |at: u64| connections.iter().filter(move |one| (one.opened_us..one.closed_us).contains(&at));
+    let most = connections.iter().map(|one| open_at(one.opened_us).count()).max().unwrap_or_default();
+    // the third is being closed
+    assert!(connections.len() > 12 && most <= 3, "{most} of {} connections at once", connections.len());
 }

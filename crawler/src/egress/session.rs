@@ -1,10 +1,12 @@
-//! The HTTP client of one visit, closed when the visit ends.
+//! The HTTP clients of one visit, closed when the visit ends.
 //!
-//! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact. A
-//! session belongs to one site: no host of another site is resolved or requested, since its limits are unknown here.
+//! A client per host keeps memory flat over any number of sites: a visit keeps the connections to the two hosts that it
+//! requested last. A session belongs to one site: no host of another site is resolved or requested, since its limits are
+//! unknown here.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, FROM, HeaderMap, HeaderValue, USER_AGENT};
@@ -36,6 +38,8 @@ pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only port that is visited, https's own.
 const PORT: u16 = 443;
+/// Hosts whose connections a visit keeps: many sites redirect between two of them.
+const HOSTS_CONNECTED_MAX: usize = 2;
 
 /// Where a name leads in this visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,24 +58,36 @@ pub enum NetworkScope {
     Own,
 }
 
-/// The connection of one visit.
+/// The connections of one visit.
 pub struct Session {
     /// The only site that is contacted.
     site: SiteName,
-    client: reqwest::Client,
+    /// Of the hosts that were requested last, the latest first.
+    clients: Mutex<VecDeque<(Host, reqwest::Client)>>,
     pins: Pins,
     probe: Probe,
     shared: Arc<Shared>,
 }
 
 impl Session {
-    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Result<Self, Failure> {
+    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Self {
         let pins = Pins::new(Arc::clone(&shared.own));
-        let probe = Probe::new();
-        let client = build_client(&shared, &pins, &probe).map_err(|error| {
-            Failure::new(Cause::Protocol, format!("the client could not be built: {error}"))
-        })?;
-        Ok(Self { site, client, pins, probe, shared })
+        Self { site, clients: Mutex::default(), pins, probe: Probe::new(), shared }
+    }
+
+    /// The client of a host. The connections to all hosts but the last two are closed.
+    fn client(&self, host: &Host) -> Result<reqwest::Client, Failure> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = clients.iter().position(|(of, _)| of == host).and_then(|at| clients.remove(at));
+        let client = match known {
+            Some((_, client)) => client,
+            None => build_client(&self.shared, &self.pins, &self.probe).map_err(|error| {
+                Failure::new(Cause::Busy, format!("the HTTP client could not be built: {error}"))
+            })?,
+        };
+        clients.truncate(HOSTS_CONNECTED_MAX - 1);
+        clients.push_front((host.clone(), client.clone()));
+        Ok(client)
     }
 
     fn check_site(&self, host: &Host) -> Result<(), Failure> {
@@ -111,9 +127,10 @@ impl Session {
         self.pins.find(host).unwrap_or_default()
     }
 
-    /// Speaks to a host at these of its addresses alone, the first one first.
+    /// Speaks to a host at these of its addresses alone, the first one first. A connection to another one is closed.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _)| of != host);
     }
 
     /// Whether the last request failed because its address accepted no connection.
@@ -137,13 +154,13 @@ impl Session {
         kind: BodyKind,
         conditions: &HeaderMap,
     ) -> Result<Reply, Failure> {
-        let request = self.client.get(url.as_url().clone()).headers(conditions.clone());
+        let request = self.client(&url.host())?.get(url.as_url().clone()).headers(conditions.clone());
         self.exchange(url, request, kind).await
     }
 
     /// Sends one POST, to a registry that the operator named, and reads its answer.
     pub async fn post_json(&self, url: &ManifestUrl, body: &serde_json::Value) -> Result<Reply, Failure> {
-        let request = self.client.post(url.as_url().clone());
+        let request = self.client(&url.host())?.post(url.as_url().clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.exchange(url, request, BodyKind::Manifest).await
     }

@@ -83,7 +83,7 @@ fn begun() -> Progress {
 impl Fixture {
     fn requester<'a>(&'a self, stop: &'a Stop) -> Requester<'a> {
         let site = &self.leased.site;
-        let session = self.tools.egress.session(site.name.clone()).unwrap();
+        let session = self.tools.egress.session(site.name.clone());
         Requester::new(&self.tools, stop, (self.leased.token.clone(), site), session, &Traffic::default())
     }
 
