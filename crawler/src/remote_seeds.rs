@@ -3,6 +3,8 @@
 //! The operator names both. They are requested under the rules of their host, after redirects too
 //! ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
 
+use std::sync::Arc;
+
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use manifest::{ManifestUrl, SiteScope};
@@ -10,7 +12,7 @@ use policy::outcome::bot_wall_header;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
-use store::{Seed, SeedOrigin};
+use store::Seed;
 
 use crate::egress::{Head, Reply};
 use crate::seeds::SeedError;
@@ -74,6 +76,7 @@ pub(crate) async fn search_registry(
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let (search, text) =
         search_of(base).ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
+    let source = Arc::new(base.clone());
     let (mut seeds, mut token) = (Vec::new(), None::<String>);
     for page in 0..PAGES_MAX {
         let body = search_body(&text, token.as_deref());
@@ -88,7 +91,7 @@ pub(crate) async fn search_registry(
             Err(error) => return Err(unfetched(error.to_string())),
         };
         let answer = read_page(reply).map_err(unfetched)?;
-        seeds.extend(entries(&answer));
+        seeds.extend(entries(&answer, &source));
         let next = answer["pageToken"].as_str().filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
         // the same page again would be an endless loop
         if next.is_none() || next == token.as_deref() {
@@ -139,9 +142,9 @@ fn read_page(reply: Reply) -> Result<Value, String> {
 }
 
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.
-fn entries(answer: &Value) -> Vec<Seed> {
+/// They are links of the registry, not seeds of the operator.
+fn entries(answer: &Value, registry: &Arc<ManifestUrl>) -> Vec<Seed> {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // the entries of a registry are links, not seeds of the operator
     let of_url = |entry: &Value| {
         let url = ManifestUrl::parse(entry["url"].as_str()?).ok()?;
         SiteScope::Public.check_url(&url).is_ok().then_some(url)
@@ -152,14 +155,9 @@ fn entries(answer: &Value) -> Vec<Seed> {
         SiteScope::Public.check_host(&host).is_ok().then_some(host)
     };
     let seeds = results.iter().take(PAGE_SIZE as usize).flat_map(|entry| {
-        let url = of_url(entry).map(|url| Seed {
-            host: url.host(),
-            url: Some(url),
-            rank: None,
-            origin: SeedOrigin::File,
-            revisit_now: false,
-        });
-        url.into_iter().chain(of_publisher(entry).map(Seed::of_host))
+        let document = of_url(entry).map(|url| Seed::linked(url, Arc::clone(registry)));
+        let publisher = of_publisher(entry).map(|host| Seed::linked_host(host, Arc::clone(registry)));
+        document.into_iter().chain(publisher)
     });
     seeds.collect()
 }
@@ -181,18 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn registry_entries_become_seeds() {
+    fn registry_entries_become_links_of_the_registry() {
         let answer = json!({ "results": [
             { "identifier": "urn:air:a.example:agents:one", "url": "https://a.example/card.json", "score": 90 },
             { "identifier": "nonsense", "url": "ftp://b.example" }, 7,
             { "identifier": "urn:air:co.uk:agents:one", "url": "https://a.internal/card.json" },
             { "identifier": "urn:air:x.onion:agents:one", "url": "https://a.example:22/card.json" },
         ]});
-        let seeds = entries(&answer);
+        let registry = Arc::new(ManifestUrl::parse("https://registry.example/").unwrap());
+        let seeds = entries(&answer, &registry);
         let shown: Vec<String> = seeds
             .iter()
             .map(|seed| seed.url.as_ref().map_or_else(|| seed.host.to_string(), ToString::to_string))
             .collect();
         assert_eq!(shown, ["https://a.example/card.json", "a.example"]);
+        assert!(seeds.iter().all(|seed| seed.origin.source() == Some(&registry)), "{seeds:?}");
     }
 }

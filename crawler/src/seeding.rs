@@ -53,6 +53,8 @@ pub(crate) async fn seed(
         };
         sources.push((source.name(), content));
     }
+    // each seed is taken once: what the operator lists counts before what a registry links to
+    sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
     let scope = config.egress.own_networks.site_scope();
     let reading = tokio::task::spawn_blocking(move || read_sources(sources, scope, &sender));

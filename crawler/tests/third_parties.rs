@@ -4,18 +4,19 @@
 
 mod support;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
-use crawler::egress::{Cause, Egress, OwnRules};
+use crawler::egress::{Cause, Egress, HostsFile, OwnRules};
 use http::HeaderMap;
-use manifest::{ManifestUrl, SiteName};
+use manifest::{Discovery, ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
-use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
+use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
-use testweb::{Answer, Host, Web};
+use testweb::{Addresses, Answer, Host, Web};
 
 const MANIFEST: &str = "/.well-known/agent-card.json";
 const VICTIM: &str = "victim.example";
@@ -147,7 +148,7 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site(
 async fn sessions_reject_hosts_of_other_sites() {
     let crawl = led_by(attackers(|host| host), Host::new(VICTIM)).await;
     let egress = Egress::new(crawl.config.egress.clone()).unwrap();
-    let session = egress.session(SiteName::parse("attacker0.example").unwrap()).unwrap();
+    let session = egress.session(SiteName::parse("attacker0.example").unwrap());
     let victim = ManifestUrl::parse("https://victim.example/").unwrap();
     assert_eq!(session.resolve(&victim.host()).await.unwrap_err().cause, Cause::OtherSite);
     let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new()).await;
@@ -591,4 +592,85 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let refused = run.await.expect_err("a registry that is not searched").to_string();
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
+}
+
+#[tokio::test]
+async fn a_registry_is_trusted_as_little_as_a_link_and_a_list_counts_before_it() {
+    let page = r#"{"results":[
+        {"identifier":"urn:air:only.victim.example:a","url":"https://victim.example/linked.json"},
+        {"identifier":"urn:air:both.victim.example:b","url":"https://victim.example/both.json"}]}"#;
+    let registry = Host::new("registry.example").robots("");
+    let registry = registry.route("/search", Answer::json(page).taking_posts());
+    let mut crawl = list_crawl(vec![registry, Host::new(VICTIM).robots("")]).await;
+    let text = "both.victim.example\nhttps://victim.example/both.json\n".to_owned();
+    crawl.config.seeds = vec![
+        SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap()),
+        SeedSource::Text { name: "list".to_owned(), text },
+    ];
+    crawl.pass().await;
+    let story = crawl.story(VICTIM).await;
+    let origin = |name: &str| {
+        let host = story.state.hosts.iter().find(|known| known.host.as_str() == name);
+        host.map(|known| known.origin)
+    };
+    assert_eq!(origin("only.victim.example"), Some(HostOrigin::Named));
+    assert_eq!(origin("both.victim.example"), Some(HostOrigin::Listed));
+    let linked = crawl.fetch(VICTIM, "/linked.json").await;
+    assert_eq!(linked.discovery, Discovery::CatalogEntry);
+    assert_eq!(crawl.fetch(VICTIM, "/both.json").await.discovery, Discovery::Listed);
+}
+
+/// Names whose first address accepts no connection, and whose second one is the victim's.
+#[tokio::test]
+async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
+    let hosts: Vec<Host> = attackers(|host| host.robots("User-agent: *\nDisallow: /\n"));
+    let names: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
+    let shared = Addresses::Shared(Ipv4Addr::new(127, 66, 0, 1));
+    let web = Web::builder().addresses(shared).hosts(hosts).start().await.unwrap();
+    let closed = |(number, name): (usize, &String)| format!("127.67.{number}.1:1 {name}\n");
+    let closed: String = names.iter().enumerate().map(closed).collect();
+    let mut crawl = Crawl::on(web, &names.join("\n")).await;
+    crawl.config.egress.hosts = HostsFile::parse(&(closed + &crawl.web.hosts_file())).unwrap();
+    crawl.config.egress.own_rules = OwnRules::Strict;
+    crawl.config.mode = Mode::Once { park_wait: Duration::from_secs(40) };
+    let summary = crawl.pass().await;
+    assert_eq!(summary.sites_visited, ATTACKERS as u64, "{summary:?}");
+    let mut at: Vec<u64> = crawl.web.log().hits().iter().map(|hit| hit.started_us).collect();
+    at.sort_unstable();
+    assert_eq!(at.len(), ATTACKERS, "the second address of each name answers");
+    let gaps: Vec<u64> = at.windows(2).map(|pair| (pair[1] - pair[0]) / 1_000).collect();
+    assert!(gaps.iter().all(|gap| *gap >= 450), "milliseconds between requests: {gaps:?}");
+    for name in &names {
+        assert_eq!(crawl.story(name).await.visits[0].end, VisitEnd::RobotsDenied, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_visit_keeps_connections_to_two_hosts_at_most() {
+    let name = |number: usize| format!("h{number}.shop.example");
+    let entries: Vec<String> = (0..12)
+        .map(|number| {
+            format!(
+                r#"{{"identifier":"urn:air:shop.example:e{number}","displayName":"e{number}",
+                    "type":"application/a2a-agent-card+json","url":"https://{}/card.json"}}"#,
+                name(number)
+            )
+        })
+        .collect();
+    let catalog =
+        format!(r#"{{"specVersion":"1.0","host":{{"displayName":"x"}},"entries":[{}]}}"#, entries.join(","));
+    let robots = || Answer::text("User-agent: *\nDisallow: /\n").after(Duration::from_millis(50));
+    let others = (0..12).map(|number| Host::new(&name(number)).route("/robots.txt", robots()));
+    let shop =
+        Host::new("shop.example").robots("").file("/.well-known/ard.json", "application/json", catalog);
+    let web = Web::builder().hosts(std::iter::once(shop).chain(others)).start().await.unwrap();
+    let crawl = Crawl::on(web, "shop.example").await;
+    crawl.pass().await;
+    assert!((0..12).all(|number| crawl.paths(&name(number)) == ["/robots.txt"]));
+    let connections = crawl.web.log().connections();
+    let open_at =
+        |at: u64| connections.iter().filter(move |one| (one.opened_us..one.closed_us).contains(&at));
+    let most = connections.iter().map(|one| open_at(one.opened_us).count()).max().unwrap_or_default();
+    // the third is being closed
+    assert!(connections.len() > 12 && most <= 3, "{most} of {} connections at once", connections.len());
 }

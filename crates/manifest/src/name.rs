@@ -169,11 +169,15 @@ impl ManifestUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(NameError::UserInfo(url.into()));
         }
-        match url.host() {
+        let host = match url.host() {
             Some(url::Host::Domain(name)) => Host::from_stored(name)?,
             Some(_) => return Err(NameError::IpLiteral(url.into())),
             None => return Err(NameError::Host(url.into())),
         };
+        // the final dot of a name is not part of it
+        if url.host_str() != Some(host.as_str()) && url.set_host(Some(host.as_str())).is_err() {
+            return Err(NameError::Host(url.into()));
+        }
         url.set_fragment(None);
         Ok(Self(url))
     }
@@ -431,6 +435,17 @@ mod tests {
         assert!(matches!(ManifestUrl::parse("http://example.org/"), Err(NameError::Scheme(_))));
         assert!(matches!(ManifestUrl::parse("https://u:p@example.org/"), Err(NameError::UserInfo(_))));
         assert!(matches!(ManifestUrl::parse("https://[::1]/"), Err(NameError::IpLiteral(_))));
+    }
+
+    #[test]
+    fn the_final_dot_of_a_name_is_not_kept_in_a_url() {
+        let plain = ManifestUrl::parse("https://example.org/x").unwrap();
+        assert_eq!(ManifestUrl::parse("https://Example.org./x"), Ok(plain.clone()));
+        assert_eq!(plain.join("//example.org./x"), Ok(plain.clone()));
+        assert_eq!(ManifestUrl::try_from(Url::parse("https://example.org./x").unwrap()), Ok(plain.clone()));
+        let with_port = ManifestUrl::parse("https://example.org.:8443/").unwrap();
+        assert_eq!((with_port.as_str(), with_port.host()), ("https://example.org:8443/", plain.host()));
+        assert_eq!(with_port.site(), plain.site());
     }
 
     #[test]

@@ -27,21 +27,21 @@ pub fn worker_for(group: u16, workers: &[Seed]) -> Option<usize> {
 /// The addresses that a visit uses for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The chosen address, and others to fall back to.
+    /// The chosen address, and the others to fall back to, owned ones first.
     pub addresses: Vec<IpAddr>,
     /// The group of the first.
     pub group: u16,
 }
 
 /// Chooses among the addresses of a host: one in an owned group, or else the one that every worker would choose, so that
-/// they do not pass a site back and forth. IPv4 comes first, since not every machine has IPv6. Fallbacks are in owned groups
-/// only.
+/// they do not pass a site back and forth. IPv4 comes first, since not every machine has IPv6.
 pub fn choose(addresses: &[IpAddr], is_owned: impl Fn(u16) -> bool) -> Option<Choice> {
     let first_family = |address: &&IpAddr| address.is_ipv4() || addresses.iter().all(IpAddr::is_ipv6);
     let owned = |address: &IpAddr| is_owned(group_of(*address));
     let candidates = || addresses.iter().filter(first_family).copied();
     let chosen = candidates().find(|address| owned(address)).or_else(|| candidates().min())?;
-    let others = addresses.iter().copied().filter(|address| *address != chosen && owned(address));
+    let mut others: Vec<IpAddr> = addresses.iter().copied().filter(|address| *address != chosen).collect();
+    others.sort_by_key(|address| !owned(address));
     Some(Choice { addresses: std::iter::once(chosen).chain(others).collect(), group: group_of(chosen) })
 }
 
@@ -85,11 +85,12 @@ mod tests {
         let all = addresses(&["9.9.9.9", "8.8.8.8", "2a00:1::1", "2a00:1::2"]);
         let ours = group_of(all[1]);
         let choice = choose(&all, |group| group == ours).unwrap();
-        assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours });
+        assert_eq!((choice.addresses[0], choice.group), (all[1], ours));
+        assert_eq!(choice.addresses.len(), all.len(), "the others are to fall back to");
         let reversed: Vec<IpAddr> = all.iter().rev().copied().collect();
         for order in [&all, &reversed] {
             let choice = choose(order, |_| false).unwrap();
-            assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours }, "the lowest of IPv4");
+            assert_eq!((choice.addresses[0], choice.group), (all[1], ours), "the lowest of IPv4");
         }
         let six = choose(&all[2..], |group| group == group_of(all[3])).unwrap();
         assert_eq!(six.addresses, all[2..], "one /48");

@@ -7,9 +7,9 @@ use allocation_counter::{AllocationInfo, measure};
 use chrono::{DateTime, Utc};
 use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue};
-use policy::RobotsFile;
 use policy::freshness::CacheRecord;
-use policy::robots::{BODY_BYTES_MAX, SHORT_BYTES_MAX};
+use policy::robots::{BODY_BYTES_MAX, PATH_WORK_MAX, PATHS_WORK_MAX, SHORT_BYTES_MAX};
+use policy::{RobotsFile, RobotsResponse, RobotsVerdict};
 
 /// Maximum cost of a doubled input, in tenths: twice as much, plus slack for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
@@ -116,6 +116,38 @@ fn a_short_robots_file_has_bounded_memory_and_time() {
         let time = cpu_time().saturating_sub(start);
         assert!(spent.bytes_max <= SHORT_PEAK_BYTES_MAX, "{name}: {} KiB", spent.bytes_max / 1_024);
         assert!(cfg!(debug_assertions) || time <= SHORT_TIME_MAX, "{name}: {time:?}");
+    }
+}
+
+/// Files of the largest size whose rules are expensive to compare with the paths below.
+const EXPENSIVE: &[(&str, &str)] = &[
+    ("short rules with wildcards", "Allow:*b*\n"),
+    ("rules with searches that nearly match", "Allow:*aaaaaaaaaaaaaaaab*\n"),
+    ("long rules with wildcards", "Allow: /*a*aa*aaa*aaaa*aaaaa*aaaaaaa*aaaaaaaa*b\n"),
+    ("rules without wildcards", "Allow:/b\n"),
+];
+
+/// The work of any path, and of many paths together, is bounded; the unit is a nanosecond of a release build or less.
+#[test]
+fn comparing_paths_with_the_largest_robots_file_takes_bounded_time() {
+    let seconds = |work: u64| Duration::from_nanos(4 * work);
+    for (name, rule) in EXPENSIVE {
+        for rules in [1_000, BODY_BYTES_MAX / rule.len()] {
+            let text = format!("User-agent: *\n{}", rule.repeat(rules));
+            let answer = RobotsResponse::Answered { status: 200, body: Some(text.as_bytes()) };
+            let verdict = RobotsVerdict::of(answer, "agentdex");
+            for bytes in [10, 300, 3_000, 8_000] {
+                let path = format!("/{}", "a".repeat(bytes));
+                let start = cpu_time();
+                drop(verdict.decide(&path));
+                let one = cpu_time().saturating_sub(start);
+                drop(verdict.decide_all(&vec![path; 117]));
+                let all = cpu_time().saturating_sub(start);
+                println!("{name}: {rules} rules, {bytes} bytes: {one:?}, {all:?}");
+                let is_bounded = one <= seconds(PATH_WORK_MAX) && all <= seconds(PATHS_WORK_MAX);
+                assert!(cfg!(debug_assertions) || is_bounded, "{name}: {one:?}, {all:?}");
+            }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use manifest::Host;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::failure::{Cause, Failure};
+use super::failure::{Cause, Failure, is_out_of_files};
 
 /// Minimum and maximum TTL of a record: a minute and a day.
 const TTL_MIN: Duration = Duration::from_mins(1);
@@ -148,6 +148,7 @@ fn failure_of(error: &NetError) -> Failure {
         NetError::Dns(DnsError::ResponseCode(code)) => {
             Failure::new(Cause::NameServers, format!("the name servers answered {code}"))
         }
+        NetError::Io(error) if is_out_of_files(error.as_ref()) => Failure::out_of_files(),
         NetError::Timeout => Failure::new(Cause::NameServers, "the name servers did not answer in time"),
         other => Failure::new(Cause::NameServers, format!("the name could not be resolved: {other}")),
     }

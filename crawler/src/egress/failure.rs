@@ -6,12 +6,21 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use policy::{AddressRefusal, FetchOutcome};
+use rustix::io::Errno;
 use rustls::CertificateError;
+use tokio::time::Instant;
 
 use super::head::Head;
 use super::probe::Stage;
+
+/// Minimum time between two log lines about the limit of open files.
+const OUT_OF_FILES_INTERVAL: Duration = Duration::from_mins(1);
+/// When the last one was logged.
+static OUT_OF_FILES_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The cause, as precise as the visit's decisions require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +41,7 @@ pub enum Cause {
     Timeout,
     /// The body exceeded its cap.
     TooLarge,
-    /// This crawler had no memory for the body; the server is not at fault.
+    /// This machine had no memory for the body, or no open file for the connection; the server is not at fault.
     Busy,
     /// The content coding of the body is refused.
     Encoding,
@@ -81,6 +90,19 @@ impl Failure {
         Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
     }
 
+    /// The limit of open files is reached: a fault of this machine, which its operator is told of.
+    pub(super) fn out_of_files() -> Self {
+        let mut logged = OUT_OF_FILES_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.is_none_or(|at| at.elapsed() >= OUT_OF_FILES_INTERVAL) {
+            *logged = Some(Instant::now());
+            tracing::error!(
+                "no connection can be opened, since the limit of open files is reached (EMFILE or ENFILE), and visits wait: \
+                 raise it (ulimit -Hn, LimitNOFILE= of systemd), or lower --concurrency"
+            );
+        }
+        Self::new(Cause::Busy, "this crawler has reached its limit of open files")
+    }
+
     pub(crate) fn with_head(mut self, head: &Head) -> Self {
         self.head = Some(Box::new(head.clone()));
         self
@@ -95,6 +117,9 @@ impl Failure {
             if let Some(tls) = find::<rustls::Error>(source) {
                 return Self::new(Cause::Tls, tls_reason(tls));
             }
+        }
+        if sources(error).any(is_out_of_files) {
+            return Self::out_of_files();
         }
         let io_kind =
             sources(error).find_map(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
@@ -112,6 +137,14 @@ impl fmt::Display for Failure {
 }
 
 impl Error for Failure {}
+
+/// Whether an error says that the process, or the machine, may open no more files. An `io::Error` may wrap another.
+pub(super) fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
+    let Some(error) = error.downcast_ref::<io::Error>() else { return false };
+    let is_limit = |code| [Errno::MFILE, Errno::NFILE].iter().any(|limit| limit.raw_os_error() == code);
+    error.raw_os_error().is_some_and(is_limit)
+        || error.get_ref().is_some_and(|inside| is_out_of_files(inside))
+}
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
@@ -179,5 +212,21 @@ fn protocol_reason(error: &reqwest::Error, kind: Option<io::ErrorKind>) -> Strin
             let innermost = sources(error).last().map_or_else(|| error.to_string(), ToString::to_string);
             format!("the answer is not valid HTTP: {innermost}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_open_files_is_a_fault_of_this_machine() {
+        for code in [Errno::MFILE, Errno::NFILE] {
+            let inner = io::Error::from_raw_os_error(code.raw_os_error());
+            assert!(is_out_of_files(&inner) && is_out_of_files(&io::Error::other(inner)), "{code}");
+        }
+        let refused = io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error());
+        assert!(!is_out_of_files(&refused) && !is_out_of_files(&io::Error::other(refused)));
+        assert_eq!(Failure::out_of_files().cause.outcome(), FetchOutcome::NotReached);
     }
 }

@@ -103,8 +103,8 @@ impl Egress {
         })))
     }
 
-    /// Opens the connection of one visit to a site; nothing is sent yet.
-    pub fn session(&self, site: SiteName) -> Result<Session, Failure> {
+    /// Begins the requests of one visit to a site; nothing is sent yet.
+    pub fn session(&self, site: SiteName) -> Session {
         Session::open(Arc::clone(&self.0), site)
     }
 }

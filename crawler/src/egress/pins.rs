@@ -13,8 +13,6 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::failure::{Cause, Failure};
 
-/// Maximum number of addresses tried for a name; a third rarely responds if two did not.
-pub(crate) const ADDRESSES_MAX: u8 = 2;
 /// Maximum number of addresses used for a name; any of them serves the same content.
 const ADDRESSES_KNOWN_MAX: usize = 16;
 
@@ -35,13 +33,14 @@ impl Pins {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
     }
 
-    /// Checks addresses and pins them; the first ones are tried. One refused address refuses the name: a name that resolves
-    /// to both public and private addresses is an attack or a mistake.
+    /// Checks addresses and pins them, IPv4 first, since not every machine has IPv6. One refused address refuses the name: a
+    /// name that resolves to both public and private addresses is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
             judge(&self.own, *address)?;
         }
-        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_KNOWN_MAX).collect();
+        let mut pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_KNOWN_MAX).collect();
+        pinned.sort_by_key(SocketAddr::is_ipv6);
         if pinned.is_empty() {
             return Err(Failure::new(Cause::NameUnknown, "the name has no addresses"));
         }
@@ -59,16 +58,15 @@ impl Pins {
         }
     }
 
-    /// The addresses to try.
-    fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
+    /// The only address that is connected to: the first, for which the request has its permit.
+    fn address(&self, name: &str) -> Result<SocketAddr, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let pinned = names
+        let address = names
             .get(name)
+            .and_then(|pinned| pinned.first().copied())
             .ok_or_else(|| Failure::new(Cause::Address, format!("{name} was not resolved for this visit")))?;
-        for address in pinned {
-            judge(&self.own, *address)?;
-        }
-        Ok(pinned.iter().copied().take(usize::from(ADDRESSES_MAX)).collect())
+        judge(&self.own, address)?;
+        Ok(address)
     }
 }
 
@@ -81,10 +79,9 @@ fn judge(own: &OwnNetworks, address: SocketAddr) -> Result<(), Failure> {
 
 impl Resolve for Pins {
     fn resolve(&self, name: Name) -> Resolving {
-        let addresses = self.addresses(name.as_str());
+        let address = self.address(name.as_str());
         Box::pin(async move {
-            let addresses = addresses.map_err(Box::new)?;
-            let addresses: Addrs = Box::new(addresses.into_iter());
+            let addresses: Addrs = Box::new(std::iter::once(address.map_err(Box::new)?));
             Ok(addresses)
         })
     }
@@ -104,25 +101,27 @@ mod tests {
         let host = Host::parse("a.test").unwrap();
         let mixed = [address("93.184.216.34:0"), address("10.0.0.1:0")];
         assert_eq!(pins.pin(&host, &mixed).unwrap_err().cause, Cause::Address);
-        assert!(pins.addresses("a.test").is_err());
+        assert!(pins.address("a.test").is_err());
         assert_eq!(pins.pin(&host, &mixed[..1]).unwrap().len(), 1);
-        assert_eq!(pins.addresses("a.test").unwrap(), vec![mixed[0]]);
+        assert_eq!(pins.address("a.test").unwrap(), mixed[0]);
     }
 
     #[test]
-    fn connects_only_to_chosen_addresses() {
+    fn connects_only_to_the_first_chosen_address() {
         let pins = Pins::new(Arc::default());
         let host = Host::parse("a.test").unwrap();
         let all = ["9.9.9.9:1", "8.8.8.8:2", "1.1.1.1:3"].map(address);
         assert_eq!(pins.pin(&host, &all).unwrap(), all);
-        assert_eq!(pins.addresses("a.test").unwrap(), all[..2], "two are tried");
-        pins.narrow(&host, &[all[2].ip()]);
-        assert_eq!(pins.addresses("a.test").unwrap(), [all[2]]);
+        assert_eq!(pins.address("a.test").unwrap(), all[0]);
+        pins.narrow(&host, &[all[2].ip(), all[1].ip()]);
+        assert_eq!(pins.address("a.test").unwrap(), all[2]);
+        let both = ["[2a00:1::1]:443", "9.9.9.9:443"].map(address);
+        assert_eq!(pins.pin(&host, &both).unwrap(), [both[1], both[0]], "IPv4 first");
     }
 
     #[test]
     fn connects_only_to_pinned_names() {
-        assert_eq!(Pins::new(Arc::default()).addresses("b.test").unwrap_err().cause, Cause::Address);
+        assert_eq!(Pins::new(Arc::default()).address("b.test").unwrap_err().cause, Cause::Address);
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! The HTTP client of one visit, closed when the visit ends.
+//! The HTTP clients of one visit, closed when the visit ends.
 //!
-//! One client per visit keeps memory flat over any number of sites, and limits a visit to its own connections. A
-//! session belongs to one site: no host of another site is resolved or requested, since its limits are unknown here.
+//! A client per host keeps memory flat over any number of sites: a visit keeps the connections to the two hosts that it
+//! requested last. A session belongs to one site: no host of another site is resolved or requested, since its limits are
+//! unknown here.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, FROM, HeaderMap, HeaderValue, USER_AGENT};
@@ -14,15 +16,15 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body;
 use super::failure::{Cause, Failure};
-use super::pins::{ADDRESSES_MAX, Pins};
+use super::pins::Pins;
 use super::probe::{Probe, Stage};
 use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
 use super::tls;
 use super::{OwnRules, Shared};
 use crate::clock;
 
-/// Five seconds for each address that is tried.
-const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
+/// For the one address of a request.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// Longest time of one request, from its first packet to the end of its answer.
@@ -36,6 +38,8 @@ pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only permitted port, the default of https.
 const PORT: u16 = 443;
+/// Hosts whose connections a visit keeps: many sites redirect between two of them.
+const HOSTS_CONNECTED_MAX: usize = 2;
 
 /// The addresses of a name in this visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,24 +58,36 @@ pub enum NetworkScope {
     Own,
 }
 
-/// The connection of one visit.
+/// The connections of one visit.
 pub struct Session {
     /// The only site that is contacted.
     site: SiteName,
-    client: reqwest::Client,
+    /// Of the hosts that were requested last, the latest first.
+    clients: Mutex<VecDeque<(Host, reqwest::Client)>>,
     pins: Pins,
     probe: Probe,
     shared: Arc<Shared>,
 }
 
 impl Session {
-    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Result<Self, Failure> {
+    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Self {
         let pins = Pins::new(Arc::clone(&shared.own));
-        let probe = Probe::new();
-        let client = build_client(&shared, &pins, &probe).map_err(|error| {
-            Failure::new(Cause::Protocol, format!("the client could not be built: {error}"))
-        })?;
-        Ok(Self { site, client, pins, probe, shared })
+        Self { site, clients: Mutex::default(), pins, probe: Probe::new(), shared }
+    }
+
+    /// The client of a host. The connections to all hosts but the last two are closed.
+    fn client(&self, host: &Host) -> Result<reqwest::Client, Failure> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = clients.iter().position(|(of, _)| of == host).and_then(|at| clients.remove(at));
+        let client = match known {
+            Some((_, client)) => client,
+            None => build_client(&self.shared, &self.pins, &self.probe).map_err(|error| {
+                Failure::new(Cause::Busy, format!("the HTTP client could not be built: {error}"))
+            })?,
+        };
+        clients.truncate(HOSTS_CONNECTED_MAX - 1);
+        clients.push_front((host.clone(), client.clone()));
+        Ok(client)
     }
 
     fn check_site(&self, host: &Host) -> Result<(), Failure> {
@@ -111,9 +127,15 @@ impl Session {
         self.pins.find(host).unwrap_or_default()
     }
 
-    /// Connects to a host only at these addresses.
+    /// Connects to a host only at these addresses, in this order. A connection to another address is closed.
     pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _)| of != host);
+    }
+
+    /// Whether the last request failed because its address accepted no connection.
+    pub(crate) fn failed_to_connect(&self, failure: &Failure) -> bool {
+        matches!(failure.cause, Cause::Connect | Cause::Timeout) && self.probe.stage().0 == Stage::Connecting
     }
 
     /// The TXT records of a label below a host: `_atp.example.org`.
@@ -132,13 +154,13 @@ impl Session {
         kind: BodyKind,
         conditions: &HeaderMap,
     ) -> Result<Reply, Failure> {
-        let request = self.client.get(url.as_url().clone()).headers(conditions.clone());
+        let request = self.client(&url.host())?.get(url.as_url().clone()).headers(conditions.clone());
         self.exchange(url, request, kind).await
     }
 
     /// Sends one POST, to a registry that the operator named, and reads its response.
     pub async fn post_json(&self, url: &ManifestUrl, body: &serde_json::Value) -> Result<Reply, Failure> {
-        let request = self.client.post(url.as_url().clone());
+        let request = self.client(&url.host())?.post(url.as_url().clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.exchange(url, request, BodyKind::Manifest).await
     }

@@ -98,9 +98,10 @@ impl SiteClock {
     }
 }
 
-/// The addresses that a request may be sent to, and their gap.
+/// The addresses of a host, and their gap.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
+    /// A request is sent to the first, whose permit it has.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) network: Network,
     pub(crate) crawl_delay: Option<Duration>,

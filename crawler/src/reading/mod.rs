@@ -15,7 +15,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
 use policy::quarantine::{self, Attempt, ReadDecision};
-use policy::robots::SHORT_BYTES_MAX;
 use runtime::{ReadError, ReaderLimits, ReaderPool};
 use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
 use tokio::sync::Semaphore;
@@ -52,6 +51,16 @@ pub(crate) enum Reading {
     },
     /// The document is quarantined, for this reason.
     Quarantined(String),
+}
+
+/// Why a document was not read; never because of the document.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadingError {
+    /// This machine has no room for it now.
+    #[error("{0}")]
+    Busy(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Reads documents. Cheap to clone.
@@ -94,16 +103,22 @@ impl Reader {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_limits(&self, limits: ReaderLimits) -> Self {
+        Self { pool: ReaderPool::new("test", limits), ..self.clone() }
+    }
+
     /// Reads a document that a visit of `site` fetched.
     ///
     /// # Errors
     ///
-    /// Only where the store refuses the attempt, or every thread is blocked for longer than [`QUEUE_WAIT`].
+    /// Only where the store refuses the attempt, or this machine has no room: every thread is blocked for longer than
+    /// [`QUEUE_WAIT`], or no second reader can be run.
     pub(crate) async fn read(
         &self,
         site: &SiteName,
         document: Arc<OwnedDocument>,
-    ) -> Result<Reading, StoreError> {
+    ) -> Result<Reading, ReadingError> {
         let attempt = ReadAttempt {
             hash: document.hash(),
             reader_version: READER_VERSION,
@@ -134,18 +149,17 @@ impl Reader {
         self.pool.read(work).await
     }
 
-    /// The same for work over `bytes` of input: up to [`SHORT_BYTES_MAX`] it runs on the current thread, since another
-    /// thread would take longer.
+    /// The same, but short work runs on the current thread, since another thread would take longer.
     ///
     /// # Errors
     ///
     /// As of [`Self::run`].
-    pub(crate) async fn run_over<T, F>(&self, bytes: usize, work: F) -> Result<T, ReadError>
+    pub(crate) async fn run_unless_short<T, F>(&self, is_short: bool, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        if bytes <= SHORT_BYTES_MAX { Ok(work()) } else { Box::pin(self.run(work)).await }
+        if is_short { Ok(work()) } else { Box::pin(self.run(work)).await }
     }
 
     async fn read_here(
@@ -153,7 +167,7 @@ impl Reader {
         attempt: ReadAttempt,
         document: Arc<OwnedDocument>,
         row: Row,
-    ) -> Result<Reading, StoreError> {
+    ) -> Result<Reading, ReadingError> {
         let reading = Arc::clone(&document);
         match self.pool.read(move || reading.read_measured()).await {
             Ok((manifest, json_bytes)) => {
@@ -171,7 +185,7 @@ impl Reader {
                 if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
-                Err(StoreError::Unstorable { what: "document", reason: error.to_string() })
+                Err(ReadingError::Busy(error.to_string()))
             }
         }
     }
@@ -181,9 +195,9 @@ impl Reader {
         &self,
         attempt: ReadAttempt,
         document: Arc<OwnedDocument>,
-    ) -> Result<Reading, StoreError> {
+    ) -> Result<Reading, ReadingError> {
         let Some(program) = &self.program else {
-            return self.quarantine(attempt, "reading it did not end".to_owned()).await;
+            return Ok(self.quarantine(attempt, "reading it did not end".to_owned()).await?);
         };
         let permit = self.verifiers.acquire().await;
         let verified = program.read(&document, VERIFY_DEADLINE, &self.pool).await;
@@ -193,9 +207,11 @@ impl Reader {
                 self.end(attempt.hash).await?;
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
-            Err(Unread::Document(reason)) => self.quarantine(attempt, reason).await,
-            // not caused by the document: the visit is retried later
-            Err(Unread::Process(reason)) => Err(StoreError::Unstorable { what: "document", reason }),
+            Err(Unread::Document(reason)) => Ok(self.quarantine(attempt, reason).await?),
+            Err(Unread::Process(reason)) => {
+                tracing::warn!(url = %attempt.url, reason, "a document is read later");
+                Err(ReadingError::Busy(reason))
+            }
         }
     }
 
@@ -324,16 +340,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reads_long_input_on_the_reader_threads() {
+    async fn does_long_work_on_the_reader_threads() {
         let Fixture { reader, .. } = fixture(DEADLINE, None).await;
         let release = occupy(&reader);
         tokio::task::yield_now().await;
-        assert_eq!(reader.run_over(SHORT_BYTES_MAX, || 1).await.unwrap(), 1);
-        let mut long = std::pin::pin!(reader.run_over(SHORT_BYTES_MAX + 1, || 2));
+        assert_eq!(reader.run_unless_short(true, || 1).await.unwrap(), 1);
+        let mut long = std::pin::pin!(reader.run_unless_short(false, || 2));
         let waits = tokio::time::timeout(Duration::from_millis(50), &mut long).await;
         assert!(waits.is_err(), "the thread is occupied");
         drop(release);
         assert_eq!(long.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_document_is_read_later_while_the_threads_are_busy() {
+        let Fixture { reader, _dir } = fixture(DEADLINE, None).await;
+        let limits = ReaderLimits { threads: 1, queue: 0, queue_wait: Duration::ZERO, deadline: DEADLINE };
+        let busy = Fixture { reader: reader.with_limits(limits), _dir };
+        let release = occupy(&busy.reader);
+        tokio::task::yield_now().await;
+        let site = SiteName::parse("a.example").unwrap();
+        let refused = busy.reader.read(&site, document("a.example", "{}")).await;
+        assert!(matches!(refused, Err(ReadingError::Busy(_))), "{refused:?}");
+        drop(release);
+        let again = Fixture { reader, ..busy };
+        assert!(matches!(read(&again, "a.example", "{}").await, Reading::Read { .. }), "not quarantined");
     }
 
     #[tokio::test]

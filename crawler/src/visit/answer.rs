@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
 use manifest::model::Served;
@@ -12,7 +12,7 @@ use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use store::ResourceState;
 
-use super::context::Interrupt;
+use super::context::{Interrupt, unless_busy};
 use super::fetched::{Document, Fetched};
 use super::judge::{FirstJudgement, Judged};
 use super::links::{self, FollowUps};
@@ -28,8 +28,6 @@ use crate::reading::{NoMemory, OwnedDocument, Reading};
 const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
 /// Why a visit waits for memory.
 const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
-/// How long it waits.
-const MEMORY_DELAY: TimeDelta = TimeDelta::minutes(1);
 /// Characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -77,7 +75,7 @@ impl Visit<'_> {
             let fetched = Fetched::unanswered(task, FetchOutcome::RedirectRefused, reason, clock::now());
             return Ok(ControlFlow::Break(Box::new(fetched)));
         };
-        let decision = self.requester.decision(&verdict, current.path_and_query()).await;
+        let decision = self.requester.decision(&verdict, current.path_and_query()).await?;
         let rule = decision.to_string();
         let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
         let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());
@@ -107,7 +105,7 @@ impl Visit<'_> {
             }
         };
         let page = match (judged.outcome, task.role) {
-            (FetchOutcome::Html, Role::Page) => self.follow_ups_of_page(task, &reply).await.map(Box::new),
+            (FetchOutcome::Html, Role::Page) => self.follow_ups_of_page(task, &reply).await?.map(Box::new),
             _ => None,
         };
         let is_kept = judged.outcome == FetchOutcome::Found;
@@ -193,10 +191,10 @@ impl Visit<'_> {
     }
 
     /// The links of a page; none if they could not be read in time.
-    async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Option<FollowUps> {
+    async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Result<Option<FollowUps>, Interrupt> {
         let (url, head) = (task.current().clone(), reply.head.clone());
         let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
-        self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await.ok()
+        unless_busy(self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await)
     }
 
     fn redirected(&mut self, task: &mut Task, reply: &Reply, at: DateTime<Utc>) -> ControlFlow<Box<Fetched>> {
@@ -226,9 +224,7 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
     match held {
         Ok(()) => Ok(None),
         Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),
-        Err(NoMemory::Now) => {
-            Err(Interrupt::Park { until: clock::now() + MEMORY_DELAY, reason: NO_MEMORY.to_owned() })
-        }
+        Err(NoMemory::Now) => Err(Interrupt::busy(NO_MEMORY)),
     }
 }
 

@@ -1,12 +1,14 @@
 //! What a visit is given, and why it may not go on.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use manifest::ManifestUrl;
 use policy::VisitEnd;
+use runtime::ReadError;
 use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clock;
 use crate::config::{CrawlConfig, TextRecords};
 use crate::egress::Egress;
 use crate::error::CrawlError;
@@ -14,7 +16,10 @@ use crate::events::Events;
 use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
-use crate::reading::Reader;
+use crate::reading::{Reader, ReadingError};
+
+/// How long a visit waits when this machine has no room for it: threads, memory for a body, or open files.
+const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// What every visit of a process uses.
 #[derive(Clone)]
@@ -86,6 +91,31 @@ pub(super) enum Interrupt {
     },
     LeaseLost,
     Store(StoreError),
+}
+
+impl Interrupt {
+    /// The visit waits, since this machine is busy. It loses nothing.
+    pub(super) fn busy(reason: impl Into<String>) -> Self {
+        Self::Park { until: clock::now() + BUSY_DELAY, reason: reason.into() }
+    }
+}
+
+/// The result of a piece of reading; `None` if its input is the reason that there is none.
+pub(super) fn unless_busy<T>(read: Result<T, ReadError>) -> Result<Option<T>, Interrupt> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_caused_by_document() => Ok(None),
+        Err(error) => Err(Interrupt::busy(error.to_string())),
+    }
+}
+
+impl From<ReadingError> for Interrupt {
+    fn from(error: ReadingError) -> Self {
+        match error {
+            ReadingError::Busy(reason) => Self::busy(reason),
+            ReadingError::Store(error) => error.into(),
+        }
+    }
 }
 
 impl From<StoreError> for Interrupt {

@@ -2,8 +2,9 @@
 
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{Seed, VisitEnd};
-use store::{StoreError, VisitRecord};
+use store::VisitRecord;
 
+use super::context::Interrupt;
 use super::fetched::Fetched;
 use super::findings::Findings;
 use super::progress::Progress;
@@ -13,13 +14,21 @@ use crate::clock;
 use crate::egress::VERSION;
 
 impl Visit<'_> {
-    /// Ends the visit.
-    pub(super) async fn finish(mut self, end: VisitEnd) -> Result<Outcome, StoreError> {
-        self.requester.save_clocks(&mut self.progress.traffic).await;
+    /// Reads what has to be read before the visit ends. A visit that has to wait for it ends in the same way when it is resumed.
+    pub(super) async fn prepare_end(&mut self, end: VisitEnd) -> Interrupt {
+        self.progress.ended_as = Some(end);
         if end == VisitEnd::CatchAll {
             self.progress.findings.reject_catch_all(&self.progress.plan.ended);
         }
-        Box::pin(self.read_together()).await?;
+        match self.read_together().await {
+            Ok(()) => Interrupt::End(end),
+            Err(interrupt) => interrupt,
+        }
+    }
+
+    /// Ends the visit.
+    pub(super) async fn finish(mut self, end: VisitEnd) -> Outcome {
+        self.requester.save_clocks(&mut self.progress.traffic).await;
         let now = clock::now();
         let history = self.history(end);
         let next = schedule::next_visit(&history, None, Seed::of(self.site.name.as_str()), now);
@@ -28,7 +37,7 @@ impl Visit<'_> {
         let Progress { started_at, traffic, findings, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
         let Findings { fetched, seeds, paths_checked } = findings;
-        Ok(Outcome::Ended(Box::new(VisitRecord {
+        Outcome::Ended(Box::new(VisitRecord {
             site: self.site.name.clone(),
             started_at,
             ended_at: now,
@@ -46,7 +55,7 @@ impl Visit<'_> {
             requests,
             bytes_in,
             crawler_version: VERSION.to_owned(),
-        })))
+        }))
     }
 
     fn history(&self, end: VisitEnd) -> SiteHistory {

@@ -42,13 +42,11 @@ use self::progress::Progress;
 use self::requester::Requester;
 use self::task::NamedBy;
 use crate::clock;
-use crate::egress::{Failure, Session};
+use crate::egress::Session;
 use crate::reading::HeldMemory;
 
 /// Longest wait for a URL that others named. Beyond it the visit ends, and its findings are saved.
 const WAIT_FOR_OTHERS_MAX: TimeDelta = TimeDelta::hours(1);
-/// How long a visit is parked for which no HTTP client could be built: a fault of this machine.
-const NO_CLIENT_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -103,15 +101,12 @@ pub(crate) async fn visit(
     scope: Scope,
     stop: &Stop,
 ) -> Result<Visited, StoreError> {
-    let session = match tools.egress.session(leased.token.site.clone()) {
-        Ok(session) => session,
-        Err(failure) => {
-            let outcome = Outcome::Parked(Box::new(without_client(&failure)));
-            return Ok(Visited { outcome, token: leased.token, memory: HeldMemory::default() });
-        }
-    };
+    let session = tools.egress.session(leased.token.site.clone());
     let mut visit = Visit::new(tools, stop, &leased, scope, session);
     let interrupt = match visit.work().await {
+        Ok(end) | Err(Interrupt::End(end)) if end != VisitEnd::Interrupted => {
+            Box::pin(visit.prepare_end(end)).await
+        }
         Ok(end) => Interrupt::End(end),
         Err(interrupt) => interrupt,
     };
@@ -131,15 +126,10 @@ pub(crate) async fn visit(
         }
         Interrupt::End(end) => {
             token.address_group = visit.progress.traffic.first_group.or(token.address_group);
-            Box::pin(visit.finish(end)).await?
+            Box::pin(visit.finish(end)).await
         }
     };
     Ok(Visited { outcome, token, memory })
-}
-
-fn without_client(failure: &Failure) -> ParkedVisit {
-    let resume_at = clock::now() + NO_CLIENT_DELAY;
-    ParkedVisit { resume_at, reason: failure.reason.clone(), progress: serde_json::Value::Null }
 }
 
 impl<'a> Visit<'a> {
@@ -170,6 +160,9 @@ impl<'a> Visit<'a> {
     /// Works through the plan.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
         self.hold_resumed().await?;
+        if let Some(end) = self.progress.ended_as {
+            return Ok(end);
+        }
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
             let done = self.step(&mut task).await;

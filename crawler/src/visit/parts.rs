@@ -11,6 +11,7 @@ use policy::FetchOutcome;
 use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
+use super::context::Interrupt;
 use super::fetched;
 use super::findings::known;
 use super::links::{self, FollowUps};
@@ -66,7 +67,7 @@ impl Visit<'_> {
     }
 
     /// Reads every manifest whose body or whose parts changed.
-    pub(super) async fn read_together(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn read_together(&mut self) -> Result<(), Interrupt> {
         for index in 0..self.progress.findings.fetched.len() {
             let Some(whole) = self.progress.findings.fetched.get(index) else { continue };
             if whole.role != Role::Manifest || !whole.outcome.is_present() {
@@ -90,7 +91,7 @@ impl Visit<'_> {
         index: usize,
         url: &ManifestUrl,
         part_indexes: &[usize],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), Interrupt> {
         let Some(bytes) = self.bytes_of(index).await? else { return Ok(()) };
         let mut parts = Vec::new();
         for &part_index in part_indexes {

@@ -33,6 +33,9 @@ pub(crate) struct Progress {
     /// When the site was due. It stays due until the visit ends.
     #[serde(default)]
     pub(crate) due_at: Option<DateTime<Utc>>,
+    /// How the visit ended, if only its documents have to be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_as: Option<VisitEnd>,
     /// Length of the JSON that was written last.
     #[serde(skip)]
     written_bytes: usize,
@@ -50,6 +53,7 @@ impl Progress {
             started_at: now,
             saved_at: None,
             due_at: None,
+            ended_as: None,
             written_bytes: 0,
             traffic: Traffic::default(),
             plan: Plan::default(),

@@ -123,20 +123,10 @@ impl StandaloneRequests {
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
         };
         let (tools, stop) = (&self.tools, &self.stop);
-        let begun = match self.begun.remove(site) {
-            Some(begun) => Ok(begun),
-            None => tools.egress.session(site.clone()).map(|session| {
-                let progress = Progress::new(clock::now(), PathSlots::default());
-                Begun { session, progress }
-            }),
-        };
-        let Begun { session, mut progress } = match begun {
-            Ok(begun) => begun,
-            Err(failure) => {
-                tools.store.lease_release(&token, clock::now()).await?;
-                return Err(StandaloneError::Failed(failure));
-            }
-        };
+        let Begun { session, mut progress } = self.begun.remove(site).unwrap_or_else(|| Begun {
+            session: tools.egress.session(site.clone()),
+            progress: Progress::new(clock::now(), PathSlots::default()),
+        });
         let leased = (token.clone(), &state);
         let mut requester = Requester::new(tools, stop, leased, session, &progress.traffic).until(ends_at);
         let asked = request(&mut requester, &mut progress, url, kind, message).await;
@@ -208,7 +198,7 @@ async fn request_allowed(
         let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
         return Ok(Err(StandaloneError::Failed(failure)));
     };
-    let decision = requester.decision(&verdict, url.path_and_query()).await;
+    let decision = requester.decision(&verdict, url.path_and_query()).await?;
     if !decision.is_allowed() {
         return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
     }

@@ -35,7 +35,7 @@ impl Visit<'_> {
             }
         };
         let is_first_request = !self.robots_applied.contains(&host);
-        if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await {
+        if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
             return Ok(NextStep::Stop(end));
         }
         if is_first_request && self.tools.text_records == TextRecords::Asked {
@@ -52,24 +52,29 @@ impl Visit<'_> {
     }
 
     /// Before the first request to a host: applies its robots.txt to the plan, and follows its Agentmap lines.
-    async fn apply_robots(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>, task: &Task) -> NextStep {
+    async fn apply_robots(
+        &mut self,
+        host: &Host,
+        verdict: &Arc<RobotsVerdict>,
+        task: &Task,
+    ) -> Result<NextStep, Interrupt> {
         if !self.robots_applied.insert(host.clone()) {
-            return NextStep::Continue;
+            return Ok(NextStep::Continue);
         }
-        let mut paths = self.progress.plan.paths_at(host);
-        paths.push(task.url.path_and_query());
-        let decisions = self.requester.decisions(verdict, paths).await;
+        let mut paths = vec![task.url.path_and_query()];
+        paths.extend(self.progress.plan.paths_at(host));
+        let decisions = self.requester.decisions(verdict, paths).await?;
         let rules = self.progress.plan.rules(host);
         let next = rules.observe_robots(verdict, &decisions);
         match next {
-            NextStep::Stop(_) => self.deny_known(host, verdict).await,
+            NextStep::Stop(_) => self.deny_known(host, verdict).await?,
             _ => {
                 if let Some(file) = verdict.file() {
                     self.progress.follow(links::of_robots(&task.url, file));
                 }
             }
         }
-        next
+        Ok(next)
     }
 
     /// Follows TXT records that name a manifest.
@@ -83,11 +88,11 @@ impl Visit<'_> {
     }
 
     /// Records the denial of every known document of a host.
-    async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) {
+    async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) -> Result<(), Interrupt> {
         let now = clock::now();
         let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
-        let decisions = self.requester.decisions(verdict, paths).await;
+        let decisions = self.requester.decisions(verdict, paths).await?;
         let denied: Vec<Fetched> = known
             .into_iter()
             .zip(decisions)
@@ -101,6 +106,7 @@ impl Visit<'_> {
             })
             .collect();
         self.progress.findings.fetched.extend(denied);
+        Ok(())
     }
 
     /// Uses a fresh copy without a request. Its parts may be stale.

@@ -1,7 +1,7 @@
 //! What the requests of a visit add up to: counts, times, robots.txt records and resolved addresses.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -42,6 +42,9 @@ pub(crate) struct Traffic {
     pub(crate) first_group: Option<u16>,
     #[serde(default)]
     resolved: Option<Resolved>,
+    /// Addresses that accepted no connection in this visit. Others of the same host come before them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    unreachable: BTreeSet<IpAddr>,
     pub(crate) phases: Phases,
     pub(crate) requests: u32,
     pub(crate) bytes_in: u64,
@@ -61,6 +64,18 @@ impl Traffic {
 
     pub(crate) fn count_resolution(&mut self, took: Duration) {
         self.phases.dns_ms = self.phases.dns_ms.saturating_add(millis(took));
+    }
+
+    /// Notes that an address accepted no connection.
+    pub(crate) fn add_unreachable(&mut self, address: IpAddr) {
+        self.unreachable.insert(address);
+    }
+
+    /// The addresses of a host that may accept a connection; all of them if none did.
+    pub(crate) fn reachable(&self, addresses: &[IpAddr]) -> Vec<IpAddr> {
+        let (unreachable, others): (Vec<IpAddr>, Vec<IpAddr>) =
+            addresses.iter().partition(|address| self.unreachable.contains(*address));
+        if others.is_empty() { unreachable } else { others }
     }
 
     /// Keeps resolved addresses for the next worker.

@@ -81,6 +81,8 @@ pub enum RobotsDecision {
     NoFile,
     /// Disallowed by this rule; by the whole file where it could not be parsed.
     Disallowed(Option<RuleLine>),
+    /// Disallowed: a comparison with the rules would take too long.
+    TooMuchWork,
     /// Disallowed: the server denies access to robots.txt.
     Denied(RobotsCause),
     /// Disallowed: robots.txt could not be read.
@@ -97,7 +99,7 @@ impl RobotsDecision {
     pub const fn outcome(&self) -> Option<FetchOutcome> {
         match self {
             Self::Allowed(_) | Self::NoFile => None,
-            Self::Disallowed(_) | Self::Denied(_) => Some(FetchOutcome::RobotsDenied),
+            Self::Disallowed(_) | Self::TooMuchWork | Self::Denied(_) => Some(FetchOutcome::RobotsDenied),
             Self::Unreachable(_) => Some(FetchOutcome::RobotsUnreachable),
         }
     }
@@ -111,6 +113,9 @@ impl fmt::Display for RobotsDecision {
             Self::NoFile => f.write_str("allowed, there is no robots.txt"),
             Self::Disallowed(Some(rule)) => write!(f, "disallowed by {rule}"),
             Self::Disallowed(None) => f.write_str("disallowed, since robots.txt cannot be parsed"),
+            Self::TooMuchWork => f.write_str(
+                "disallowed, since robots.txt has too many rules with wildcards to compare a path of this length with",
+            ),
             Self::Denied(cause) => write!(f, "disallowed, since robots.txt is refused to us ({cause})"),
             Self::Unreachable(cause) => write!(f, "disallowed, since robots.txt could not be read ({cause})"),
         }

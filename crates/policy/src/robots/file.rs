@@ -14,6 +14,13 @@ pub const PRODUCT_TOKEN: &str = "agentdex";
 /// Maximum Crawl-delay. Longer, infinite and negative values are clamped to it.
 pub(super) const CRAWL_DELAY_MAX: Duration = DAY;
 
+/// Maximum work of comparing one path with the rules, in bytes compared: the length of the path for each rule with a wildcard,
+/// and the length of the rules with a constant for each. Real files take a hundredth of it. A path that takes more is
+/// disallowed without a comparison.
+pub const PATH_WORK_MAX: u64 = 16 * 1024 * 1024;
+/// Maximum work of comparing several paths together: less than a second of processor time in a release build.
+pub const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
+
 /// The delay between two requests that the file requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrawlDelay {
@@ -67,8 +74,23 @@ pub struct RobotsFile {
 impl RobotsFile {
     /// Decides on the path and query of a request. `/robots.txt` itself is always allowed.
     pub fn decide(&self, path_and_query: &str) -> RobotsDecision {
+        self.decide_within(path_and_query, &mut { PATH_WORK_MAX })
+    }
+
+    /// The same, if it takes at most `work_left`, which it reduces.
+    pub(super) fn decide_within(&self, path_and_query: &str, work_left: &mut u64) -> RobotsDecision {
         let path = NormalPath::parse(path_and_query);
-        if path.is_robots() { RobotsDecision::Allowed(None) } else { self.rules.decide(&path) }
+        if path.is_robots() {
+            return RobotsDecision::Allowed(None);
+        }
+        let work = self.rules.comparison_work(path.as_str().len());
+        match work_left.checked_sub(work).filter(|_| work <= PATH_WORK_MAX) {
+            None => RobotsDecision::TooMuchWork,
+            Some(left) => {
+                *work_left = left;
+                self.rules.decide(&path)
+            }
+        }
     }
 
     /// The longest Crawl-delay of the groups that apply.
@@ -85,9 +107,9 @@ impl RobotsFile {
         &self.notes
     }
 
-    /// Bytes of the patterns of all rules, which bound the cost of a decision.
-    pub fn pattern_bytes(&self) -> usize {
-        self.rules.pattern_bytes()
+    /// About how much work a decision on a path takes, in bytes compared.
+    pub(super) const fn comparison_work(&self, path_and_query: &str) -> u64 {
+        self.rules.comparison_work(path_and_query.len())
     }
 
     /// The number of rules that apply to the crawler.

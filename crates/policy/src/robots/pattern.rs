@@ -32,6 +32,10 @@ impl Pattern {
     pub(super) const fn bytes(&self) -> usize {
         self.0.len()
     }
+
+    pub(super) fn wildcards(&self) -> usize {
+        self.0.bytes().filter(|byte| *byte == b'*').count()
+    }
 }
 
 /// A path and query in normal form.

@@ -14,6 +14,11 @@ use super::pattern::{NormalPath, Pattern};
 /// Rules that are matched together during the search for the deciding one, which bounds the memory.
 const BATCH_RULES: usize = 64;
 
+/// Comparison work of a rule besides its bytes: it is parsed again to find out whether it decides.
+const RULE_WORK: u64 = 256;
+/// Comparison work of a wildcard besides the bytes of the path: each begins a search.
+const WILDCARD_WORK: u64 = 64;
+
 /// The field of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleKind {
@@ -53,22 +58,31 @@ pub(super) struct Rules {
     disallows: Vec<Rule>,
     /// `None` if the rules cannot be parsed, which forbids everything.
     robot: Option<Robot>,
+    /// Rules with a wildcard, each of which is searched for in the whole path.
+    with_wildcards: u64,
+    /// Comparison work that does not depend on the path.
+    fixed_work: u64,
 }
 
 impl Rules {
     pub(super) fn new(mut rules: Vec<Rule>) -> Self {
         let robot = robot(rules.iter().map(|rule| (rule.kind, &rule.pattern)));
+        let wildcards = |rule: &Rule| rule.pattern.wildcards() as u64;
+        let with_wildcards = rules.iter().filter(|rule| wildcards(rule) > 0).count() as u64;
+        let work = |rule: &Rule| RULE_WORK + rule.pattern.bytes() as u64 + WILDCARD_WORK * wildcards(rule);
+        let fixed_work = rules.iter().map(work).sum();
         rules.sort_by_key(|rule| Reverse(rule.pattern.bytes()));
         let (allows, disallows) = rules.into_iter().partition(|rule| rule.kind == RuleKind::Allow);
-        Self { allows, disallows, robot }
+        Self { allows, disallows, robot, with_wildcards, fixed_work }
     }
 
     pub(super) const fn count(&self) -> usize {
         self.allows.len() + self.disallows.len()
     }
 
-    pub(super) fn pattern_bytes(&self) -> usize {
-        self.allows.iter().chain(&self.disallows).map(|rule| rule.pattern.bytes()).sum()
+    /// An upper bound of the work of a decision on a path of this length, in bytes compared.
+    pub(super) const fn comparison_work(&self, path_bytes: usize) -> u64 {
+        self.fixed_work.saturating_add(self.with_wildcards.saturating_mul(path_bytes as u64))
     }
 
     /// Decides on a path, and names the rule that decided.

@@ -31,6 +31,31 @@ fn check(table: &[(&str, &str, bool, &str)]) {
 }
 
 #[test]
+fn disallows_paths_that_are_expensive_to_compare() {
+    let file = verdict(&format!("user-agent: *\n{}", "allow: *b*\n".repeat(20_000)));
+    assert!(file.decide("/agent.json").is_allowed());
+    let long = format!("/{}", "b".repeat(8_000));
+    assert_eq!(file.decide(&long), RobotsDecision::TooMuchWork);
+    assert_eq!(RobotsDecision::TooMuchWork.outcome(), Some(FetchOutcome::RobotsDenied));
+    assert_eq!(file.decide(&format!("/{}", "b".repeat(499))), RobotsDecision::TooMuchWork);
+    assert!(file.decide(&long).to_string().contains("too many rules with wildcards"));
+    assert_eq!(file.decide("/robots.txt"), RobotsDecision::Allowed(None));
+    assert!(verdict("user-agent: *\nallow: *b*\n").decide(&long).is_allowed());
+}
+
+#[test]
+fn paths_that_are_compared_together_share_the_work() {
+    let file = verdict(&format!("user-agent: *\n{}", "allow: *b*\n".repeat(5_000)));
+    let paths: Vec<String> = (0..100).map(|number| format!("/{}{number}", "a".repeat(2_000))).collect();
+    let decisions = file.decide_all(&paths);
+    let compared = decisions.iter().take_while(|decision| decision.is_allowed()).count();
+    assert!((10..90).contains(&compared), "{compared} are compared");
+    assert!(decisions[compared..].iter().all(|decision| *decision == RobotsDecision::TooMuchWork));
+    assert!(!file.is_short_work(&paths) && verdict("").is_short_work(&paths));
+    assert!(verdict("user-agent: *\ndisallow: /*.php\n").is_short_work(&paths));
+}
+
+#[test]
 fn evaluates_simple_files() {
     check(&[
         ("", "/x", true, "an empty file permits everything"),

@@ -6,15 +6,17 @@ use chrono::{DateTime, Utc};
 use http::HeaderMap;
 
 use super::decision::{RobotsCause, RobotsDecision};
-use super::file::{CrawlDelay, RobotsFile};
+use super::file::{CrawlDelay, PATHS_WORK_MAX, RobotsFile};
 use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, bot_wall_header};
 use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
-/// Bytes of a file, or of its rules, up to which an async task may parse the file or decide on a path itself. Both take a few
-/// megabytes and milliseconds then for any content. A few per cent of real files are longer.
+/// Bytes of a file up to which an async task may parse it itself. That takes a few megabytes and milliseconds then for any
+/// content. A few per cent of real files are longer.
 pub const SHORT_BYTES_MAX: usize = 16 * 1024;
+/// Work of comparisons up to which an async task may do them itself: about a millisecond.
+pub const SHORT_WORK_MAX: u64 = 1024 * 1024;
 /// Minimum time for which a copy is used, even with a shorter max-age, so that a visit fetches it once.
 const COPY_AGE_MIN: Duration = HOUR;
 /// Maximum time for which a copy is used (RFC 9309 §2.4).
@@ -159,6 +161,24 @@ impl RobotsVerdict {
             Self::Denied(cause) => RobotsDecision::Denied(*cause),
             Self::Unreachable(cause) => RobotsDecision::Unreachable(*cause),
         }
+    }
+
+    /// Decides on several paths, with [`PATHS_WORK_MAX`] for all of them together. Paths for which no work is left are disallowed.
+    pub fn decide_all(&self, paths: &[String]) -> Vec<RobotsDecision> {
+        let mut work_left = PATHS_WORK_MAX;
+        let decide = |path: &String| match self {
+            Self::Rules(file) => file.decide_within(path, &mut work_left),
+            verdict => verdict.decide(path),
+        };
+        paths.iter().map(decide).collect()
+    }
+
+    /// Whether decisions on these paths take at most [`SHORT_WORK_MAX`].
+    pub fn is_short_work(&self, paths: &[String]) -> bool {
+        let work = |file: &RobotsFile| {
+            paths.iter().fold(0, |sum: u64, path| sum.saturating_add(file.comparison_work(path)))
+        };
+        self.file().is_none_or(|file| work(file) <= SHORT_WORK_MAX)
     }
 
     /// Until when the verdict is used without a new request. `max_age` is the rest of the freshness lifetime;

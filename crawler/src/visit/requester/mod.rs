@@ -34,11 +34,11 @@ use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
 use crate::{clock, metrics};
 
+/// Addresses of a host that are tried for one request; a third would rarely answer when two did not.
+const ADDRESSES_TRIED_MAX: usize = 2;
 /// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
 /// requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a visit waits when this crawler had no room for a body.
-const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 
 /// What a request carries.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +54,16 @@ pub(super) struct Exchange {
     pub(super) answer: Result<Reply, Failure>,
     pub(super) at: DateTime<Utc>,
     pub(super) took: Duration,
+}
+
+impl Exchange {
+    /// The exchange, unless this machine is the reason that it failed.
+    fn unless_busy(self) -> Result<Self, Interrupt> {
+        match &self.answer {
+            Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
+            _ => Ok(self),
+        }
+    }
 }
 
 /// A host that was contacted in this visit.
@@ -148,14 +158,39 @@ impl<'a> Requester<'a> {
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
         let started = Instant::now();
+        let mut tried = 0;
         // everything but the wait for a permit is boxed: thousands of visits wait there
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
         {
             // silent name servers use up a visit's time like a silent host
             progress.traffic.active += started.elapsed();
-            return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
+            let exchange = Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() };
+            return exchange.unless_busy();
         }
+        loop {
+            let exchange = self.send_to_first_address(progress, url, body, message).await?;
+            tried += 1;
+            let failure = exchange.answer.as_ref().err();
+            let is_unconnected = failure.is_some_and(|failure| self.session.failed_to_connect(failure));
+            if !is_unconnected
+                || tried == ADDRESSES_TRIED_MAX
+                || !Box::pin(self.use_next_address(&mut progress.traffic, &host)).await?
+            {
+                return exchange.unless_busy();
+            }
+        }
+    }
+
+    /// Sends one request to the one address for which it has a permit.
+    async fn send_to_first_address(
+        &mut self,
+        progress: &mut Progress,
+        url: &ManifestUrl,
+        body: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Exchange, Interrupt> {
+        let host = url.host();
         let mut permit = self.acquire_permit(&host).await?;
         let group_use = self.enter(&host)?;
         let member = group_use.as_ref().map(|group_use| group_use.member);
@@ -178,12 +213,7 @@ impl<'a> Requester<'a> {
         if let Some(head) = head_of(&answer) {
             Box::pin(self.apply_retry_after(&host, head)).await?;
         }
-        match &answer {
-            Err(failure) if failure.cause == Cause::Busy => {
-                Err(Interrupt::Park { until: clock::now() + BUSY_DELAY, reason: failure.reason.clone() })
-            }
-            _ => Ok(Exchange { answer, at, took }),
-        }
+        Ok(Exchange { answer, at, took })
     }
 
     async fn exchange(
@@ -222,15 +252,11 @@ impl<'a> Requester<'a> {
             Err(failure) => return Ok(Err(failure)),
         };
         traffic.count_resolution(resolved.took);
-        let (network, addresses, ownership) = match resolved.standing {
-            NetworkScope::Global => {
-                let (addresses, ownership) = self.choose_addresses(traffic, host, resolved.addresses)?;
-                (Network::Global, addresses, ownership)
-            }
-            NetworkScope::Own => (Network::Own, resolved.addresses, None),
+        let network = match resolved.standing {
+            NetworkScope::Global => Network::Global,
+            NetworkScope::Own => Network::Own,
         };
-        let target = Target { addresses, network, crawl_delay: None };
-        Box::pin(self.tools.pace.load_clocks(&target)).await?;
+        let (target, ownership) = self.target_of(traffic, host, network, &resolved.addresses).await?;
         let known = self.site.hosts.iter().find(|state| state.host == *host);
         let clock = known.map_or_else(
             || AuthorityClock::new(host.clone(), None, 0, 0),
@@ -238,12 +264,48 @@ impl<'a> Requester<'a> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        let copy = self.verdict_before(traffic, host).await;
+        let copy = self.verdict_before(traffic, host).await?;
         self.authorities.insert(host.clone(), Authority { clock, target, ownership, copy });
         Ok(Ok(()))
     }
 
-    /// Chooses the addresses of a host that this worker owns; hands the visit over if it owns none.
+    /// Leaves an address that accepted no connection for the next one of the host, under the rules of that address. Returns
+    /// whether there is one.
+    async fn use_next_address(&mut self, traffic: &mut Traffic, host: &Host) -> Result<bool, Interrupt> {
+        let Some(authority) = self.authorities.get(host) else { return Ok(false) };
+        let Target { addresses, network, .. } = authority.target.clone();
+        let Some((failed, rest)) = addresses.split_first() else { return Ok(false) };
+        traffic.add_unreachable(*failed);
+        if rest.is_empty() {
+            return Ok(false);
+        }
+        let (target, ownership) = self.target_of(traffic, host, network, rest).await?;
+        if let Some(authority) = self.authorities.get_mut(host) {
+            (authority.target, authority.ownership) = (target, ownership);
+        }
+        Ok(true)
+    }
+
+    /// The addresses of a host in the order in which they are tried, with their clocks, and in a fleet the ownership of the first.
+    async fn target_of(
+        &mut self,
+        traffic: &mut Traffic,
+        host: &Host,
+        network: Network,
+        addresses: &[IpAddr],
+    ) -> Result<(Target, Option<Ownership>), Interrupt> {
+        let addresses = traffic.reachable(addresses);
+        self.session.narrow(host, &addresses);
+        let (addresses, ownership) = match network {
+            Network::Global => self.choose_addresses(traffic, host, addresses)?,
+            Network::Own => (addresses, None),
+        };
+        let target = Target { addresses, network, crawl_delay: None };
+        Box::pin(self.tools.pace.load_clocks(&target)).await?;
+        Ok((target, ownership))
+    }
+
+    /// Puts an address that this worker owns first; hands the visit over if it owns none.
     fn choose_addresses(
         &mut self,
         traffic: &mut Traffic,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use policy::OwnNetworks;
+use policy::{OwnNetworks, RobotsResponse};
+use runtime::ReaderLimits;
 use store::{GroupSet, HostOrigin, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
 use testweb::{Answer, Web};
 use tokio_util::task::TaskTracker;
@@ -26,7 +27,13 @@ struct Fixture {
 }
 
 async fn fixture(host: testweb::Host) -> Fixture {
+    fixture_behind(&[], host).await
+}
+
+/// A host with addresses that accept no connection before its own.
+async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let name = host.name().to_owned();
+    let closed: Vec<String> = closed.iter().map(|address| format!("{address}:1 {name}\n")).collect();
     let web = Web::builder().hosts([host]).start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
@@ -35,7 +42,7 @@ async fn fixture(host: testweb::Host) -> Fixture {
         additional_roots_pem: Some(web.ca_pem().into_bytes()),
         own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         own_rules: OwnRules::Relaxed,
-        hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
+        hosts: HostsFile::parse(&(closed.concat() + &web.hosts_file())).unwrap(),
         name_servers: Vec::new(),
         signer: None,
     });
@@ -76,7 +83,7 @@ fn begun() -> Progress {
 impl Fixture {
     fn requester<'a>(&'a self, stop: &'a Stop) -> Requester<'a> {
         let site = &self.leased.site;
-        let session = self.tools.egress.session(site.name.clone()).unwrap();
+        let session = self.tools.egress.session(site.name.clone());
         Requester::new(&self.tools, stop, (self.leased.token.clone(), site), session, &Traffic::default())
     }
 
@@ -99,11 +106,65 @@ async fn fetches_robots_once_per_visit_and_counts_its_requests() {
         let Ok(Robots::Verdict(verdict)) = requester.robots(&mut progress, &host).await else {
             panic!("a verdict")
         };
-        assert_eq!(requester.decision(&verdict, path.to_owned()).await.is_allowed(), allowed, "{path}");
+        assert_eq!(
+            requester.decision(&verdict, path.to_owned()).await.unwrap().is_allowed(),
+            allowed,
+            "{path}"
+        );
     }
     assert_eq!(fixture.paths(), ["/robots.txt"]);
     assert_eq!((progress.traffic.requests, progress.traffic.robots.len()), (1, 1));
     assert!(progress.traffic.active > Duration::ZERO && progress.traffic.bytes_in > 0);
+}
+
+#[tokio::test]
+async fn a_visit_waits_while_the_reader_threads_are_busy() {
+    let rules = format!("User-agent: *\n{}", "Disallow: /*x*\n".repeat(10_000));
+    let mut fixture = fixture(testweb::Host::new("a.example").robots(&rules)).await;
+    let limits =
+        ReaderLimits { threads: 1, queue: 0, queue_wait: Duration::ZERO, deadline: Duration::from_mins(1) };
+    fixture.tools.reader = fixture.tools.reader.with_limits(limits);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let reader = fixture.tools.reader.clone();
+    TaskTracker::new().spawn(async move { reader.run(move || released.recv().ok()).await });
+    tokio::task::yield_now().await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    let host = Host::parse("a.example").unwrap();
+    let waits = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Park { .. });
+    assert!(requester.robots(&mut progress, &host).await.is_err_and(|interrupt| waits(&interrupt)));
+    let answer = RobotsResponse::Answered { status: 200, body: Some(rules.as_bytes()) };
+    let verdict = Arc::new(RobotsVerdict::of(answer, policy::robots::PRODUCT_TOKEN));
+    let decided = requester.decision(&verdict, "/y".to_owned()).await;
+    assert!(decided.is_err_and(|interrupt| waits(&interrupt)));
+    drop(release);
+    let verdict = loop {
+        match requester.robots(&mut progress, &host).await {
+            Ok(Robots::Verdict(verdict)) => break verdict,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert!(requester.decision(&verdict, "/y".to_owned()).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn a_request_tries_two_addresses() {
+    let closed = ["127.67.0.1", "127.67.0.2"];
+    let fixture = fixture_behind(&closed, testweb::Host::new("a.example")).await;
+    let (stop, mut progress, url) = (Stop::default(), begun(), fixture.url(CARD));
+    let mut requester = fixture.requester(&stop);
+    let first = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert_eq!(first.answer.unwrap_err().cause, Cause::Connect);
+    assert_eq!(progress.traffic.requests, 2, "each address counts");
+    let second = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert!(second.answer.is_ok());
+    // after a delay it goes to the address that answered
+    let state = serde_json::to_value(&progress).unwrap();
+    let mut resumed: Progress = serde_json::from_value(state).unwrap();
+    let mut requester = fixture.requester(&stop);
+    let third = requester.get(&mut resumed, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert!(third.answer.is_ok());
+    assert_eq!((resumed.traffic.requests, fixture.paths().len()), (5, 2));
 }
 
 #[tokio::test]

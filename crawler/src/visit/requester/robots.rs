@@ -11,10 +11,10 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
-use policy::{BodyKind, RobotsDecision, RobotsFile, RobotsKind, RobotsResponse, RobotsVerdict};
+use policy::{BodyKind, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
 use store::{RobotsRecord, Seed};
 
-use super::super::context::Interrupt;
+use super::super::context::{Interrupt, unless_busy};
 use super::super::links::{FollowUps, is_kept};
 use super::super::progress::Progress;
 use super::super::traffic::Traffic;
@@ -46,7 +46,7 @@ impl Requester<'_> {
             stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
             metrics::copy_used("robots");
-            let verdict = self.restored(record).await;
+            let verdict = self.restored(record).await?;
             return Ok(Robots::Verdict(self.adopt(host, Arc::new(verdict))));
         }
         Box::pin(self.fetch_robots(progress, host, stored)).await
@@ -68,56 +68,58 @@ impl Requester<'_> {
     }
 
     /// The verdict of a host's stored robots.txt, before this visit has checked it.
-    pub(super) async fn verdict_before(&self, traffic: &Traffic, host: &Host) -> Option<Arc<RobotsVerdict>> {
-        if self.verdicts.contains_key(host) {
-            return None;
-        }
-        let record = self.stored_robots(traffic, host)?;
-        Some(Arc::new(self.restored(record).await))
+    pub(super) async fn verdict_before(
+        &self,
+        traffic: &Traffic,
+        host: &Host,
+    ) -> Result<Option<Arc<RobotsVerdict>>, Interrupt> {
+        let record = self.stored_robots(traffic, host).filter(|_| !self.verdicts.contains_key(host));
+        let Some(record) = record else { return Ok(None) };
+        Ok(Some(Arc::new(self.restored(record).await?)))
     }
 
     /// The verdict of a stored record. A long file that cannot be parsed in time permits nothing.
-    async fn restored(&self, record: &RobotsRecord) -> RobotsVerdict {
+    async fn restored(&self, record: &RobotsRecord) -> Result<RobotsVerdict, Interrupt> {
         let bytes = record.body.as_ref().map_or(0, Vec::len);
         if bytes <= SHORT_BYTES_MAX {
-            return restore(record);
+            return Ok(restore(record));
         }
         let long = record.clone();
-        let parsed = self.tools.reader.run(move || restore(&long)).await;
-        parsed.unwrap_or_else(|_| RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
+        let parsed = unless_busy(self.tools.reader.run(move || restore(&long)).await)?;
+        Ok(parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)))
     }
 
     /// The verdict of an answer. A long file that cannot be parsed in time permits nothing.
-    async fn judged_robots(&self, answer: RobotsResponse<'_>) -> RobotsVerdict {
+    async fn judged_robots(&self, answer: RobotsResponse<'_>) -> Result<RobotsVerdict, Interrupt> {
         let RobotsResponse::Answered { status, body: Some(body) } = answer else {
-            return RobotsVerdict::of(answer, PRODUCT_TOKEN);
+            return Ok(RobotsVerdict::of(answer, PRODUCT_TOKEN));
         };
         if body.len() <= SHORT_BYTES_MAX {
-            return RobotsVerdict::of(answer, PRODUCT_TOKEN);
+            return Ok(RobotsVerdict::of(answer, PRODUCT_TOKEN));
         }
         let body = body.to_vec();
         let parse = move || {
             let answer = RobotsResponse::Answered { status, body: Some(&body) };
             RobotsVerdict::of(answer, PRODUCT_TOKEN)
         };
-        let parsed = self.tools.reader.run(parse).await;
-        parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
+        let parsed = unless_busy(self.tools.reader.run(parse).await)?;
+        Ok(parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)))
     }
 
-    /// The decisions of a verdict on paths. A file with many rules is matched on the reader threads; where that takes too long,
-    /// nothing is permitted.
+    /// The decisions of a verdict on paths, whose work is limited together. Long work is done on the reader threads; where that
+    /// fails, nothing is permitted.
     pub(in super::super) async fn decisions(
         &self,
         verdict: &Arc<RobotsVerdict>,
         paths: Vec<String>,
-    ) -> Vec<RobotsDecision> {
-        let count = paths.len();
+    ) -> Result<Vec<RobotsDecision>, Interrupt> {
+        let (count, is_short) = (paths.len(), verdict.is_short_work(&paths));
         let decide = {
             let verdict = Arc::clone(verdict);
-            move || paths.iter().map(|path| verdict.decide(path)).collect()
+            move || verdict.decide_all(&paths)
         };
-        let decided = self.tools.reader.run_over(comparison_bytes(verdict), decide).await;
-        decided.unwrap_or_else(|_| vec![RobotsDecision::Unreachable(RobotsCause::BodyNotRead); count])
+        let decided = unless_busy(self.tools.reader.run_unless_short(is_short, decide).await)?;
+        Ok(decided.unwrap_or_else(|| vec![RobotsDecision::Unreachable(RobotsCause::BodyNotRead); count]))
     }
 
     /// The decision of a verdict on one path; likewise.
@@ -125,12 +127,9 @@ impl Requester<'_> {
         &self,
         verdict: &Arc<RobotsVerdict>,
         path: String,
-    ) -> RobotsDecision {
-        if comparison_bytes(verdict) <= SHORT_BYTES_MAX {
-            return verdict.decide(&path);
-        }
-        let decided = Box::pin(self.decisions(verdict, vec![path])).await;
-        decided.into_iter().next().unwrap_or(RobotsDecision::Unreachable(RobotsCause::BodyNotRead))
+    ) -> Result<RobotsDecision, Interrupt> {
+        let decided = Box::pin(self.decisions(verdict, vec![path])).await?;
+        Ok(decided.into_iter().next().unwrap_or(RobotsDecision::Unreachable(RobotsCause::BodyNotRead)))
     }
 
     async fn fetch_robots(
@@ -171,7 +170,7 @@ impl Requester<'_> {
                 Step::Confirmed(record) => {
                     let verdict = match self.authorities.get_mut(host).and_then(|known| known.copy.take()) {
                         Some(verdict) => verdict,
-                        None => Arc::new(self.restored(record).await),
+                        None => Arc::new(self.restored(record).await?),
                     };
                     break (renewed(record, &verdict, &reply.head), verdict);
                 }
@@ -186,7 +185,7 @@ impl Requester<'_> {
                 }
                 Step::Done(answer) => answer,
             };
-            let verdict = self.judged_robots(answer).await;
+            let verdict = self.judged_robots(answer).await?;
             break record_of(host, verdict, Some(&reply), stored.as_ref());
         };
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
@@ -248,8 +247,4 @@ fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> FollowUps {
     let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
     let seed = may_be_seed.then(|| Seed::linked_host(target.host(), from.clone()));
     FollowUps { tasks: Vec::new(), seeds: seed.into_iter().collect() }
-}
-
-fn comparison_bytes(verdict: &RobotsVerdict) -> usize {
-    verdict.file().map_or(0, RobotsFile::pattern_bytes)
 }
