@@ -212,6 +212,11 @@ impl From<StoreError> for Problem {
         if matches!(error, StoreError::FeedOutrun { .. }) {
             return feed_outrun();
         }
+        if matches!(error, StoreError::Interrupted { .. }) {
+            return Self::unavailable(
+                "the list takes too long to read at the moment: ask for fewer names by \"prefix\"",
+            );
+        }
         if error.is_transient() {
             tracing::warn!(error = &error as &dyn std::error::Error, "database away");
             return Self::unavailable("the database does not answer at the moment");

@@ -117,7 +117,7 @@ macro_rules! contract_tests {
             },
             reading::{
                 manifests_are_paged_by_id, pages_of_manifests_are_bounded_by_bytes,
-                a_batch_keeps_the_order_that_was_asked_for, sites_are_paged_and_filtered, stats_count_what_is_there,
+                a_batch_keeps_the_order_that_was_asked_for, sites_are_paged_and_filtered, lists_of_sites_are_interrupted_after_their_time, stats_count_what_is_there,
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 paths_are_told_of_sites_that_have_manifests,
                 what_is_not_there_is_none, a_damaged_row_is_named, lists_leave_damaged_rows_out,
