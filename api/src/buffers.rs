@@ -129,6 +129,10 @@ impl Reserved {
     }
 }
 
+/// A response that is kept in memory until its client has read it: an extension of the response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptInMemory;
+
 /// Event streams have their own shares, and each event is small.
 fn is_event_stream(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
@@ -154,6 +158,9 @@ pub(crate) fn counted(
         Some(Reserved(share)) => share,
         None => Arc::new(shares.take(client, bytes)?),
     };
+    if size.is_some() {
+        response.extensions_mut().insert(KeptInMemory);
+    }
     Ok(response.map(|body| Body::new(ChunkedBody { body, rest: Bytes::new(), _share: share })))
 }
 
@@ -267,8 +274,9 @@ mod tests {
 
     #[tokio::test]
     async fn small_request_body_is_read_when_all_memory_is_taken() {
-        let shares = Shares::new(1_000, 400);
-        let _all = shares.take(CLIENT, 1_000).unwrap();
+        let shares = Shares::new(1_000, 500);
+        let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+        let _all = [shares.take(CLIENT, 500).unwrap(), shares.take(other, 500).unwrap()];
         let small = vec![b'x'; SMALL_BYTES];
         let (bytes, share) = read(Body::from(small.clone()), 100_000, PACE, &shares, CLIENT).await.unwrap();
         assert_eq!((bytes.len(), share.is_none()), (small.len(), true));
@@ -294,7 +302,7 @@ mod tests {
 
     #[test]
     fn event_streams_count_no_buffered_bytes() {
-        let shares = Shares::new(1_000, 400);
+        let shares = Shares::new(2 * STREAM_BYTES, STREAM_BYTES);
         let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();
         let held = counted(events, &shares, CLIENT).unwrap();

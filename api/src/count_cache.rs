@@ -1,4 +1,5 @@
-//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer.
+//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer, and that a list takes
+//! too long to count is cached as a count is.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ const AGE_MAX: Duration = Duration::from_mins(5);
 
 /// A count and its duration.
 struct Counted {
-    total: u64,
+    total: Option<u64>,
     took: Duration,
 }
 
@@ -69,8 +70,8 @@ impl CountCache {
         &self,
         list: &str,
         kept_for: Duration,
-        count: impl Future<Output = Result<u64, E>>,
-    ) -> Result<u64, E> {
+        count: impl Future<Output = Result<Option<u64>, E>>,
+    ) -> Result<Option<u64>, E> {
         let counted = async {
             let began = Instant::now();
             Ok(Counted { total: count.await?, took: began.elapsed() })
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     async fn counted(totals: &CountCache, list: &str, kept_for: Duration, total: u64) -> u64 {
-        totals.get(list, kept_for, async { Ok::<_, ()>(total) }).await.unwrap()
+        totals.get(list, kept_for, async { Ok::<_, ()>(Some(total)) }).await.unwrap().unwrap()
     }
 
     #[test]
@@ -121,6 +122,15 @@ mod tests {
         totals.clear();
         assert_eq!(counted(&totals, "one", long, 14).await, 14);
         assert_eq!(totals.get("bad", long, async { Err("away") }).await, Err("away"));
+    }
+
+    #[tokio::test]
+    async fn list_that_takes_too_long_to_count_has_no_total() {
+        let (totals, long) = (CountCache::default(), Duration::from_mins(4));
+        for total in [None, Some(10)] {
+            let counted = totals.get("long", long, async { Ok::<_, ()>(total) }).await;
+            assert_eq!(counted, Ok(None), "and it is not counted again at once");
+        }
     }
 
     #[tokio::test]

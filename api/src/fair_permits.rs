@@ -2,7 +2,8 @@
 //! one of its requests, not by all of them.
 //!
 //! Each client has its own queue. A free permit goes to the next client in round-robin order. A request for more permits
-//! than are free waits for them, and blocks those behind it, so that it is served eventually.
+//! than are free waits for them, and blocks those behind it, so that it is served eventually. Requests of a client that has its
+//! maximum of permits block only each other.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -18,12 +19,15 @@ pub(crate) struct FairPermits(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     total: usize,
+    client_max: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     free: usize,
+    /// The permits of each client.
+    held: HashMap<IpAddr, usize>,
     /// The waiting clients, each once, in round-robin order.
     round: VecDeque<IpAddr>,
     waiting: HashMap<IpAddr, VecDeque<Waiter>>,
@@ -39,13 +43,20 @@ struct Waiter {
 #[derive(Debug)]
 pub(crate) struct Permit {
     of: Arc<Shared>,
+    client: IpAddr,
     amount: usize,
 }
 
 impl FairPermits {
     pub(crate) fn new(total: usize) -> Self {
-        let state = State { free: total, round: VecDeque::new(), waiting: HashMap::new() };
-        Self(Arc::new(Shared { total, state: Mutex::new(state) }))
+        Self::with_client_max(total, usize::MAX)
+    }
+
+    /// Permits of which one client has at most so many at once.
+    pub(crate) fn with_client_max(total: usize, client_max: usize) -> Self {
+        let state =
+            State { free: total, held: HashMap::new(), round: VecDeque::new(), waiting: HashMap::new() };
+        Self(Arc::new(Shared { total, client_max, state: Mutex::new(state) }))
     }
 
     /// Waits for `amount` permits; a number above the total means all of them. A dropped request leaves the queue.
@@ -79,8 +90,8 @@ impl Shared {
     fn grant(self: &Arc<Self>) {
         let mut state = self.state();
         let mut abandoned = Vec::new();
-        while let Some(waiter) = state.next() {
-            let permit = Permit { of: Arc::clone(self), amount: waiter.amount };
+        while let Some((client, waiter)) = state.next(self.client_max) {
+            let permit = Permit { of: Arc::clone(self), client, amount: waiter.amount };
             if let Err(permit) = waiter.granted.send(permit) {
                 abandoned.push(permit);
             }
@@ -93,12 +104,19 @@ impl Shared {
 
 impl State {
     /// The next request, if its permits are free; its client moves to the end of the round.
-    fn next(&mut self) -> Option<Waiter> {
-        loop {
+    fn next(&mut self, client_max: usize) -> Option<(IpAddr, Waiter)> {
+        let mut passed_over = 0;
+        while passed_over < self.round.len() {
             let client = *self.round.front()?;
+            let held = self.held.get(&client).copied().unwrap_or(0);
             let queue = self.waiting.entry(client).or_default();
             queue.retain(|waiter| !waiter.granted.is_closed());
             let waiter = match queue.front().map(|waiter| waiter.amount) {
+                Some(amount) if held.saturating_add(amount) > client_max => {
+                    self.round.rotate_left(1);
+                    passed_over += 1;
+                    continue;
+                }
                 Some(amount) if amount > self.free => return None,
                 Some(_) => queue.pop_front(),
                 None => None,
@@ -112,15 +130,27 @@ impl State {
             }
             if let Some(waiter) = waiter {
                 self.free -= waiter.amount;
-                return Some(waiter);
+                self.held.insert(client, held + waiter.amount);
+                return Some((client, waiter));
             }
+        }
+        None
+    }
+
+    fn give_back(&mut self, client: IpAddr, amount: usize) {
+        self.free += amount;
+        let left = self.held.get(&client).map_or(0, |held| held.saturating_sub(amount));
+        if left == 0 {
+            self.held.remove(&client);
+        } else {
+            self.held.insert(client, left);
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.of.state().free += self.amount;
+        self.of.state().give_back(self.client, self.amount);
         self.of.grant();
     }
 }
@@ -164,6 +194,24 @@ mod tests {
         }
         assert_eq!(permits.free(), 1);
         assert!(permits.0.state().waiting.is_empty(), "clients that do not wait are forgotten");
+    }
+
+    #[tokio::test]
+    async fn client_at_its_maximum_waits_and_others_do_not() {
+        let permits = FairPermits::with_client_max(2, 1);
+        let held = permits.acquire(client(1), 1).await.unwrap();
+        let greedy = [wait(&permits, 1, 1).await, wait(&permits, 1, 1).await];
+        assert_eq!(permits.free(), 1, "one client has one");
+        let modest = permits.acquire(client(2), 1).await.unwrap();
+        let last = wait(&permits, 3, 1).await;
+        drop(modest);
+        drop(last.await.unwrap());
+        drop(held);
+        for waiting in greedy {
+            drop(waiting.await.unwrap());
+        }
+        assert_eq!(permits.free(), 2);
+        assert!(permits.0.state().held.is_empty(), "clients that hold nothing are forgotten");
     }
 
     #[tokio::test]

@@ -287,7 +287,9 @@ async fn page_of_servers_is_bounded_by_bytes_and_counted_while_it_is_built() {
     assert!(ids.is_sorted(), "every server is listed once, in the order of ids");
     let buffered = &world.app.capacity.buffered_bytes;
     assert_eq!(buffered.taken(), 0);
-    let _others = buffered.take(client(2).address, 31 * 1024 * 1024).unwrap();
+    let others = [(2, 8), (3, 8), (4, 8), (5, 7)];
+    let _others =
+        others.map(|(number, mib)| buffered.take(client(number).address, mib * 1024 * 1024).unwrap());
     let (status, _) = world.send(client(1), Request::get("/v0.1/servers"), "").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "there is no room for the page");
     assert_eq!(buffered.taken(), 31 * 1024 * 1024);
@@ -312,4 +314,52 @@ async fn work_on_a_manifest_keeps_its_permit_and_does_not_block_the_runtime() {
     drop(end);
     drop(permits.acquire(client(2), u64::MAX).await.unwrap());
     assert_eq!(permits.large.free(), all);
+}
+
+#[tokio::test]
+async fn stored_document_of_a_form_counts_until_its_page_is_made() {
+    let world = Arc::new(World::new(&[("large", 10)]).await);
+    let taken = |world: &World| world.app.capacity.buffered_bytes.taken();
+    let document = "the document of large".len();
+    let mut blocked = JoinSet::new();
+    let block = |blocked: &mut JoinSet<()>| {
+        let (release, waits) = std::sync::mpsc::channel::<()>();
+        let app = world.app.clone();
+        blocked.spawn(async move {
+            app.document_readers.run(client(1), move || assert!(waits.recv().is_err())).await.unwrap();
+        });
+        release
+    };
+    let threads = (runtime::ReaderLimits::threads_of_this_machine() / 2).max(1);
+    let first: Vec<_> = (0..threads).map(|_| block(&mut blocked)).collect();
+    settle().await;
+    let of_form = Arc::clone(&world);
+    let mut form = JoinSet::new();
+    form.spawn(async move {
+        let request = Request::post("/validate")
+            .header("accept", "text/html")
+            .header("content-type", "application/x-www-form-urlencoded");
+        of_form.send(client(2), request, &format!("document=&url={}", url_of("large"))).await.0
+    });
+    settle().await;
+    // They get the threads after the form was parsed, and before its document is read.
+    let second: Vec<_> = (0..threads).map(|_| block(&mut blocked)).collect();
+    settle().await;
+    drop(first);
+    while taken(&world) != document {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(taken(&world), document, "it waits for a thread, and is counted");
+    drop(second);
+    assert_eq!(form.join_next().await.unwrap().unwrap(), StatusCode::OK);
+    assert_eq!(taken(&world), 0);
+    blocked.join_all().await;
+}
+
+/// Lets other tasks run until they wait.
+async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use runtime::LimitReached;
 
 use crate::metrics;
@@ -42,6 +42,12 @@ pub(crate) fn no_room(reason: &'static str, full: LimitReached) -> Problem {
             metrics::rejected("load");
             let detail = "too much is under way at once; try again in a moment";
             Problem::unavailable_for(detail, next_retry_after_s())
+        }
+        LimitReached::Share => {
+            metrics::rejected(reason);
+            let detail = "the answer is larger than 16 MiB, the most that is sent at once: ask for a part of it, or use \
+                          /manifests/{id}/raw or /export.jsonl";
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         }
     }
 }

@@ -200,8 +200,23 @@ impl IntoResponse for Problem {
     }
 }
 
+/// A cursor into entries of the feed that were deleted by age.
+pub(crate) fn feed_outrun() -> Problem {
+    let detail = "the entries behind this cursor were deleted by age: begin again with /export.jsonl, which ends with a \
+                  cursor, or without a cursor at the first entry that is kept";
+    Problem::new(StatusCode::GONE, detail).with_parameter("cursor")
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::FeedOutrun { .. }) {
+            return feed_outrun();
+        }
+        if matches!(error, StoreError::Interrupted { .. }) {
+            return Self::unavailable(
+                "the list takes too long to read at the moment: ask for fewer names by \"prefix\"",
+            );
+        }
         if error.is_transient() {
             tracing::warn!(error = &error as &dyn std::error::Error, "database away");
             return Self::unavailable("the database does not answer at the moment");

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::admin::{Admin, AdminTokens};
 use crate::answers::crawl::{self, CrawlAnswer};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
+use crate::answers::sites::SiteListPermits;
 use crate::answers::stats::{self, StatsAnswer};
 use crate::answers::submit::Submissions;
 use crate::capacity::Capacity;
@@ -79,6 +80,7 @@ pub struct State {
     pub(crate) stats: TtlCache<StatsAnswer>,
     pub(crate) semantic_types: TtlCache<SemanticTypesAnswer>,
     pub(crate) totals: CountCache,
+    pub(crate) site_lists: SiteListPermits,
     /// Whether a recent search could run, or why not.
     pub(crate) searchable: TtlCache<Result<(), String>>,
     /// Work that outlives its request: exports.
@@ -115,6 +117,7 @@ impl App {
             stats: TtlCache::default(),
             semantic_types: TtlCache::default(),
             totals: CountCache::default(),
+            site_lists: SiteListPermits::default(),
             searchable: TtlCache::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),

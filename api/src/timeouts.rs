@@ -23,6 +23,8 @@ pub struct ClientTimeouts {
     pub sends: MinRate,
     /// Minimum rate at which a client reads a response.
     pub reads: MinRate,
+    /// Longest time in which a client reads a large response that is kept in memory.
+    pub large_responses: Duration,
     /// Minimum rate at which a client reads an export: few run at once, and each reads the whole database.
     pub exports: MinRate,
     /// How long a closed connection still reads, so that a client that is sending receives the response.
@@ -39,6 +41,8 @@ impl Default for ClientTimeouts {
             sends: MinRate { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
             // The kernel takes the next bytes when a third of its buffer is free, which is up to 43 KiB: twice that rate.
             reads: MinRate { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
+            // 16 MiB take at least 280 KiB/s, and less memory is not held for longer.
+            large_responses: Duration::from_mins(1),
             // A gigabyte takes at most two and a half hours.
             exports: MinRate { allowance: Duration::from_secs(30), bytes_per_second: 128 * 1024 },
             linger: Duration::from_secs(5),

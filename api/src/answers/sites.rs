@@ -1,24 +1,32 @@
 //! Sites a page at a time, in the order of their names.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
 use policy::{Status, VisitEnd};
 use serde::Serialize;
-use store::{SiteSummary, SitesRequest, Store};
+use store::{SITE_LISTS_MAX, SiteSummary, SitesRequest, Store, StoreError};
 use utoipa::ToSchema;
 
 use crate::count_cache::CountCache;
 use crate::cursor;
+use crate::fair_permits::{FairPermits, Permit};
 use crate::problem::Problem;
+
+/// Longest time for a page and for a count, each.
+const TIME_MAX: Duration = Duration::from_secs(2);
+/// Longest wait for a permit: with the time for both, less than the deadline of a request.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// One page of sites.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SitesAnswer {
     pub(crate) sites: Vec<SiteLine>,
     /// On all pages; some seconds old, and up to five minutes where there are so many that counting them takes its time.
-    pub(crate) total: u64,
+    /// Null while there are too many to count.
+    pub(crate) total: Option<u64>,
     pub(crate) next_cursor: Option<String>,
 }
 
@@ -58,16 +66,42 @@ impl From<SiteSummary> for SiteLine {
     }
 }
 
+/// Permits to read a list of sites, which may take a scan: one for each client, since statements cannot take turns.
+#[derive(Debug)]
+pub(crate) struct SiteListPermits(FairPermits);
+
+impl Default for SiteListPermits {
+    fn default() -> Self {
+        Self(FairPermits::with_client_max(usize::try_from(SITE_LISTS_MAX).unwrap_or(1), 1))
+    }
+}
+
+impl SiteListPermits {
+    pub(crate) async fn acquire(&self, client: IpAddr) -> Result<Permit, Problem> {
+        let permit = tokio::time::timeout(WAIT_MAX, self.0.acquire(client, 1)).await;
+        let permit =
+            permit.map_err(|_| Problem::unavailable("too many lists are read; try again in a moment"))?;
+        permit.map_err(|error| Problem::internal(&error))
+    }
+}
+
 /// A page of sites. `listing` names the filters: cursors are bound to it, and the count is kept for it.
 pub(crate) async fn sites(
     store: &Store,
     totals: &CountCache,
     kept_for: Duration,
     listing: &str,
-    request: &SitesRequest,
+    request: SitesRequest,
 ) -> Result<SitesAnswer, Problem> {
-    let page = store.sites_page(request).await?;
-    let total = totals.get(listing, kept_for, Box::pin(store.sites_count(request))).await?;
+    let request = SitesRequest { time_max: Some(TIME_MAX), ..request };
+    let page = store.sites_page(&request).await?;
+    let count = async {
+        match store.sites_count(&request).await {
+            Err(StoreError::Interrupted { .. }) => Ok(None),
+            counted => counted.map(Some),
+        }
+    };
+    let total = totals.get(listing, kept_for, Box::pin(count)).await?;
     let is_full = u32::try_from(page.len()).is_ok_and(|found| found == request.max);
     let last = page.last().filter(|_| is_full).map(|site| cursor::encode(listing, site.name.as_str()));
     Ok(SitesAnswer { sites: page.into_iter().map(SiteLine::from).collect(), total, next_cursor: last })

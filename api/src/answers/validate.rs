@@ -57,11 +57,11 @@ pub(crate) fn placeholder_url() -> Result<ManifestUrl, NameError> {
     ManifestUrl::parse(PLACEHOLDER_URL)
 }
 
-/// The manifest of an address with its bytes, which count for the client as long as this lives.
+/// The manifest of an address with its bytes, which count for the client as long as the share lives.
 pub(crate) struct Stored {
     pub(crate) manifest: Manifest,
     pub(crate) body: Vec<u8>,
-    pub(crate) _share: Share,
+    pub(crate) share: Share,
 }
 
 pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
@@ -75,7 +75,7 @@ pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> 
         return Err(not_kept());
     }
     let (body, share) = manifests.document(&found.manifest).await?.ok_or_else(not_kept)?;
-    Ok(Stored { manifest: found.manifest, body, _share: share })
+    Ok(Stored { manifest: found.manifest, body, share })
 }
 
 pub(crate) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {

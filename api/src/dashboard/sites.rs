@@ -41,7 +41,12 @@ pub(crate) struct SitesPage {
 pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>) -> SitesPage {
     SitesPage {
         frame: Frame::new("Sites", Section::Sites),
-        summary: format!("{}, in the order of their names.", labels::counted(answer.total, "site", "sites")),
+        summary: match answer.total {
+            Some(total) => {
+                format!("{}, in the order of their names.", labels::counted(total, "site", "sites"))
+            }
+            None => "Sites in the order of their names.".to_owned(),
+        },
         prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
         filters: filters(query),
         rows: answer.sites.iter().map(|line| row(line, now)).collect(),

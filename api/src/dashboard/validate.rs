@@ -16,6 +16,12 @@ use crate::text;
 const LINES_MAX: usize = 2_000;
 /// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
+/// Bytes of a document, escaped, that its lines take, and that are put into the form again.
+const ECHO_BYTES_MAX: usize = 1024 * 1024;
+/// Longest address and longest reason of a refusal that are shown, in characters.
+const WORDS_CHARS_MAX: usize = 1_000;
+/// Findings of the document as a whole that are shown.
+const ELSEWHERE_MAX: usize = 200;
 /// Maximum number of findings beside one line.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 /// Findings in the list of what to fix first.
@@ -69,26 +75,41 @@ pub(crate) struct ValidatePage {
     frame: Frame,
     typed: FormInput,
     choices: Vec<Choice>,
+    /// Whether the document is too large to be put into the form again.
+    is_not_repeated: bool,
     trouble: Option<String>,
     verdict: Option<Verdict>,
 }
 
 pub(crate) fn blank() -> ValidatePage {
-    page(FormInput::default(), None, None)
+    page(FormInput::default(), "", None, None)
 }
 
 /// The form with its input and the reason why it cannot be read.
-pub(crate) fn refused(typed: FormInput, trouble: String) -> ValidatePage {
-    page(typed, Some(trouble), None)
+pub(crate) fn refused(mut typed: FormInput, trouble: &str) -> ValidatePage {
+    let document = std::mem::take(&mut typed.document);
+    page(typed, &document, Some(text::cut(trouble, WORDS_CHARS_MAX)), None)
 }
 
 /// The form with its input and the result.
-pub(crate) fn judged(typed: FormInput, answer: &ValidateAnswer) -> ValidatePage {
-    let verdict = verdict(&typed.document, answer);
-    page(typed, None, Some(verdict))
+pub(crate) fn judged(typed: FormInput, document: &str, answer: &ValidateAnswer) -> ValidatePage {
+    page(typed, document, None, Some(verdict(document, answer)))
 }
 
-fn page(typed: FormInput, trouble: Option<String>, verdict: Option<Verdict>) -> ValidatePage {
+/// Bytes of a text as HTML, where five characters become five bytes each.
+fn escaped_bytes(text: &str) -> usize {
+    text.len() + 4 * text.bytes().filter(|byte| matches!(byte, b'"' | b'\'' | b'&' | b'<' | b'>')).count()
+}
+
+fn page(
+    mut typed: FormInput,
+    document: &str,
+    trouble: Option<String>,
+    verdict: Option<Verdict>,
+) -> ValidatePage {
+    let is_repeated = escaped_bytes(document) <= ECHO_BYTES_MAX;
+    typed.document = if is_repeated { document.to_owned() } else { String::new() };
+    typed.url = text::cut(&typed.url, WORDS_CHARS_MAX);
     let title = if verdict.is_some() { "Findings" } else { "Validate a manifest" };
     let choice = |format: &Format| Choice {
         slug: format.as_str(),
@@ -99,6 +120,7 @@ fn page(typed: FormInput, trouble: Option<String>, verdict: Option<Verdict>) -> 
         frame: Frame::new(title, Section::Validate),
         choices: Format::ALL.iter().filter(|format| format.is_indexable()).map(choice).collect(),
         typed,
+        is_not_repeated: !is_repeated,
         trouble,
         verdict,
     }
@@ -107,24 +129,27 @@ fn page(typed: FormInput, trouble: Option<String>, verdict: Option<Verdict>) -> 
 fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     let mut by_line: BTreeMap<usize, Vec<FindingView>> = BTreeMap::new();
     let mut elsewhere = Vec::new();
-    let shown_lines = document.lines().count().min(LINES_MAX);
+    let shown = shown_lines(document);
     for placed in &answer.findings {
-        match placed.line.filter(|line| (1..=shown_lines).contains(line)) {
+        match placed.line.filter(|line| (1..=shown.len()).contains(line)) {
             Some(line) => {
                 let beside = by_line.entry(line).or_default();
                 if beside.len() < FINDINGS_OF_LINE_MAX {
                     beside.push(FindingView::from(&placed.finding));
                 }
             }
-            None => elsewhere.push(FindingView::from(&placed.finding)),
+            None if elsewhere.len() < ELSEWHERE_MAX => elsewhere.push(FindingView::from(&placed.finding)),
+            None => {}
         }
     }
-    let lines = document.lines().take(LINES_MAX).enumerate().map(|(index, text)| Line {
+    let left_out = document.lines().count().saturating_sub(shown.len());
+    let first = |placed: &PlacedFinding| first(placed, shown.len());
+    let first = answer.findings.iter().take(FIRST_MAX).map(first).collect();
+    let lines = shown.into_iter().enumerate().map(|(index, text)| Line {
         number: index + 1,
-        text: text::cut(text, LINE_CHARS_MAX),
+        text,
         findings: by_line.remove(&(index + 1)).unwrap_or_default(),
     });
-    let left_out = document.lines().count().saturating_sub(LINES_MAX);
     Verdict {
         format: answer.format.label(),
         strength: labels::strength(answer.detection.strength),
@@ -132,7 +157,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         conformance: conformance(answer),
         counts: counts(&answer.findings),
         indexed: indexed(answer),
-        first: answer.findings.iter().take(FIRST_MAX).map(first).collect(),
+        first,
         capabilities: capabilities(answer),
         lines: lines.collect(),
         left_out: (left_out > 0).then(|| labels::counted(count(left_out), "more line", "more lines")),
@@ -140,10 +165,24 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     }
 }
 
-fn first(placed: &PlacedFinding) -> First {
+/// The first lines of a document, each cut.
+fn shown_lines(document: &str) -> Vec<String> {
+    let mut room = ECHO_BYTES_MAX;
+    let lines = document.lines().take(LINES_MAX).map(|line| text::cut(line, LINE_CHARS_MAX));
+    lines
+        .take_while(|line| {
+            let bytes = escaped_bytes(line);
+            let fits = bytes <= room;
+            room = room.saturating_sub(bytes);
+            fits
+        })
+        .collect()
+}
+
+fn first(placed: &PlacedFinding, shown_lines: usize) -> First {
     First {
         place: placed.line.map_or_else(|| "the document".to_owned(), |line| format!("line {line}")),
-        line: placed.line.filter(|line| *line <= LINES_MAX),
+        line: placed.line.filter(|line| *line <= shown_lines),
         finding: FindingView::from(&placed.finding),
     }
 }

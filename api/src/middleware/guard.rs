@@ -18,6 +18,7 @@ use crate::client::Client;
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, no_room};
 use crate::problem::Problem;
+use crate::quota::RemainingQuota;
 use crate::state::App;
 use runtime::Share;
 
@@ -33,7 +34,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let client = Client::of(&request, &app.config.trusted_proxies, &app.names);
     request.extensions_mut().insert(client);
     let response = match request.extensions_mut().remove::<Refused>() {
-        Some(Refused(problem)) => problem.into_response(),
+        Some(Refused(problem)) => read_quota(&app, client).err().unwrap_or(problem).into_response(),
         None if route.as_deref() == Some(NEVER_LIMITED) => next.run(request).await,
         None => guarded(&app, client, route.as_deref(), request, next).await.unwrap_or_else(refused),
     };
@@ -48,10 +49,7 @@ async fn guarded(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let quota = app.limits.read(client).map_err(|exhausted| {
-        metrics::rejected("rate");
-        exhausted.problem("too many requests from this address")
-    })?;
+    let quota = read_quota(app, client)?;
     let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = match route {
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
@@ -73,6 +71,14 @@ async fn guarded(
         quota.write_headers(response.headers_mut());
     }
     Ok(response)
+}
+
+/// One request of the client's rate.
+pub(super) fn read_quota(app: &App, client: Client) -> Result<RemainingQuota, Problem> {
+    app.limits.read(client).map_err(|exhausted| {
+        metrics::rejected("rate");
+        exhausted.problem("too many requests from this address")
+    })
 }
 
 /// A slot for one request in progress.

@@ -27,8 +27,9 @@ use tower_http::trace::TraceLayer;
 use tracing::Span;
 use tracing::field::Empty;
 
-use self::guard::guard;
+use self::guard::{guard, read_quota};
 use self::origin::check_origin_of_changes;
+use crate::client::Client;
 use crate::dashboard::ProblemPage;
 use crate::negotiate::Representation;
 use crate::overload::{Refused, RejectionResponse};
@@ -76,7 +77,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(compression())
         .layer(layers::map_response(tag_compressed))
         .layer(cors())
-        .layer(layers::from_fn(refuse_malformed_preflight))
+        .layer(layers::from_fn_with_state(app.clone(), guard_preflight))
         .layer(layers::map_response_with_state(app.config.is_behind_tls(), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
@@ -84,11 +85,15 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(layers::map_request(without_unusable_id))
 }
 
-/// The CORS layer answers every `OPTIONS` request itself, so malformed ones are refused before it.
-async fn refuse_malformed_preflight(request: Request, next: Next) -> Response {
-    let refused = request.extensions().get::<Refused>().filter(|_| request.method() == Method::OPTIONS);
-    match refused {
-        Some(Refused(problem)) => vary_by_accept(problem.clone().into_response()),
+/// The CORS layer answers every `OPTIONS` request itself, so they are counted, and malformed ones are refused, before it.
+async fn guard_preflight(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.method() != Method::OPTIONS {
+        return next.run(request).await;
+    }
+    let client = Client::of(&request, &app.config.trusted_proxies, &app.names);
+    let refused = request.extensions().get::<Refused>().map(|Refused(problem)| problem.clone());
+    match read_quota(&app, client).err().or(refused) {
+        Some(problem) => vary_by_accept(problem.into_response()),
         None => next.run(request).await,
     }
 }
@@ -312,6 +317,28 @@ mod tests {
             let answer = crate::router::router(&app).oneshot(request).await.unwrap();
             assert_eq!(answer.status(), status);
             assert!(answer.headers().contains_key("x-content-type-options"));
+        }
+    }
+
+    #[tokio::test]
+    async fn preflights_and_requests_without_a_valid_host_count_as_requests() {
+        for method in [Method::OPTIONS, Method::GET] {
+            let few = LimitsConfig { reads_burst: 3.try_into().unwrap(), ..LimitsConfig::default() };
+            let (app, _dir) = test_app::app(few, ClientTimeouts::default()).await;
+            let router = crate::router::router(&app);
+            let mut statuses = Vec::new();
+            for number in 0..4 {
+                let address = std::net::SocketAddr::from(([192, 0, 2, 1], 4711));
+                let request = Request::builder().method(method.clone()).uri("/search");
+                let mut request = request.body(Body::empty()).unwrap();
+                request.extensions_mut().insert(axum::extract::ConnectInfo(address));
+                if number < 3 {
+                    request.extensions_mut().insert(Refused(Problem::bad_request("no host")));
+                }
+                statuses.push(router.clone().oneshot(request).await.unwrap().status());
+            }
+            let refused = StatusCode::BAD_REQUEST;
+            assert_eq!(statuses, [refused, refused, refused, StatusCode::TOO_MANY_REQUESTS], "{method}");
         }
     }
 

@@ -1,16 +1,15 @@
 //! `GET /changes`: the change feed, replayable from any cursor, removals included.
 //!
 //! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
-//! has everything for now.
+//! has everything for now. A cursor into entries that were deleted by age is a 410.
 
 use axum::http::StatusCode;
 use serde::Serialize;
-use store::{FeedEntry, FeedPage, FeedPosition};
+use store::{FeedEntry, FeedPage, FeedPosition, StoreError};
 use utoipa::ToSchema;
 
 use crate::cursor;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::problem::{Problem, feed_outrun};
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
@@ -40,15 +39,23 @@ pub(crate) struct ChangesAnswer {
         ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
         ("limit" = Option<u32>, Query, description = "At most so many; 100 unless given", minimum = 1, maximum = 1000),
     ),
-    responses((status = 200, description = "Changes in order, removals included", body = ChangesAnswer)),
+    responses(
+        (status = 200, description = "Changes in order, removals included", body = ChangesAnswer),
+        (status = 410, description = "The feed is another one, or the entries behind the cursor were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+    ),
 )]
 pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&["cursor", "limit"])?;
     let feed_id = app.store.feed_id().await?;
-    let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
+    let cursor = query.one("cursor")?;
+    let after = match cursor {
+        Some(text) => Some(position(&app, &feed_id, text).await?),
+        None => None,
+    };
     if context.wants_page() {
-        return page(&app, &context, &feed_id, &query).await;
+        return page(&app, &context, &feed_id, after).await;
     }
+    let after = after.unwrap_or(FeedPosition(0));
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     // One more than the page shows whether there is more.
     let FeedPage { entries: mut changes, read_to } = app.store.feed_page(after, limit + 1).await?;
@@ -66,21 +73,35 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
 }
 
 /// The changes as people read them, the latest first: those before a cursor, or the last ones.
-async fn page(app: &App, context: &RequestContext, feed_id: &str, query: &QueryPairs) -> HttpResult {
-    let before = match query.one("cursor")? {
-        Some(text) => position(feed_id, text)?.0,
-        None => app.store.feed_head().await?.0,
-    };
-    let after = before.saturating_sub(i64::from(PAGE_ROWS)).max(0);
-    let mut changes = app.store.feed_read(FeedPosition(after), PAGE_ROWS).await?;
+async fn page(
+    app: &App,
+    context: &RequestContext,
+    feed_id: &str,
+    before: Option<FeedPosition>,
+) -> HttpResult {
+    let (first, head) = feed_bounds(app).await?;
+    let before = before.unwrap_or(head).0;
+    let after = latest_after(first, FeedPosition(before), PAGE_ROWS);
+    let mut changes = app.store.feed_read(after, PAGE_ROWS).await?;
     changes.retain(|entry| entry.position.0 <= before);
     changes.reverse();
-    let earlier = (after > 0).then(|| cursor_at(feed_id, FeedPosition(after)));
+    let earlier = (after >= first).then(|| cursor_at(feed_id, after));
     context.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
 }
 
-/// The position in a cursor of this feed.
-pub(super) fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
+/// The positions of the first entry that is kept, and of the last one.
+pub(super) async fn feed_bounds(app: &App) -> Result<(FeedPosition, FeedPosition), StoreError> {
+    let head = app.store.feed_head().await?;
+    Ok((app.store.feed_first().await?, head))
+}
+
+/// Behind which position the latest entries begin, so many at most and none that was deleted by age.
+pub(super) fn latest_after(first: FeedPosition, last: FeedPosition, entries_max: u32) -> FeedPosition {
+    FeedPosition(last.0.saturating_sub(i64::from(entries_max)).max(first.0.saturating_sub(1)).max(0))
+}
+
+/// The position in a cursor of this feed, behind which nothing was deleted.
+pub(super) async fn position(app: &App, feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let text = cursor::decode("changes", cursor)?;
     let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));
     if of_feed != feed_id {
@@ -88,5 +109,13 @@ pub(super) fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Prob
         return Err(Problem::new(StatusCode::GONE, detail).with_parameter("cursor"));
     }
     let unreadable = || Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor");
-    position.parse().map(FeedPosition).map_err(|_| unreadable())
+    let position = position.parse().map(FeedPosition).map_err(|_| unreadable())?;
+    let (first, head) = feed_bounds(app).await?;
+    match position.0 {
+        beyond if beyond < 0 || beyond > head.0 => Err(unreadable()),
+        // The cursor of a reader that has read nothing.
+        0 => Ok(position),
+        deleted if deleted < first.0.saturating_sub(1) => Err(feed_outrun()),
+        _ => Ok(position),
+    }
 }

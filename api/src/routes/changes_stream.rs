@@ -37,14 +37,17 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
         ("cursor" = Option<String>, Query, description = "Begin behind this cursor of /changes", max_length = 512),
         ("Last-Event-ID" = Option<String>, Header, description = "Begin behind this event"),
     ),
-    responses((status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream")),
+    responses(
+        (status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream"),
+        (status = 410, description = "The feed is another one, or the entries behind the event were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+    ),
 )]
 pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers: HeaderMap) -> HttpResult {
     query.only(&["cursor"])?;
     let feed_id = app.store.feed_id().await?;
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     let after = match last_id.or(query.one("cursor")?) {
-        Some(cursor) => position(&feed_id, cursor)?,
+        Some(cursor) => position(&app, &feed_id, cursor).await?,
         None => app.store.feed_head().await?,
     };
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;

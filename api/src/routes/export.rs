@@ -18,7 +18,7 @@ use indexer::Hit;
 use manifest::ManifestId;
 use manifest::model::PolicyChoice;
 use serde_json::{Map, Value, json};
-use store::{FeedChange, FeedEntry, FeedPosition, StoredManifest};
+use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoredManifest};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
@@ -129,9 +129,11 @@ impl Export {
     async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), ExportError> {
         let mut after = self.app.store.feed_position_at(since).await?;
         loop {
-            let entries = self.app.store.feed_read(after, CHANGES_MAX).await?;
-            let Some(last) = entries.last() else { return Ok(()) };
-            after = last.position;
+            let FeedPage { entries, read_to } = self.app.store.feed_page(after, CHANGES_MAX).await?;
+            if read_to == after {
+                return Ok(());
+            }
+            after = read_to;
             let latest = latest(&entries);
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
             let mut found = HashSet::new();

@@ -4,6 +4,7 @@ use axum::extract::Path;
 use indexer::Hit;
 use store::{FeedEntry, FeedPosition};
 
+use super::changes::{feed_bounds, latest_after};
 use crate::answers;
 use crate::answers::search_parameters::SearchParameters;
 use crate::answers::site::{site_of, unknown};
@@ -20,9 +21,8 @@ const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
     responses((status = 200, description = "The latest changes", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn changes(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    let head = app.store.feed_head().await?;
-    let after = FeedPosition(head.0.saturating_sub(i64::from(ENTRIES_MAX)));
-    let changes = app.store.feed_read(after, ENTRIES_MAX).await?;
+    let (first, head) = feed_bounds(&app).await?;
+    let changes = app.store.feed_read(latest_after(first, head, ENTRIES_MAX), ENTRIES_MAX).await?;
     let feed_id = app.store.feed_id().await?;
     let base = app.base_url();
     let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));

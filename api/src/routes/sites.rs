@@ -4,10 +4,12 @@ use manifest::SiteName;
 use store::SitesRequest;
 
 use crate::answers::sites::{SitesAnswer, sites};
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::state::App;
 use crate::{clock, cursor, dashboard};
 
 const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
@@ -29,38 +31,99 @@ const LIMIT_MAX: u32 = 500;
     ),
     responses((status = 200, description = "A page of sites", body = SitesAnswer)),
 )]
-pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(KNOWN)?;
-    let listing = listing(&query);
-    let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    let request = request(&query, &listing, max)?;
-    let kept_for = app.config.counts_kept_for;
-    let answer = sites(&app.store, &app.totals, kept_for, &listing, &request).await?;
+    let mut request = request(&query)?;
+    let listing = listing(&request);
+    request.after = query.one("cursor")?.map(|text| after(&listing, text)).transpose()?;
+    let answer = answer(&app, client, &listing, request).await?;
     if context.wants_page() {
         return context.page(&dashboard::sites::page(&answer, &query, clock::now()), Caching::Record);
     }
     context.json(&answer, Caching::Record)
 }
 
-/// The listing with its filters: what a cursor is bound to.
-fn listing(query: &QueryPairs) -> String {
-    let filters = query.pairs().filter(|(name, _)| !matches!(*name, "cursor" | "limit"));
-    let mut filters: Vec<String> = filters.map(|(name, value)| format!("{name}={value}")).collect();
-    filters.sort();
+/// One page, while the client has the permit to read a list.
+async fn answer(
+    app: &App,
+    client: Client,
+    listing: &str,
+    request: SitesRequest,
+) -> Result<SitesAnswer, Problem> {
+    let _permit = app.site_lists.acquire(client.address).await?;
+    sites(&app.store, &app.totals, app.config.counts_kept_for, listing, request).await
+}
+
+/// The listing with its filters, as they were read: what a cursor is bound to, and what a count is kept for. The prefix comes
+/// last, since it may be any text.
+fn listing(request: &SitesRequest) -> String {
+    let status = request.status.map(|status| format!("status={}", status.as_str()));
+    let with_manifests = request.with_manifests.map(|with| format!("with_manifests={with}"));
+    let prefix = request.prefix.as_ref().map(|prefix| format!("prefix={prefix}"));
+    let filters: Vec<String> = [status, with_manifests, prefix].into_iter().flatten().collect();
     format!("sites?{}", filters.join("&"))
 }
 
-fn request(query: &QueryPairs, listing: &str, max: u32) -> Result<SitesRequest, Problem> {
-    let after = query.one("cursor")?.map(|text| cursor::decode(listing, text)).transpose()?;
-    let after = after.map(|name| SiteName::parse(&name)).transpose().map_err(|_| {
-        Problem::bad_request("\"cursor\" is not one of ours: pass next_cursor on unchanged")
-            .with_parameter("cursor")
-    })?;
+/// The first page of a listing.
+fn request(query: &QueryPairs) -> Result<SitesRequest, Problem> {
     Ok(SitesRequest {
-        after,
-        max,
+        after: None,
+        max: query.limit(LIMIT_DEFAULT, LIMIT_MAX)?,
         status: query.one_closed("status")?,
         with_manifests: query.one_parsed("with_manifests")?,
         prefix: query.one("prefix")?.map(str::to_lowercase),
+        time_max: None,
     })
+}
+
+/// The name after which the page of a cursor begins.
+fn after(listing: &str, cursor: &str) -> Result<SiteName, Problem> {
+    SiteName::parse(&cursor::decode(listing, cursor)?).map_err(|_| {
+        Problem::bad_request("\"cursor\" is not one of ours: pass next_cursor on unchanged")
+            .with_parameter("cursor")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
+
+    fn listed(query: &str) -> String {
+        listing(&request(&QueryPairs::parse(query).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn equal_requests_share_one_count() {
+        for query in [
+            "status=gone",
+            "status=+gone",
+            "status=%09gone%0A",
+            "&status=gone&prefix=",
+            "limit=7&status=gone",
+        ] {
+            assert_eq!(listed(query), "sites?status=gone", "{query}");
+        }
+        assert_eq!(listed("prefix=A+&status=gone"), listed("status=gone&prefix=a"));
+        assert_ne!(listed("prefix=a%26status%3Dgone"), listed("status=gone&prefix=a"));
+        assert_ne!(listed("with_manifests=true"), listed("with_manifests=false"));
+    }
+
+    #[tokio::test]
+    async fn client_with_many_lists_does_not_delay_another() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
+        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
+        let _scan = app.site_lists.acquire(client(1).address).await.unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..20 {
+            let mut one =
+                Box::pin(answer(&app, client(1), "sites?", SitesRequest { max: 1, ..Default::default() }));
+            assert!(futures::poll!(one.as_mut()).is_pending());
+            waiting.push(one);
+        }
+        let other = answer(&app, client(2), "sites?", SitesRequest { max: 1, ..Default::default() });
+        assert_eq!(other.await.unwrap().total, Some(0));
+    }
 }

@@ -31,23 +31,26 @@ pub(crate) async fn check(
 ) -> HttpResult {
     query.only(&["url", "as"])?;
     if validator::is_form(&headers, &body) {
-        return validator::submitted(&app, client, &context, &body).await;
+        return validator::submitted(&app, client, context, body).await;
     }
     let url: Option<ManifestUrl> = query.one_parsed("url")?;
     let force = query.one_closed("as")?;
-    let answered = match url {
+    match url {
         Some(url) if body.is_empty() => {
-            let Stored { manifest, body, _share } = stored(app.manifests(client), &url).await?;
-            app.document_readers
-                .run(client, move || {
-                    if force.is_some() { read(&body, &url, force) } else { answer(manifest, Some(&body)) }
-                })
-                .await?
+            let Stored { manifest, body, share } = stored(app.manifests(client), &url).await?;
+            let judge = move || {
+                let answered =
+                    if force.is_some() { read(&body, &url, force) } else { answer(manifest, Some(&body)) };
+                let response = context.json(&answered, Caching::Never);
+                drop((body, share));
+                response
+            };
+            app.document_readers.run(client, judge).await?
         }
         url => {
             let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
-            app.document_readers.run(client, move || read(&body, &url, force)).await?
+            let judge = move || context.json(&read(&body, &url, force), Caching::Never);
+            app.document_readers.run(client, judge).await?
         }
-    };
-    context.json(&answered, Caching::Never)
+    }
 }

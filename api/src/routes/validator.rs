@@ -1,21 +1,27 @@
 //! The validator's form: `GET /validate` shows it, `POST /validate` with a form's body answers with a page.
 //!
-//! Programs send the document itself as the body (see `validate`); only browsers send forms.
+//! Programs send the document itself as the body (see `validate`); only browsers send forms. Forms are parsed and pages made
+//! where documents are read (see `document_readers`): both take time in proportion to the document.
 
+use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
+use axum::response::Response;
 use manifest::{Format, ManifestUrl};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::answers::validate::{placeholder_url, read, stored};
+use crate::answers::validate::{Stored, placeholder_url, read, stored};
 use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
 use crate::dashboard::validate::{self as page, FormInput};
+use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 const FORM: &str = "application/x-www-form-urlencoded";
+/// Fields among which those of the form are looked for.
+const FIELDS_MAX: usize = 16;
 
 /// The form; for programs, how to send a document.
 #[utoipa::path(
@@ -43,39 +49,64 @@ pub(crate) async fn show(Request { context, query, .. }: Request) -> HttpResult 
 pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
-        && form_urlencoded::parse(body).any(|(name, _)| matches!(&*name, "document" | "url" | "as"))
+        && form_urlencoded::parse(body)
+            .take(FIELDS_MAX)
+            .any(|(name, _)| matches!(&*name, "document" | "url" | "as"))
 }
 
 /// What the form's document came to; without one, the stored document of the address is read.
-pub(super) async fn submitted(
-    app: &App,
-    client: Client,
-    context: &RequestContext,
-    body: &[u8],
-) -> HttpResult {
+pub(super) async fn submitted(app: &App, client: Client, context: RequestContext, body: Bytes) -> HttpResult {
+    let of_form = context.clone();
+    let (typed, url) = match app.document_readers.run(client, move || submission(&of_form, &body)).await?? {
+        Submission::Answered(response) => return Ok(response),
+        Submission::OfStored(typed, url) => (typed, url),
+    };
+    match stored(app.manifests(client), &url).await {
+        Ok(Stored { body, share, .. }) => {
+            let judge = move || {
+                let response = judged(&context, typed, &String::from_utf8_lossy(&body), &url);
+                drop((body, share));
+                response
+            };
+            app.document_readers.run(client, judge).await?
+        }
+        Err(problem) => {
+            let trouble = problem.body().detail.clone();
+            context.page(&page::refused(typed, &trouble), Caching::Never)
+        }
+    }
+}
+
+/// What a form asks for.
+enum Submission {
+    Answered(Response),
+    /// To read the stored document of an address.
+    OfStored(FormInput, ManifestUrl),
+}
+
+fn submission(context: &RequestContext, body: &[u8]) -> Result<Submission, Problem> {
+    let refused = |typed, trouble: &str| {
+        context.page(&page::refused(typed, trouble), Caching::Never).map(Submission::Answered)
+    };
     let mut typed = match typed(body) {
         Ok(typed) => typed,
-        Err((typed, trouble)) => return context.page(&page::refused(typed, trouble), Caching::Never),
+        Err((typed, trouble)) => return refused(typed, &trouble),
     };
     let url = if typed.url.is_empty() { placeholder_url() } else { ManifestUrl::parse(&typed.url) };
     let url = match url {
         Ok(url) => url,
-        Err(error) => return context.page(&page::refused(typed, error.to_string()), Caching::Never),
+        Err(error) => return refused(typed, &error.to_string()),
     };
     if typed.document.trim().is_empty() {
-        match stored(app.manifests(client), &url).await {
-            Ok(stored) => typed.document = String::from_utf8_lossy(&stored.body).into_owned(),
-            Err(problem) => {
-                let trouble = problem.body().detail.clone();
-                return context.page(&page::refused(typed, trouble), Caching::Never);
-            }
-        }
+        return Ok(Submission::OfStored(typed, url));
     }
-    let page = app.document_readers.run(client, move || {
-        let answer = read(typed.document.as_bytes(), &url, typed.force);
-        page::judged(typed, &answer)
-    });
-    context.page(&page.await?, Caching::Never)
+    let document = std::mem::take(&mut typed.document);
+    judged(context, typed, &document, &url).map(Submission::Answered)
+}
+
+fn judged(context: &RequestContext, typed: FormInput, document: &str, url: &ManifestUrl) -> HttpResult {
+    let answer = read(document.as_bytes(), url, typed.force);
+    context.page(&page::judged(typed, document, &answer), Caching::Never)
 }
 
 /// Parses the form; an error keeps what was typed.

@@ -23,7 +23,8 @@ use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use super::AdmissionControl;
-use super::stream::MayStillSend;
+use super::stream::{MayStillSend, ReadDeadline};
+use crate::buffers::KeptInMemory;
 use crate::client::Client;
 use crate::metrics;
 use crate::middleware::name_turned_away;
@@ -53,6 +54,7 @@ impl Dispatcher {
         request: Request<Incoming>,
         peer: SocketAddr,
         may_still_send: MayStillSend,
+        read_deadline: ReadDeadline,
     ) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
         let response = if self.has_capacity_for(&request, peer).await {
@@ -65,6 +67,8 @@ impl Dispatcher {
         } else {
             self.reject(request.headers()).await
         };
+        let is_kept = response.extensions().get::<KeptInMemory>().is_some();
+        read_deadline.set(is_kept.then(|| Instant::now() + self.0.admission.timeouts.large_responses));
         // The bodies of earlier requests were read, or this request could not have been.
         may_still_send
             .set(has_body && (response.status().is_client_error() || response.status().is_server_error()));

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::dispatch::Dispatcher;
-use self::stream::{ClientStream, MayStillSend};
+use self::stream::{ClientStream, MayStillSend, ReadDeadline};
 use crate::admin::AdminTokens;
 use crate::capacity::CONNECTIONS_MAX;
 use crate::client::{client_network, is_trusted};
@@ -209,13 +209,14 @@ async fn connection(
     cancel: CancellationToken,
 ) -> hyper::Result<()> {
     let Accepted { stream, peer, _slot, _share } = accepted;
-    let may_still_send = MayStillSend::default();
-    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, may_still_send.clone());
+    let (may_still_send, read_deadline) = (MayStillSend::default(), ReadDeadline::default());
+    let (sends, reads) = (may_still_send.clone(), read_deadline.clone());
+    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, sends, reads);
     let first_request = CancellationToken::new();
     let received = first_request.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         received.cancel();
-        dispatcher.clone().answer(request, peer, may_still_send.clone())
+        dispatcher.clone().answer(request, peer, may_still_send.clone(), read_deadline.clone())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

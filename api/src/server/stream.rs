@@ -1,10 +1,10 @@
-//! The byte stream of a connection: it is closed when the client stops reading, and lingers when the client is still
+//! The byte stream of a connection: it is closed when the client stops reading or reads too slowly, and lingers when the client is still
 //! sending, so that the client receives the response.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -37,11 +37,28 @@ impl MayStillSend {
     }
 }
 
+/// The time by which a response has to be read, if it is kept in memory until then.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadDeadline(Arc<Mutex<Option<Instant>>>);
+
+impl ReadDeadline {
+    pub(super) fn set(&self, at: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// The next wait, at most until the deadline.
+    fn limit(&self, wait: Duration) -> Duration {
+        let at = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        at.map_or(wait, |at| wait.min(at.saturating_duration_since(Instant::now())))
+    }
+}
+
 /// A client's stream with a minimum read rate, which lingers before it closes.
 #[derive(Debug)]
 pub(super) struct ClientStream {
     stream: TcpStream,
     allowance: Allowance,
+    read_deadline: ReadDeadline,
     blocked: Option<Blocked>,
     may_still_send: MayStillSend,
     /// Whether the last read returned bytes, so that there may be more unread ones.
@@ -78,6 +95,7 @@ impl ClientStream {
         reads: MinRate,
         linger_max: Duration,
         may_still_send: MayStillSend,
+        read_deadline: ReadDeadline,
     ) -> Self {
         if let Err(error) = set_options(&stream) {
             tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
@@ -85,6 +103,7 @@ impl ClientStream {
         Self {
             stream,
             allowance: Allowance::new(reads),
+            read_deadline,
             blocked: None,
             may_still_send,
             last_read_returned_bytes: false,
@@ -106,7 +125,7 @@ impl ClientStream {
             }
             return Poll::Ready(written);
         }
-        let left = self.allowance.left();
+        let left = self.read_deadline.limit(self.allowance.left());
         let blocked =
             self.blocked.get_or_insert_with(|| Blocked { since: Instant::now(), cut: Box::pin(sleep(left)) });
         ready!(blocked.cut.as_mut().poll(cx));
@@ -199,7 +218,8 @@ mod tests {
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
         let (_client, accepted) = tokio::join!(connecting, listener.accept());
         let reads = crate::timeouts::ClientTimeouts::default().reads;
-        let stream = ClientStream::new(accepted.unwrap().0, reads, Duration::ZERO, MayStillSend::default());
+        let stream = accepted.unwrap().0;
+        let stream = ClientStream::new(stream, reads, Duration::ZERO, Default::default(), Default::default());
         let socket = socket2::SockRef::from(&stream.stream);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_MAX));
     }

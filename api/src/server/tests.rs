@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 
 use axum::body::Body;
+use axum::response::Response;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::buffers;
 use crate::overload::Refused;
 use crate::problem::Problem;
 use crate::timeouts::MinRate;
@@ -164,6 +166,31 @@ async fn closes_connections_whose_client_stops_reading() {
     let ended = tokio::time::timeout(SOON, silent.read_to_end(&mut rest)).await.unwrap();
     assert!(ended.is_err(), "the connection is reset, and what the kernel kept is gone");
     drop(silent);
+    served.end().await;
+}
+
+#[tokio::test]
+async fn closes_connections_that_read_a_large_response_too_slowly() {
+    let shares = Shares::new(64 << 20, 64 << 20);
+    let of_route = Arc::clone(&shares);
+    let large = async move || {
+        let whole = Response::new(Body::from(vec![b'x'; 16 << 20]));
+        buffers::counted(whole, &of_route, [192, 0, 2, 1].into()).unwrap()
+    };
+    let timeouts = ClientTimeouts { large_responses: Duration::from_secs(1), ..ClientTimeouts::default() };
+    let served = Served::start(Router::new().route("/", get(large)), timeouts).await;
+    let mut slow = served.connect().await;
+    slow.write_all(REQUEST).await.unwrap();
+    let reading = async {
+        let mut piece = vec![0; 16 * 1_024];
+        while slow.read(&mut piece).await.is_ok_and(|read| read > 0) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(SOON, reading)
+        .await
+        .expect("it is cut, although it reads more than the minimum rate");
+    assert_eq!(shares.taken(), 0);
     served.end().await;
 }
 

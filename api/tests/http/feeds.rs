@@ -188,6 +188,65 @@ async fn change_stream_without_a_cursor_starts_at_the_end() {
     );
 }
 
+/// Publishes one more change, and deletes those before by age.
+async fn outrun(world: &World) {
+    let mut changed = documents::skyhop();
+    changed.content_hash = manifest::ContentHash::of(b"second");
+    world.publish(changed).await;
+    let hour = |hours: i64| crate::world::fetched_at() + chrono::TimeDelta::hours(hours);
+    let retention = store::Retention { feed: Some(Duration::from_mins(90)), versions: None };
+    assert!(world.store.retain(&retention, hour(2)).await.unwrap().feed_entries >= 4);
+}
+
+#[tokio::test]
+async fn returns_410_for_a_cursor_into_deleted_entries() {
+    let world = World::new().await;
+    let old = world.get("/changes?limit=1").await.json()["next_cursor"].as_str().unwrap().to_owned();
+    outrun(&world).await;
+    for (path, headers) in [
+        (format!("/changes?cursor={old}"), ("accept", "application/json")),
+        (format!("/changes?cursor={old}"), ("accept", "text/html")),
+        (format!("/changes/stream?cursor={old}"), ("accept", "text/event-stream")),
+        ("/changes/stream".to_owned(), ("last-event-id", old.as_str())),
+    ] {
+        let answer = world.get_with(&path, &[headers]).await;
+        assert_eq!(answer.status, StatusCode::GONE, "{path}: {}", answer.text());
+        assert!(answer.text().contains("begin again"), "{path}: {}", answer.text());
+    }
+    let kept = world.get("/changes").await.json();
+    assert_eq!(kept["changes"].as_array().unwrap().len(), 1);
+    let next = kept["next_cursor"].as_str().unwrap();
+    assert_eq!(world.get(&format!("/changes?cursor={next}")).await.json()["changes"], json!([]));
+}
+
+#[tokio::test]
+async fn page_and_feed_begin_at_the_first_kept_entry() {
+    let world = World::new().await;
+    outrun(&world).await;
+    let page = world.page("/changes").await;
+    assert_eq!((page.status, page.text().contains("cursor=")), (StatusCode::OK, false), "{}", page.text());
+    assert!(page.text().contains("skyhop.example"));
+    let feed = world.get("/changes.atom").await;
+    assert_eq!(assert_atom(&feed.text()).len(), 1);
+}
+
+#[tokio::test]
+async fn returns_400_for_a_cursor_beyond_the_last_entry() {
+    let world = World::new().await;
+    let last = world.get("/changes").await.json()["next_cursor"].as_str().unwrap().to_owned();
+    let bytes = data_encoding::BASE64URL_NOPAD.decode(last.as_bytes()).unwrap();
+    let (binding, position) = bytes.split_at(6);
+    let feed_id = std::str::from_utf8(position).unwrap().split_once(':').unwrap().1;
+    for position in ["-1", "1000", "9223372036854775807", "9223372036854775808"] {
+        let forged = [binding, format!("{position}:{feed_id}").as_bytes()].concat();
+        let forged = data_encoding::BASE64URL_NOPAD.encode(&forged);
+        for path in ["/changes", "/changes/stream"] {
+            let answer = world.get(&format!("{path}?cursor={forged}")).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {position}: {}", answer.text());
+        }
+    }
+}
+
 #[tokio::test]
 async fn crawl_stream_sends_the_state_and_each_change() {
     let world = World::new().await;

@@ -74,6 +74,24 @@ async fn validated(world: &World, document: &str, url: &str) -> String {
 }
 
 #[tokio::test]
+async fn validator_page_does_not_repeat_a_large_document() {
+    const PAGE_BYTES_MAX: usize = 3 * 1024 * 1024;
+    let world = World::new().await;
+    let small = validated(&world, &"\"".repeat(1_000), "").await;
+    assert!(!small.contains("not repeated here") && small.matches("&#34;").count() > 1_000, "{small}");
+    let one_line = "\"".repeat(1_000_000);
+    let many_lines = "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\n".repeat(60_000);
+    let long_lines = format!("{}\n", "'".repeat(1_000)).repeat(1_000);
+    for document in [one_line, many_lines, long_lines] {
+        let page = validated(&world, &document, "").await;
+        assert!(page.contains("The document is not repeated here"));
+        assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
+    }
+    let refused = validated(&world, "{}", &"x".repeat(1_000_000)).await;
+    assert!(refused.len() < 20_000, "{} bytes", refused.len());
+}
+
+#[tokio::test]
 async fn validator_page_shows_findings_beside_their_lines() {
     let world = World::new().await;
     let page =

@@ -1,8 +1,8 @@
 //! Fair shares of limited resources: connections, requests in flight, bytes buffered for clients, streams.
 //!
 //! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first
-//! share of a client may have any size within the limit for all clients, so that a response larger than one client's limit
-//! can still be sent.
+//! share of a client may exceed its limit, so that a response larger than that can still be sent. It has at most half of the
+//! limit for all clients, and what all clients have beyond their limits is bounded by what one such share has.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,6 +32,8 @@ pub enum LimitReached {
     Client,
     /// The limit of all clients together.
     All,
+    /// The limit of one share, even if nobody holds another.
+    Share,
 }
 
 /// A share of one client; released on drop.
@@ -93,19 +95,33 @@ impl Share {
     /// Enlarges the share.
     pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
         let mut state = self.of.state();
-        let held = state.by_client.get(&self.client).copied().unwrap_or(0);
-        let holds_others = held > self.amount;
-        if holds_others && held.saturating_add(more) > state.client_max {
+        let client_max = state.client_max.min(self.of.all_max);
+        let share_max = client_max.max(self.of.all_max / 2);
+        let amount = self.amount.saturating_add(more);
+        if amount > share_max {
+            return Err(LimitReached::Share);
+        }
+        let before = state.by_client.get(&self.client).copied().unwrap_or(0);
+        let held = before.saturating_add(more);
+        let holds_others = before > self.amount;
+        if holds_others && held > client_max {
             return Err(LimitReached::Client);
         }
-        let others_hold = state.all > self.amount;
-        if others_hold && state.all.saturating_add(more) > self.of.all_max {
+        let all = state.all.saturating_add(more);
+        if all > self.of.all_max {
             return Err(LimitReached::All);
         }
-        state.all = state.all.saturating_add(more);
-        state.by_client.insert(self.client, held.saturating_add(more));
+        if held > client_max {
+            let others = state.by_client.iter().filter(|(client, _)| **client != self.client);
+            let beyond: usize = others.map(|(_, held)| held.saturating_sub(client_max)).sum();
+            if beyond.saturating_add(held) > share_max {
+                return Err(LimitReached::All);
+            }
+        }
+        state.all = all;
+        state.by_client.insert(self.client, held);
         drop(state);
-        self.amount = self.amount.saturating_add(more);
+        self.amount = amount;
         Ok(())
     }
 }
@@ -157,16 +173,32 @@ mod tests {
     }
 
     #[test]
-    fn the_first_share_of_a_client_may_be_larger_than_its_limit() {
-        let shares = Shares::new(10, 4);
-        let mut large = shares.take(client(1), 9).unwrap();
-        assert_eq!(large.grow(2), Ok(()), "no other client holds anything");
+    fn the_first_share_of_a_client_may_exceed_its_limit_up_to_half_of_all() {
+        let shares = Shares::new(32, 8);
+        let mut large = shares.take(client(1), 15).unwrap();
+        assert_eq!(large.grow(1), Ok(()));
+        assert_eq!(large.grow(1), Err(LimitReached::Share), "even though nobody holds anything");
+        assert_eq!(shares.take(client(2), 17).unwrap_err(), LimitReached::Share);
         assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
-        assert_eq!(shares.take(client(2), 1).unwrap_err(), LimitReached::All);
+        let others = [shares.take(client(2), 8).unwrap(), shares.take(client(3), 8).unwrap()];
+        assert_eq!(shares.take(client(4), 1).unwrap_err(), LimitReached::All);
+        drop((large, others));
+        assert_eq!(shares.taken(), 0);
+    }
+
+    #[test]
+    fn large_first_shares_leave_half_to_clients_within_their_limits() {
+        let shares = Shares::new(32, 8);
+        let large = [shares.take(client(1), 12).unwrap(), shares.take(client(2), 12).unwrap()];
+        assert_eq!(
+            shares.take(client(3), 9).unwrap_err(),
+            LimitReached::All,
+            "12 + 12 are 8 beyond the limits"
+        );
+        let within = shares.take(client(3), 8).unwrap();
         drop(large);
-        let small = shares.take(client(2), 2).unwrap();
-        assert_eq!(shares.take(client(1), 9).unwrap_err(), LimitReached::All);
-        drop(small);
+        assert!(shares.take(client(4), 16).is_ok());
+        drop(within);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::StoreError;
 const SQLITE_FILE: &str = "agentdex.db";
 /// A crawler needs one for each batched statement in flight, not one for each visit, and a small PostgreSQL accepts 100 in all.
 const CONNECTIONS_DEFAULT: u32 = 8;
+/// Lists of sites read at once, each on a connection that no other operation of SQLite waits for.
+pub const SITE_LISTS_MAX: u32 = 2;
 /// Prepared statements of a connection. Each length of a batch is one.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
 /// Slower statements are logged. All but the statistics take milliseconds.

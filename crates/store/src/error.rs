@@ -112,6 +112,9 @@ pub enum StoreError {
     LeaseLost { site: SiteName },
     #[error("{site} is blocked: its owner asked to be left out")]
     Blocked { site: SiteName },
+    /// The statement was interrupted after the time that its caller gave it.
+    #[error("{operation} was interrupted: it took too long")]
+    Interrupted { operation: &'static str },
     /// The database refused a statement: a bug.
     #[error("{operation} failed: {source}")]
     Refused { operation: &'static str, source: sqlx::Error },

@@ -32,6 +32,9 @@ const CONFLICT_SQLSTATES: [&str; 3] = ["40001", "40P01", "23503"];
 /// `SQLITE_CONSTRAINT_FOREIGNKEY`.
 const CONFLICT_SQLITE: &str = "787";
 
+/// `query_canceled` of PostgreSQL, and `SQLITE_INTERRUPT`.
+const INTERRUPTED: [&str; 2] = ["57014", "9"];
+
 impl Fault {
     /// Whether two transactions conflicted.
     pub(crate) fn is_conflict(&self) -> bool {
@@ -47,6 +50,14 @@ impl Fault {
         match self {
             Self::Driver(sqlx::Error::Database(error)) => error.code().map(std::borrow::Cow::into_owned),
             _ => None,
+        }
+    }
+
+    /// As [`Self::during`], for an operation with a time limit.
+    pub(crate) fn during_limited(self, operation: &'static str) -> StoreError {
+        match self.code() {
+            Some(code) if INTERRUPTED.contains(&code.as_str()) => StoreError::Interrupted { operation },
+            _ => self.during(operation),
         }
     }
 

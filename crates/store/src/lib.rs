@@ -23,7 +23,7 @@ mod rows;
 mod schema;
 mod sqlite;
 
-pub use config::{Backend, DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig};
+pub use config::{Backend, DatabaseUrl, SITE_LISTS_MAX, SLOW_STATEMENT_DEFAULT, StoreConfig};
 pub use error::StoreError;
 pub use model::*;
 pub use operations::Store;

@@ -2,21 +2,26 @@
 //!
 //! One connection writes. Its transactions take the write lock when they begin (`BEGIN IMMEDIATE`), so a writer waits for
 //! the lock instead of failing in the middle; other processes on the same file do the same. A few connections read in
-//! parallel (write-ahead log).
+//! parallel (write-ahead log). Lists of sites, which may read whole tables, have connections of their own.
 
 use std::fs::File;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use log::LevelFilter;
 use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
+use tokio::time::Instant;
 
 use crate::StoreError;
-use crate::config::StoreConfig;
+use crate::config::{SITE_LISTS_MAX, StoreConfig};
 use crate::convert::to_u64;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
@@ -91,11 +96,40 @@ const WRITER_CACHE_KIB: u32 = 32 * 1024;
 const LOG_PAGES: u32 = 8_000;
 /// Reads are short; more connections than cores of a small machine gain nothing.
 const READERS_MAX: u32 = 4;
+/// Instructions of a list between two looks at the time: well below a millisecond.
+const LIST_CHECK_INSTRUCTIONS: i32 = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
     writer: SqlitePool,
     readers: SqlitePool,
+    lists: SqlitePool,
+}
+
+/// A connection whose statements are interrupted after a time, and when this is dropped.
+pub(crate) struct ListConnection {
+    connection: PoolConnection<Sqlite>,
+    is_dropped: Arc<AtomicBool>,
+}
+
+impl Deref for ListConnection {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl DerefMut for ListConnection {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+}
+
+impl Drop for ListConnection {
+    fn drop(&mut self) {
+        self.is_dropped.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Pool {
@@ -122,11 +156,16 @@ impl Pool {
                     .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
                     .pragma("wal_autocheckpoint", LOG_PAGES.to_string()),
             );
+        let reading = options.pragma("query_only", "1");
         let readers = SqlitePoolOptions::new()
             .max_connections(config.connections_max.clamp(1, READERS_MAX))
             .acquire_timeout(BUSY_TIMEOUT)
-            .connect_lazy_with(options.pragma("query_only", "1"));
-        Ok(Self { writer, readers })
+            .connect_lazy_with(reading.clone());
+        let lists = SqlitePoolOptions::new()
+            .max_connections(SITE_LISTS_MAX)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(reading);
+        Ok(Self { writer, readers, lists })
     }
 
     /// Creates and migrates the file, under a lock on a second file: switching a new database to the write-ahead log does
@@ -159,8 +198,19 @@ impl Pool {
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
     }
 
-    pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Sqlite>> {
+    pub(crate) async fn read(&self) -> Outcome<PoolConnection<Sqlite>> {
         Ok(self.readers.acquire().await?)
+    }
+
+    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<ListConnection> {
+        let mut connection = self.lists.acquire().await?;
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let until = time_max.map(|time_max| Instant::now() + time_max);
+        let dropped = Arc::clone(&is_dropped);
+        let goes_on =
+            move || !dropped.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
+        connection.lock_handle().await?.set_progress_handler(LIST_CHECK_INSTRUCTIONS, goes_on);
+        Ok(ListConnection { connection, is_dropped })
     }
 
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Sqlite>> {
@@ -173,6 +223,7 @@ impl Pool {
     }
 
     pub(crate) async fn close(&self) {
+        self.lists.close().await;
         self.readers.close().await;
         self.writer.close().await;
     }

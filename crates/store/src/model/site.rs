@@ -1,5 +1,7 @@
 //! The state of a site: its hosts, its resources, its counters, its blocks, and its summary in lists.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Discovery, Format, Host, ManifestId, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
@@ -151,6 +153,8 @@ pub struct SitesRequest {
     pub with_manifests: Option<bool>,
     /// Prefix of the names.
     pub prefix: Option<String>,
+    /// After this time the statement is interrupted.
+    pub time_max: Option<Duration>,
 }
 
 /// A site in a list.

@@ -25,6 +25,25 @@ macro_rules! reading {
     }};
 }
 
+/// As `reading`, for a list that is interrupted after a time, or when its caller is gone.
+macro_rules! listing {
+    ($store:expr, $operation:literal, $time_max:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        use $crate::operations::Pools;
+        let outcome: $crate::fault::Outcome<_> = async {
+            match &*$store.0 {
+                Pools::Postgres(pool) => {
+                    $crate::postgres::sql::$module::$function(&mut *pool.list($time_max).await?, $($argument),*).await
+                }
+                Pools::Sqlite(pool) => {
+                    $crate::sqlite::sql::$module::$function(&mut *pool.list($time_max).await?, $($argument),*).await
+                }
+            }
+        }
+        .await;
+        outcome.map_err(|fault| fault.during_limited($operation))
+    }};
+}
+
 /// Calls a function of `sql` in one transaction.
 macro_rules! in_transaction {
     ($store:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {

@@ -49,13 +49,21 @@ impl Store {
     }
 
     /// A page of sites in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Interrupted`] after the time of the request.
     pub async fn sites_page(&self, request: &SitesRequest) -> Result<Vec<SiteSummary>, StoreError> {
-        reading!(self, "sites_page", site_list::sites_page(request))
+        listing!(self, "sites_page", request.time_max, site_list::sites_page(request))
     }
 
     /// How many sites there are on all pages of a list. Reads whole tables.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Interrupted`] after the time of the request.
     pub async fn sites_count(&self, request: &SitesRequest) -> Result<u64, StoreError> {
-        reading!(self, "sites_count", site_list::sites_count(request))
+        listing!(self, "sites_count", request.time_max, site_list::sites_count(request))
     }
 
     /// Everything that is known of a site, with its last visits.

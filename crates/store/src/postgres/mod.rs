@@ -140,6 +140,20 @@ impl Pool {
         Ok(self.0.acquire().await?)
     }
 
+    /// A transaction whose statements are interrupted after a time.
+    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
+        let mut transaction = self.0.begin().await?;
+        if let Some(time_max) = time_max {
+            // Zero would mean no limit.
+            let millis = time_max.as_millis().max(1).to_string();
+            sqlx::query("SELECT set_config('statement_timeout', $1, true)")
+                .bind(millis)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        Ok(transaction)
+    }
+
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Postgres>> {
         Ok(self.0.begin().await?)
     }

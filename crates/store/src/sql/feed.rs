@@ -155,9 +155,9 @@ pub(crate) async fn feed_page(
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        if read_to.0 > 0 && rows.first().is_none_or(|row| row.position > read_to.0 + 1) {
+        if read_to.0 > 0 && rows.first().is_none_or(|row| row.position > read_to.0.saturating_add(1)) {
             let first = retention::feed_first(connection).await?;
-            if first.0 > read_to.0 + 1 {
+            if first.0 > read_to.0.saturating_add(1) {
                 return Err(StoreError::FeedOutrun { after: read_to, first }.into());
             }
         }

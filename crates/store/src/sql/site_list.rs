@@ -178,7 +178,7 @@ pub(crate) async fn sites_count(connection: &mut Connection, request: &SitesRequ
     let mut sites = 0;
     for (statement, columns) in [
         ("SELECT COUNT(*) FROM site_state WHERE true", EXPANDED),
-        ("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL", COMPACTED),
+        ("SELECT COUNT(*) FROM site WHERE compacted_status IS NOT NULL", COMPACTED),
     ] {
         let mut query = QueryBuilder::new(statement);
         if push_filter(&mut query, request, &columns) {

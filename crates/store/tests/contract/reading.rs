@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use chrono::TimeDelta;
 use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
+use sqlx::Connection as _;
 use store::{
-    Backend, FeedPosition, FetchRecord, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord,
-    VisitsOfHour, WorkerLoad,
+    Backend, DatabaseUrl, FeedPosition, FetchRecord, PathCheck, PathSlots, SitesRequest, StoreError,
+    VisitRecord, VisitsOfHour, WorkerLoad,
 };
 
 use crate::build::{
@@ -93,6 +94,37 @@ pub(crate) async fn loads_manifests_in_the_requested_order(Db { store, .. }: Db)
     assert_eq!(batches.iter().flat_map(|batch| batch.ids.clone()).collect::<Vec<_>>(), ids);
     let loaded = store.manifests_load(&ids).await?;
     assert_eq!(loaded.into_iter().map(|stored| stored.manifest.id).collect::<Vec<_>>(), ids);
+    Ok(())
+}
+
+pub(crate) async fn interrupts_lists_of_sites_after_their_deadline(db: Db) -> Result<()> {
+    let store = &db.store;
+    let names: Vec<String> = (0..5_000).map(|number| format!("s{number:04}.example")).collect();
+    store.seeds_add(&names.iter().map(|name| seed(name)).collect::<Vec<_>>(), start()).await?;
+    let list = SitesRequest { max: 5_000, ..SitesRequest::default() };
+    if store.backend() == Backend::Sqlite {
+        let hasty = SitesRequest { time_max: Some(Duration::ZERO), ..list.clone() };
+        let (page, count) = (store.sites_page(&hasty).await, store.sites_count(&hasty).await);
+        assert!(matches!(page, Err(StoreError::Interrupted { .. })), "{page:?}");
+        assert!(matches!(count, Err(StoreError::Interrupted { .. })), "{count:?}");
+        // A caller that is gone interrupts its statement, and the connections serve others.
+        for _ in 0..10 {
+            drop(tokio::time::timeout(Duration::from_micros(200), store.sites_page(&list)).await);
+        }
+    }
+    if let DatabaseUrl::Postgres(url) = &db.config.url {
+        let mut other = sqlx::PgConnection::connect(url).await?;
+        let mut transaction = other.begin().await?;
+        let lock = "LOCK TABLE site, site_state IN ACCESS EXCLUSIVE MODE";
+        sqlx::raw_sql(lock).execute(&mut *transaction).await?;
+        let hasty = SitesRequest { time_max: Some(Duration::from_millis(50)), ..list.clone() };
+        let (page, count) = (store.sites_page(&hasty).await, store.sites_count(&hasty).await);
+        assert!(matches!(page, Err(StoreError::Interrupted { .. })), "{page:?}");
+        assert!(matches!(count, Err(StoreError::Interrupted { .. })), "{count:?}");
+        transaction.rollback().await?;
+    }
+    let patient = SitesRequest { time_max: Some(Duration::from_mins(1)), ..list };
+    assert_eq!((store.sites_page(&patient).await?.len(), store.sites_count(&patient).await?), (5_000, 5_000));
     Ok(())
 }
 
