@@ -160,6 +160,10 @@ impl Table {
         TABLES.iter().find(|table| table.name == name)
     }
 
+    pub(crate) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|(name, _)| *name == column)
+    }
+
     /// A SELECT of every row. Numbers are BIGINT.
     pub(crate) fn select(&self) -> String {
         let column = |(name, kind): &(&str, Kind)| match kind {

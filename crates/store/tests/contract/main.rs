@@ -6,6 +6,7 @@
 mod blocks;
 mod build;
 mod compaction;
+mod damage;
 mod feed;
 mod feedback;
 mod groups;
@@ -114,6 +115,10 @@ macro_rules! contract_tests {
             read_attempts::{a_begin_without_an_earlier_attempt_wrote_its_own,
                 an_attempt_stands_until_its_document_is_read, a_quarantined_document_is_read_again_by_another_version_only,
                 a_block_and_time_remove_attempts,
+            },
+            damage::{
+                a_damaged_cell_hides_no_other_row_and_stops_no_lease,
+                a_lease_that_ends_later_than_any_lease_counts_as_expired,
             },
             reading::{
                 manifests_are_paged_by_id, pages_of_manifests_are_bounded_by_bytes,
