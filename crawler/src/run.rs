@@ -40,9 +40,10 @@ pub async fn run(
         Summary { seeds: seed(&config, &tools, &cancel.soft, &progress).await?, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
     progress(Progress::Seeded(&summary));
+    let schedules_stop = cancel.soft.child_token();
     if config.mode == Mode::Daemon {
         let context = DaemonContext { config: config.clone(), tools: tools.clone() };
-        tracker.spawn(daemon::run_schedules(context, cancel.soft.clone()));
+        tracker.spawn(daemon::run_schedules(context, schedules_stop.clone()));
         for (task, schedule) in config.schedules.tasks() {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
             progress(Progress::Scheduled { task, next: &next });
@@ -50,6 +51,10 @@ pub async fn run(
     }
     let mut fleet = Fleet { summary, ..Fleet::new(&config, tools, cancel, &progress, &tracker) };
     let ran = fleet.run(config.mode).await;
+    if let Err(error) = &ran {
+        tracing::error!(%error, "the crawl failed: the crawler exits");
+    }
+    schedules_stop.cancel();
     summary = fleet.summary;
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         fleet.tools.store.housekeeping(clock::now()).await?;

@@ -209,6 +209,7 @@ async fn exits_with_2_and_one_sentence_for_wrong_usage() {
             vec!["--daemon", "--contact-email", "me@crawler.example", "--retain-versions", "1h"],
             "--retain-versions must be at least one day",
         ),
+        (vec!["--seeds", "empty", "--lease", "25h"], "--lease must be at most one day"),
         (vec![], "--seeds"),
     ] {
         let output = fixture.run(&arguments).await;

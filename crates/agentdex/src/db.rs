@@ -1,6 +1,6 @@
 //! `agentdex db`: maintains, exports and imports the database.
 
-use std::io::{BufRead as _, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use crate::serve;
 
 /// Lines buffered between the database and the file.
 const BUFFERED_LINES: usize = 1_000;
+/// Bytes of a line of a dump. The longest are a document of 16 MiB that does not compress, in hexadecimal, and its manifest.
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Args)]
@@ -162,9 +164,11 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
             Some("-") => Box::new(std::io::stdin()),
             _ => Box::new(std::fs::File::open(&source)?),
         };
-        for line in BufReader::new(file).lines() {
+        let mut file = BufReader::new(file);
+        for number in 1_u64.. {
+            let Some(line) = line_read(&mut file, number)? else { break };
             // If the receiver is gone, it reports its own error.
-            if sender.blocking_send(line?).is_err() {
+            if sender.blocking_send(line).is_err() {
                 break;
             }
         }
@@ -177,6 +181,22 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
     writeln!(out, "{} rows imported; rebuild the index with indexer rebuild", rows?)?;
     store.close().await;
     Ok(())
+}
+
+/// Reads the next line of a dump; `None` at the end of the file.
+fn line_read(file: &mut impl BufRead, number: u64) -> std::io::Result<Option<String>> {
+    let invalid = |reason| std::io::Error::new(std::io::ErrorKind::InvalidData, reason);
+    let mut line = String::new();
+    let read = file.take(LINE_BYTES_MAX + 1).read_line(&mut line).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => invalid(format!("line {number} of the dump is not UTF-8")),
+        _ => error,
+    })?;
+    if line.ends_with('\n') {
+        line.pop();
+    } else if read as u64 > LINE_BYTES_MAX {
+        return Err(invalid(format!("line {number} of the dump is longer than {LINE_BYTES_MAX} bytes")));
+    }
+    Ok((read > 0).then_some(line))
 }
 
 async fn retain(
@@ -204,4 +224,25 @@ async fn retain(
 #[expect(clippy::disallowed_methods, reason = "the clock of an interactive command")]
 fn now() -> std::time::SystemTime {
     std::time::SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_a_line_of_a_dump_that_is_too_long_with_its_number() {
+        let max = usize::try_from(LINE_BYTES_MAX).unwrap();
+        let mut file =
+            BufReader::new(b"one\n".as_slice().chain(std::io::repeat(b'a').take(2 * LINE_BYTES_MAX)));
+        assert_eq!(line_read(&mut file, 1).unwrap().as_deref(), Some("one"));
+        let error = line_read(&mut file, 2).unwrap_err().to_string();
+        assert!(error.contains("line 2 of the dump is longer than"), "{error}");
+        let mut file = BufReader::new(std::io::repeat(b'a').take(LINE_BYTES_MAX).chain(&b"\nlast"[..]));
+        assert_eq!(line_read(&mut file, 1).unwrap().map(|line| line.len()), Some(max));
+        assert_eq!(line_read(&mut file, 2).unwrap().as_deref(), Some("last"));
+        assert_eq!(line_read(&mut file, 3).unwrap(), None);
+        let error = line_read(&mut &b"\xff\n"[..], 7).unwrap_err().to_string();
+        assert!(error.contains("line 7 of the dump is not UTF-8"), "{error}");
+    }
 }

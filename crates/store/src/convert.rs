@@ -95,8 +95,8 @@ pub(crate) fn names<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<Str
 pub(crate) fn log_damaged<T>(result: Result<T, StoreError>) -> Option<T> {
     result
         .inspect_err(|error| {
-            if let StoreError::BadRow { table, id, .. } = error {
-                tracing::error!(table, key = id, %error, "a damaged row is left out");
+            if let StoreError::BadRow { table, column, id, .. } = error {
+                tracing::error!(table, key = id, column, %error, "a damaged row is left out");
             } else {
                 tracing::error!(%error, "a row that cannot be read is left out");
             }
@@ -104,12 +104,12 @@ pub(crate) fn log_damaged<T>(result: Result<T, StoreError>) -> Option<T> {
         .ok()
 }
 
-/// Converts the rows of a list. A damaged row is logged and left out, so that the others are still listed.
+/// Converts the decoded rows of a list. A damaged row is logged and left out, so that the others are still listed.
 pub(crate) fn intact<R, T>(
-    rows: impl IntoIterator<Item = R>,
+    rows: impl IntoIterator<Item = Result<R, StoreError>>,
     mut each: impl FnMut(R) -> Result<T, StoreError>,
 ) -> Vec<T> {
-    rows.into_iter().filter_map(|row| log_damaged(each(row))).collect()
+    rows.into_iter().filter_map(|row| log_damaged(row.and_then(&mut each))).collect()
 }
 
 /// A page of a list. Rows that follow fill the places of damaged ones, so that only the last page is short.
@@ -131,7 +131,11 @@ impl<T> Page<T> {
     }
 
     /// Adds the rows that were wanted. If there are fewer, they are the last.
-    pub(crate) fn add<R>(&mut self, rows: Vec<R>, each: impl FnMut(R) -> Result<T, StoreError>) {
+    pub(crate) fn add<R>(
+        &mut self,
+        rows: Vec<Result<R, StoreError>>,
+        each: impl FnMut(R) -> Result<T, StoreError>,
+    ) {
         self.is_last = self.wanted().is_none_or(|wanted| to_i64(rows.len() as u64) < wanted);
         self.values.extend(intact(rows, each));
     }
@@ -153,7 +157,12 @@ impl<'a> RowRef<'a> {
     }
 
     pub(crate) fn damaged(&self, column: &'static str, reason: &(impl ToString + ?Sized)) -> StoreError {
-        StoreError::BadRow { table: self.table, column, id: self.id.to_owned(), reason: reason.to_string() }
+        StoreError::BadRow {
+            table: self.table,
+            column: column.to_owned(),
+            id: self.id.to_owned(),
+            reason: reason.to_string(),
+        }
     }
 
     pub(crate) fn parse<T>(&self, column: &'static str, value: &str) -> Result<T, StoreError>
@@ -259,7 +268,9 @@ mod tests {
             let following = rows.iter().skip(position).take(usize::try_from(wanted).unwrap()).copied();
             let read: Vec<&str> = following.collect();
             (position, reads) = (position + read.len(), reads + 1);
-            page.add(read, |row| RowRef::new("table", row).parse("column", row));
+            page.add(read.into_iter().map(Ok).collect(), |row| {
+                RowRef::new("table", row).parse("column", row)
+            });
         }
         drop(subscriber);
         assert_eq!((page.values, reads), (vec![1, 2, 3], 4));
@@ -271,7 +282,7 @@ mod tests {
         }
         let mut short = Page::<u32>::new(9);
         assert_eq!(short.wanted(), Some(9));
-        short.add(vec!["1"], |row| RowRef::new("table", row).parse("column", row));
+        short.add(vec![Ok("1")], |row| RowRef::new("table", row).parse("column", row));
         assert_eq!(short.wanted(), None, "no rows follow");
     }
 

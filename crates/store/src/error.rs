@@ -100,7 +100,7 @@ pub enum StoreError {
     #[error("the row {id} of table {table} is damaged in column {column}: {reason}")]
     BadRow {
         table: &'static str,
-        column: &'static str,
+        column: String,
         /// The key of the row.
         id: String,
         reason: String,

@@ -13,7 +13,9 @@ use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
 use policy::delay::DELAY_DEFAULT;
-use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig};
+use store::{
+    DatabaseUrl, LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig,
+};
 
 use super::duration;
 use super::file::ConfigFile;
@@ -161,6 +163,9 @@ fn crawl_config(
     let table = &file.crawler;
     let seeds = if flags.seeds.is_empty() { &table.seeds } else { &flags.seeds };
     let lease = read_duration("--lease", flags.lease.as_deref().or(table.lease.as_deref()))?;
+    if lease.is_some_and(|lease| lease > LEASE_DURATION_MAX) {
+        return Err(UsageError("--lease must be at most one day".to_owned()));
+    }
     let delay = read_duration("--delay", flags.delay.as_deref().or(table.delay.as_deref()))?;
     Ok(CrawlConfig {
         egress: egress_settings(flags, file, contact)?,

@@ -64,6 +64,22 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     world.assert_polite();
 }
 
+/// A daemon whose queue cannot be read at all logs the reason and exits with 1, so that its supervisor notices.
+pub(crate) async fn a_daemon_exits_with_an_error_when_its_queue_cannot_be_read(backend: Backend) {
+    let world = World::start(backend, Web::builder().hosts([Host::new("shop.test")])).await;
+    world.write_seeds(["shop.test"]);
+    let mut command = world.crawler(&["--daemon"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= 4).await;
+    world.execute("ALTER TABLE site RENAME TO unreadable").await;
+    let ended = tokio::task::spawn_blocking(|| child.wait_with_output());
+    let output = tokio::time::timeout(crate::world::TIMEOUT, ended).await.expect("the daemon ends");
+    let output = output.unwrap().unwrap();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("ERROR the crawl failed") && log.contains("sites_lease failed"), "{log}");
+}
+
 /// A crawler that is killed right after an outage still keeps the gap to its last requests: their clocks were delayed by the
 /// outage.
 pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {

@@ -61,6 +61,7 @@ on_both_back_ends! {
     database::backs_up_and_restores_a_live_database,
     database::housekeeping_removes_only_old_data,
     database::a_damaged_document_is_not_served_and_is_fetched_again,
+    faults::a_daemon_exits_with_an_error_when_its_queue_cannot_be_read,
     faults::respects_every_scope_at_once,
     faults::the_api_serves_the_key_of_a_signing_crawler,
 }

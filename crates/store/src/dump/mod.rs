@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::compaction::{CompactedColumns, legacy};
+use crate::convert::NEVER_MS;
 
 /// Version of the format. Other versions are refused.
 pub(crate) const FORM: u32 = 1;
@@ -46,10 +47,12 @@ impl Header {
         if self.schema.is_none() && table.name == "site" {
             values.extend(compacted_columns(table, &values).into_iter().flatten());
         }
-        if table.fits(&values) {
-            return Ok((table, values));
-        }
-        let mismatch = format!("its values do not match the columns of table {name}");
+        let mismatch = if values.len() == table.columns.len() {
+            let Some(column) = table.misfit(&values) else { return Ok((table, values)) };
+            format!("its value of the column {column} of table {name} has the wrong type or is out of range")
+        } else {
+            format!("its values do not match the columns of table {name}")
+        };
         Err(match self.schema {
             Some(_) => mismatch,
             None => format!(
@@ -160,6 +163,10 @@ impl Table {
         TABLES.iter().find(|table| table.name == name)
     }
 
+    pub(crate) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|(name, _)| *name == column)
+    }
+
     /// A SELECT of every row. Numbers are BIGINT.
     pub(crate) fn select(&self) -> String {
         let column = |(name, kind): &(&str, Kind)| match kind {
@@ -188,15 +195,19 @@ impl Table {
         )
     }
 
-    /// Whether the values have the types of the columns.
-    fn fits(&self, values: &[Value]) -> bool {
-        let fits = |(value, (_, kind)): (&Value, &(&str, Kind))| {
+    /// The first column whose value has another type, or is a number that no program wrote.
+    fn misfit(&self, values: &[Value]) -> Option<&'static str> {
+        let fits = |value: &Value, kind| {
             value.is_null()
                 || match kind {
                     Text | Bytes => value.is_string(),
-                    Integer | BigInt => value.is_i64(),
+                    Integer => {
+                        value.as_i64().is_some_and(|number| (0..=i64::from(i32::MAX)).contains(&number))
+                    }
+                    BigInt => value.as_i64().is_some_and(|number| (0..=NEVER_MS).contains(&number)),
                 }
         };
-        values.len() == self.columns.len() && values.iter().zip(self.columns).all(fits)
+        let misfit = |(value, (_, kind)): &(&Value, &(&str, Kind))| !fits(value, *kind);
+        values.iter().zip(self.columns).find(misfit).map(|(_, (column, _))| *column)
     }
 }

@@ -12,6 +12,8 @@ use super::worker::WorkerId;
 
 /// Default duration of a lease: three times the interval at which workers renew.
 pub const LEASE_DURATION_DEFAULT: Duration = Duration::from_mins(3);
+/// The longest lease. One that ends much later is damaged.
+pub const LEASE_DURATION_MAX: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRequest {

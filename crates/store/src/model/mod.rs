@@ -23,7 +23,7 @@ pub use feedback::{
 };
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{DialectUsage, NewSite, VisitsOfHour, WorkerLoad};
-pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite};
+pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseToken, LeasedSite};
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};

@@ -2,8 +2,9 @@
 
 use manifest::ManifestId;
 
+use super::rows::decode;
 use super::{Connection, batch};
-use crate::convert::{names, to_u64};
+use crate::convert::{intact, names, to_u64};
 use crate::fault::Outcome;
 use crate::model::{NamespaceCount, SemanticTypeCount};
 use crate::prepare::CapabilityBatch;
@@ -63,21 +64,23 @@ pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &
 
 /// The semantic types in the index, most frequent first.
 pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<SemanticTypeCount>> {
-    let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(
-        "SELECT name, COUNT(*) AS capabilities, CAST(SUM(declared) AS BIGINT), COUNT(DISTINCT site)
+    let rows = sqlx::query(
+        "SELECT name, COUNT(*) AS capabilities, COUNT(CASE WHEN declared = 1 THEN 1 END), COUNT(DISTINCT site)
          FROM capability_type GROUP BY name ORDER BY capabilities DESC, name LIMIT $1",
     )
     .bind(TYPES_MAX)
     .fetch_all(&mut *connection)
     .await?;
-    let counts = rows.into_iter().map(|(name, capabilities, declared, sites)| SemanticTypeCount {
-        namespace: name.split(':').next().unwrap_or_default().to_owned(),
-        name,
-        capabilities: to_u64(capabilities),
-        declared: to_u64(declared),
-        sites: to_u64(sites),
-    });
-    Ok(counts.collect())
+    let rows = decode(&["capability_type"], &rows);
+    Ok(intact(rows, |(name, capabilities, declared, sites): (String, i64, i64, i64)| {
+        Ok(SemanticTypeCount {
+            namespace: name.split(':').next().unwrap_or_default().to_owned(),
+            name,
+            capabilities: to_u64(capabilities),
+            declared: to_u64(declared),
+            sites: to_u64(sites),
+        })
+    }))
 }
 
 /// Namespaces with their capabilities and sites; each counts once however many of its types it has.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
+use super::rows::decode_by;
 use super::state::{RobotsByHost, hosts_of, hosts_save, robots_save, states_of, states_restore};
 use super::{Connection, Database, batch, for_update, push_names, skip_locked, unhex};
 use crate::StoreError;
 use crate::compaction::{CompactedColumns, CompactedSite};
-use crate::convert::{hex, json, names};
+use crate::convert::{hex, json, log_damaged, names};
 use crate::fault::Outcome;
 use crate::rows::{HostClock, HostRow, RobotsRow};
 
@@ -42,7 +43,7 @@ pub(super) async fn compacted_among(
     connection: &mut Connection,
     sites: &str,
 ) -> Outcome<HashMap<String, Result<CompactedSite, StoreError>>> {
-    let rows: Vec<SiteRow> = sqlx::query_as(concat!(
+    let rows = sqlx::query(concat!(
         "SELECT name, fence, next_visit_at_ms, ",
         compacted_columns!(),
         " FROM site WHERE packed IS NOT NULL AND name IN ",
@@ -51,8 +52,9 @@ pub(super) async fn compacted_among(
     .bind(sites)
     .fetch_all(&mut *connection)
     .await?;
-    let decoded = rows.into_iter().filter_map(|row| Some((row.name.clone(), row.decode().transpose()?)));
-    Ok(decoded.collect())
+    let rows = decode_by::<SiteRow>(&["site"], "name", &rows);
+    let decoded = rows.into_iter().map(|(name, row)| (name, row.and_then(SiteRow::decode)));
+    Ok(decoded.filter_map(|(name, site)| Some((name, site.transpose()?))).collect())
 }
 
 /// Writes the rows of those of the sites that are compacted.
@@ -71,7 +73,8 @@ pub(crate) async fn sites_expand(connection: &mut Connection, sites: &str) -> Ou
     }
     let locked = names(locked.iter().map(String::as_str))?;
     let compacted = compacted_among(connection, &locked).await?.into_values();
-    let mut compacted: Vec<CompactedSite> = compacted.collect::<Result<_, _>>()?;
+    // A damaged site stays compacted. Its lease sets it aside.
+    let mut compacted: Vec<CompactedSite> = compacted.filter_map(log_damaged).collect();
     compacted.sort_unstable_by(|one, other| one.state.name.cmp(&other.state.name));
     let (states, hosts): (Vec<_>, Vec<_>) =
         compacted.into_iter().map(|site| (site.state, site.hosts)).unzip();
@@ -159,9 +162,15 @@ pub(crate) async fn sites_compact(
 /// The rows of sites, without what a compacted site does not keep.
 async fn rows_of(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<Vec<CompactedSite>> {
     let states = states_of(connection, sites).await?.into_iter();
+    // A site with a damaged row is left as it is.
+    let states = states.filter_map(|(site, state)| Some((site, log_damaged(state)?)));
     let mut compacted: BTreeMap<String, CompactedSite> =
-        states.map(|state| (state.name.clone(), CompactedSite { state, hosts: Vec::new() })).collect();
-    for mut host in hosts_of(connection, sites, false, None).await? {
+        states.map(|(site, state)| (site, CompactedSite { state, hosts: Vec::new() })).collect();
+    for (site, host) in hosts_of(connection, sites, false, None).await? {
+        let Some(mut host) = log_damaged(host) else {
+            compacted.remove(&site);
+            continue;
+        };
         let is_ahead = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms > now_ms);
         if !is_ahead(host.clock.next_ok_at_ms) && !is_ahead(host.clock.not_before_ms) {
             host.clock = HostClock::default();
@@ -169,7 +178,7 @@ async fn rows_of(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
         if !matches!(host.robots.kind.as_deref(), Some("denied" | "unreachable")) {
             host.robots = RobotsRow::default();
         }
-        if let Some(site) = compacted.get_mut(&host.site) {
+        if let Some(site) = compacted.get_mut(&site) {
             site.hosts.push(host);
         }
     }

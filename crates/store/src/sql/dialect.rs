@@ -1,6 +1,7 @@
 //! How many sites publish each dialect and how well they conform, and which sites are new.
 
 use super::Connection;
+use super::rows::decode;
 use crate::convert::{RowRef, intact, to_u64};
 use crate::fault::Outcome;
 use crate::model::{DialectUsage, NewSite};
@@ -20,7 +21,7 @@ struct UsageRow {
 
 /// The dialects in the index, the most widely published first.
 pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<DialectUsage>> {
-    let rows: Vec<UsageRow> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT format, COUNT(DISTINCT site) AS sites, COUNT(*) AS manifests,
                 COUNT(CASE WHEN conformance = 'conforms' THEN 1 END) AS conforms,
                 COUNT(CASE WHEN conformance = 'minor' THEN 1 END) AS minor,
@@ -30,7 +31,7 @@ pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<Di
     )
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |row| {
+    Ok(intact(decode(&["manifest"], &rows), |row: UsageRow| {
         Ok(DialectUsage {
             format: RowRef::new("manifest", &row.format).parse("format", &row.format)?,
             sites: to_u64(row.sites),
@@ -44,7 +45,7 @@ pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<Di
 
 /// Sites by their first manifest in the index, newest first.
 pub(crate) async fn sites_newest(connection: &mut Connection, max: i64) -> Outcome<Vec<NewSite>> {
-    let rows: Vec<(String, i64, i32)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT newest.site, newest.first_seen_at_ms, state.capabilities
          FROM (SELECT id, site, first_seen_at_ms FROM manifest WHERE removed_at_ms IS NULL
                ORDER BY first_seen_at_ms DESC, id LIMIT $1) newest
@@ -60,7 +61,8 @@ pub(crate) async fn sites_newest(connection: &mut Connection, max: i64) -> Outco
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |(name, since_ms, capabilities)| {
+    let rows = decode(&["manifest", "site_state"], &rows);
+    Ok(intact(rows, |(name, since_ms, capabilities): (String, i64, i32)| {
         let at = RowRef::new("manifest", &name);
         Ok(NewSite {
             site: at.parse("site", &name)?,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 use tokio::sync::mpsc;
 
+use super::rows::{Row, damaged};
 use super::{AFTER_IMPORT, Connection, MIGRATIONS, unhex_of};
 use crate::StoreError;
 use crate::convert::{hex, json};
@@ -22,16 +23,7 @@ pub(crate) async fn export(connection: &mut Connection, lines: &mpsc::Sender<Str
     for table in TABLES {
         let mut found = sqlx::query(AssertSqlSafe(table.select())).fetch(&mut *connection);
         while let Some(row) = found.try_next().await? {
-            let mut values = Vec::with_capacity(table.columns.len());
-            for (at, (_, kind)) in table.columns.iter().enumerate() {
-                values.push(match kind {
-                    Kind::Text => Value::from(row.try_get::<Option<String>, _>(at)?),
-                    Kind::Integer | Kind::BigInt => Value::from(row.try_get::<Option<i64>, _>(at)?),
-                    Kind::Bytes => {
-                        Value::from(row.try_get::<Option<Vec<u8>>, _>(at)?.map(|bytes| hex(&bytes)))
-                    }
-                });
-            }
+            let values = values(table, &row).map_err(|error| damaged(&[table.name], &row, error))?;
             if lines.send(json(&(table.name, values), "row of a dump")?).await.is_err() {
                 return Ok(rows);
             }
@@ -39,6 +31,17 @@ pub(crate) async fn export(connection: &mut Connection, lines: &mpsc::Sender<Str
         }
     }
     Ok(rows)
+}
+
+fn values(table: &Table, row: &Row) -> Result<Vec<Value>, sqlx::Error> {
+    let value = |(at, (_, kind)): (usize, &(&str, Kind))| {
+        Ok(match kind {
+            Kind::Text => Value::from(row.try_get::<Option<String>, _>(at)?),
+            Kind::Integer | Kind::BigInt => Value::from(row.try_get::<Option<i64>, _>(at)?),
+            Kind::Bytes => Value::from(row.try_get::<Option<Vec<u8>>, _>(at)?.map(|bytes| hex(&bytes))),
+        })
+    };
+    table.columns.iter().enumerate().map(value).collect()
 }
 
 /// Imports every line of a dump, in the caller's transaction.

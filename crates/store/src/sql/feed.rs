@@ -10,9 +10,10 @@ use std::borrow::Cow;
 use manifest::SiteName;
 use serde::Serialize;
 
+use super::rows::{Cursor, decode, decode_row};
 use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, retention};
 use crate::StoreError;
-use crate::convert::{Page, RowRef, json, millis, text_of};
+use crate::convert::{Page, RowRef, intact, json, log_damaged, millis, text_of, to_i64};
 use crate::fault::Outcome;
 use crate::model::{FeedEntry, FeedPage, FeedPosition};
 use crate::plan::Change;
@@ -105,13 +106,14 @@ pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
     if let Some(lock) = SEQUENCER_LOCK {
         sqlx::query(lock).execute(&mut *connection).await?;
     }
-    let mut moved: Vec<FeedRow> = sqlx::query_as(
+    let rows = sqlx::query(
         "DELETE FROM feed_pending WHERE id IN (SELECT id FROM feed_pending ORDER BY id LIMIT $1)
          RETURNING id AS position, at_ms, change, site, manifest_id, reason",
     )
     .bind(SEQUENCE_BATCH)
     .fetch_all(&mut *connection)
     .await?;
+    let mut moved: Vec<FeedRow> = intact(decode(&["feed_pending"], &rows), Ok);
     if moved.is_empty() {
         return Ok(0);
     }
@@ -145,26 +147,30 @@ pub(crate) async fn feed_page(
     after: FeedPosition,
     max: i64,
 ) -> Outcome<FeedPage> {
-    let (mut page, mut read_to) = (Page::new(max), after);
+    let (mut page, mut read_to) = (Page::new(max), Cursor::after(after.0));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<FeedRow> = sqlx::query_as(
+        // A damaged position after the last one would end the feed for its readers.
+        let rows = sqlx::query(
             "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
-             WHERE position > $1 ORDER BY position LIMIT $2",
+             WHERE position > $1 AND position <= (SELECT last_position FROM feed_state WHERE id = 1)
+             ORDER BY position LIMIT $2",
         )
-        .bind(read_to.0)
+        .bind(read_to.key)
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        if read_to.0 > 0 && rows.first().is_none_or(|row| row.position > read_to.0.saturating_add(1)) {
+        let after = read_to.key;
+        read_to.pass(&rows);
+        let is_first_gone = rows.is_empty() || read_to.key - after > to_i64(rows.len() as u64);
+        if after > 0 && is_first_gone {
             let first = retention::feed_first(connection).await?;
-            if first.0 > read_to.0.saturating_add(1) {
-                return Err(StoreError::FeedOutrun { after: read_to, first }.into());
+            if first.0 > after.saturating_add(1) {
+                return Err(StoreError::FeedOutrun { after: FeedPosition(after), first }.into());
             }
         }
-        read_to = rows.last().map_or(read_to, |row| FeedPosition(row.position));
-        page.add(rows, FeedEntry::try_from);
+        page.add(decode::<FeedRow>(&["feed"], &rows), FeedEntry::try_from);
     }
-    Ok(FeedPage { entries: page.values, read_to })
+    Ok(FeedPage { entries: page.values, read_to: FeedPosition(read_to.key) })
 }
 
 /// Entries of one site before a position, latest first.
@@ -174,37 +180,38 @@ pub(crate) async fn feed_of_site(
     before: FeedPosition,
     max: i64,
 ) -> Outcome<Vec<FeedEntry>> {
-    let (mut page, mut before) = (Page::new(max), before.0);
+    let (mut page, mut before) = (Page::new(max), Cursor::after(before.0));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<FeedRow> = sqlx::query_as(
+        let rows = sqlx::query(
             "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
              WHERE site = $1 AND position < $2 ORDER BY position DESC LIMIT $3",
         )
         .bind(site)
-        .bind(before)
+        .bind(before.key)
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        before = rows.last().map_or(before, |row| row.position);
-        page.add(rows, FeedEntry::try_from);
+        before.pass(&rows);
+        page.add(decode::<FeedRow>(&["feed"], &rows), FeedEntry::try_from);
     }
     Ok(page.values)
 }
 
 /// The position before the first entry at or after a time; the last position where there is none.
 pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) -> Outcome<FeedPosition> {
-    let oldest: Option<(i64, i64)> =
-        sqlx::query_as("SELECT position, at_ms FROM feed ORDER BY position LIMIT 1")
-            .fetch_optional(&mut *connection)
-            .await?;
+    let oldest = sqlx::query("SELECT position, at_ms FROM feed WHERE position > 0 ORDER BY position LIMIT 1")
+        .fetch_optional(&mut *connection)
+        .await?;
+    let oldest: Option<(i64, i64)> = oldest.and_then(|row| log_damaged(decode_row(&["feed"], &row)));
     if let Some((position, _)) = oldest.filter(|(_, oldest_ms)| *oldest_ms >= at_ms) {
         return Ok(FeedPosition(position - 1));
     }
     // The expression keeps the planner from walking the index of positions from the oldest entry.
-    let first: Option<i64> = sqlx::query_scalar("SELECT MIN(position + 0) FROM feed WHERE at_ms >= $1")
-        .bind(at_ms)
-        .fetch_one(&mut *connection)
-        .await?;
+    let first: Option<i64> =
+        sqlx::query_scalar("SELECT MIN(position + 0) FROM feed WHERE at_ms >= $1 AND position > 0")
+            .bind(at_ms)
+            .fetch_one(&mut *connection)
+            .await?;
     match first {
         Some(first) => Ok(FeedPosition(first - 1)),
         None => feed_head(connection).await,

@@ -1,5 +1,8 @@
 //! Feedback: which capability a client chose for a request.
 
+use sqlx::Row as _;
+
+use super::rows::{Cursor, Row, decode};
 use super::{Connection, for_update};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, millis, text, to_i32, to_u32, to_u64};
@@ -129,9 +132,9 @@ pub(crate) async fn feedback_page(
     before: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackLine>> {
-    let (mut page, mut before) = (Page::new(max), before);
+    let (mut page, mut before) = (Page::new(max), Cursor::after(before));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<LineRow> = sqlx::query_as(concat!(
+        let rows = sqlx::query(concat!(
             "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
             matches_filter!(),
             "AND id < $5 ORDER BY id DESC LIMIT $6"
@@ -140,12 +143,12 @@ pub(crate) async fn feedback_page(
         .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
         .bind(filter.client.as_deref())
         .bind(filter.capability.as_ref().map(manifest::CapabilityId::as_str))
-        .bind(before)
+        .bind(before.key)
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        before = rows.last().map_or(before, |row| row.id);
-        page.add(rows, FeedbackLine::try_from);
+        before.pass(&rows);
+        page.add(decode::<LineRow>(&["feedback"], &rows), FeedbackLine::try_from);
     }
     Ok(page.values)
 }
@@ -171,7 +174,7 @@ pub(crate) async fn feedback_pairs(
 ) -> Outcome<Vec<FeedbackPair>> {
     let (mut page, mut after) = (Page::new(max), (after.0.to_owned(), after.1.to_owned()));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
+        let rows = sqlx::query(
             "SELECT query, capability_id, MIN(site), COUNT(DISTINCT client) FROM feedback
              WHERE (query, capability_id) > ($1, $2) GROUP BY query, capability_id HAVING COUNT(DISTINCT client) >= $3
              ORDER BY query, capability_id LIMIT $4",
@@ -182,10 +185,13 @@ pub(crate) async fn feedback_pairs(
         .bind(wanted)
         .fetch_all(&mut *connection)
         .await?;
-        if let Some((query, capability, ..)) = rows.last() {
-            after = (query.clone(), capability.clone());
+        let readable = |row: &Row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?));
+        match rows.iter().rev().find_map(readable) {
+            Some(last) => after = last,
+            None => break,
         }
-        page.add(rows, |(query, capability, site, clients)| {
+        let rows = decode(&["feedback"], &rows);
+        page.add(rows, |(query, capability, site, clients): (String, String, String, i64)| {
             let at = RowRef::new("feedback", &capability);
             Ok(FeedbackPair {
                 capability: at.parse("capability_id", &capability)?,

@@ -1,6 +1,8 @@
 //! Recent visits, and the load of workers.
 
 use super::Connection;
+use super::lease::LEASE_MAX_MS;
+use super::rows::decode;
 use crate::convert::{RowRef, intact, to_u64};
 use crate::fault::Outcome;
 use crate::model::{VisitsOfHour, WorkerId, WorkerLoad};
@@ -9,7 +11,7 @@ const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// Visits that ended since a time, by hour and end, earliest first.
 pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<VisitsOfHour>> {
-    let rows: Vec<(i64, String, i64)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT ended_at_ms / $2 * $2 AS hour_ms, visit_end, COUNT(*) FROM visit WHERE ended_at_ms >= $1
          GROUP BY hour_ms, visit_end ORDER BY hour_ms, visit_end",
     )
@@ -17,7 +19,7 @@ pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -
     .bind(HOUR_MS)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |(hour_ms, end, count)| {
+    Ok(intact(decode(&["visit"], &rows), |(hour_ms, end, count): (i64, String, i64)| {
         let at = RowRef::new("visit", &end);
         Ok(VisitsOfHour {
             hour: at.time("ended_at_ms", hour_ms)?,
@@ -33,10 +35,10 @@ pub(crate) async fn workers_list(
     now_ms: i64,
     max: i64,
 ) -> Outcome<Vec<WorkerLoad>> {
-    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT name, CAST(SUM(sites) AS BIGINT) AS sites, CAST(SUM(groups_owned) AS BIGINT) AS groups_owned FROM (
              SELECT lease_owner AS name, COUNT(*) AS sites, 0 AS groups_owned FROM site
-             WHERE lease_owner IS NOT NULL AND lease_until_ms > $1 GROUP BY lease_owner
+             WHERE lease_owner IS NOT NULL AND lease_until_ms > $1 AND lease_until_ms <= $3 GROUP BY lease_owner
              UNION ALL
              SELECT name, 0, (SELECT COUNT(*) FROM group_owner WHERE worker_id = worker.id) FROM worker
              WHERE alive_until_ms > $1) AS load
@@ -44,12 +46,10 @@ pub(crate) async fn workers_list(
     )
     .bind(now_ms)
     .bind(max)
+    .bind(now_ms + LEASE_MAX_MS)
     .fetch_all(&mut *connection)
     .await?;
-    let load = |(worker, sites, groups): (String, i64, i64)| WorkerLoad {
-        worker: WorkerId::new(&worker),
-        sites: to_u64(sites),
-        groups: to_u64(groups),
-    };
-    Ok(rows.into_iter().map(load).collect())
+    Ok(intact(decode(&["worker"], &rows), |(worker, sites, groups): (String, i64, i64)| {
+        Ok(WorkerLoad { worker: WorkerId::new(&worker), sites: to_u64(sites), groups: to_u64(groups) })
+    }))
 }

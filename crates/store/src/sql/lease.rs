@@ -9,7 +9,9 @@ use sqlx::QueryBuilder;
 
 use super::block::block_find;
 use super::compaction::{SiteRow, compacted_columns, sites_expand};
+use super::rows::decode_by;
 use super::site::{self, States};
+use super::state::OfSite;
 use super::{Connection, Database, batch, convert, skip_locked};
 use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
@@ -21,6 +23,11 @@ use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 const PRIORITIES: [i32; 5] = [0, 2, 3, 4, 5];
 /// Linked sites get one of so many places of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
+/// A lease that ends later than this is damaged, and counts as expired. Longer than [`LEASE_DURATION_MAX`], since the clock of
+/// its worker may be ahead.
+///
+/// [`LEASE_DURATION_MAX`]: crate::model::LEASE_DURATION_MAX
+pub(super) const LEASE_MAX_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 /// Delay of a site with a damaged row.
 const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Batches of nothing but damaged sites that one call skips.
@@ -91,26 +98,35 @@ pub(crate) async fn sites_lease(
 async fn states_add(
     connection: &mut Connection,
     request: &LeaseRequest,
-    mut rows: Vec<LeasedRow>,
+    rows: Vec<OfSite<LeasedRow>>,
     now: DateTime<Utc>,
 ) -> Outcome<Vec<LeasedSite>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
+    let (mut leased, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
+    let mut set_aside = |name: String, error: StoreError| {
+        tracing::error!(site.name = name, %error, "a site with a damaged row is set aside for a day");
+        damaged.push(name);
+    };
+    let mut intact: Vec<LeasedRow> = Vec::with_capacity(rows.len());
+    for (name, row) in rows {
+        match row {
+            Ok(row) => intact.push(row),
+            Err(error) => set_aside(name, error),
+        }
+    }
+    let mut rows = intact;
     rows.sort_by_key(|row| (row.priority == PRIORITY_LINKED, row.priority, row.site.next_visit_at_ms));
     // The row of a compacted site is enough, and it stays compacted until it is visited.
     let expanded = rows.iter().filter(|row| row.site.compacted.packed.is_none());
     let expanded = names(expanded.map(|row| row.site.name.as_str()))?;
     let mut states = site::states_load(connection, &expanded, None).await?;
-    let (mut leased, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
     for row in rows {
         let name = row.site.name.clone();
         match leased_site(row, &mut states, request, now) {
             Ok(site) => leased.push(site),
-            Err(error) => {
-                tracing::error!(site.name = name, %error, "a site with a damaged row is set aside for a day");
-                damaged.push(name);
-            }
+            Err(error) => set_aside(name, error),
         }
     }
     if !damaged.is_empty() {
@@ -155,7 +171,7 @@ async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64
     Ok(())
 }
 
-/// Leases the sites that the sub-query `due` selects.
+/// Leases the sites that the sub-query `due` selects. A damaged fence, to which 1 cannot be added, starts again.
 macro_rules! lease_rows {
     ($condition:expr, $order:literal) => {
         concat!(
@@ -163,14 +179,15 @@ macro_rules! lease_rows {
                  SELECT name FROM site
                  WHERE ",
             $condition,
-            " AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+            " AND next_visit_at_ms <= $2 AND (lease_until_ms <= $3 OR lease_until_ms > $9)
                AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
              ORDER BY ",
             $order,
             " LIMIT $4",
             skip_locked!(),
             ")
-             UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
+             UPDATE site SET lease_owner = $5, lease_until_ms = $6,
+                    fence = CASE WHEN fence BETWEEN 0 AND 4000000000000000000 THEN fence + 1 ELSE 1 END
              FROM due WHERE site.name = due.name
              RETURNING site.name AS name, fence, priority, next_visit_at_ms, address_group, ",
             compacted_columns!()
@@ -189,6 +206,7 @@ macro_rules! bind_lease {
             .bind(until_ms($now, $request.duration))
             .bind($request.groups.as_bytes())
             .bind(NOT_WANTED)
+            .bind(millis($now) + LEASE_MAX_MS)
     };
 }
 
@@ -196,20 +214,20 @@ async fn lease_due(
     connection: &mut Connection,
     request: &LeaseRequest,
     now: DateTime<Utc>,
-) -> Outcome<Vec<LeasedRow>> {
+) -> Outcome<Vec<OfSite<LeasedRow>>> {
     // Batches are often of one site: then the time decides whether it is the turn of a linked one.
     let max = i64::from(request.sites_max);
     let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
     let by_priority = PRIORITIES.into_iter().chain([PRIORITY_LINKED]).map(|priority| (priority, max));
-    let mut leased: Vec<LeasedRow> = Vec::new();
+    let mut leased = Vec::new();
     for (priority, max) in std::iter::once((PRIORITY_LINKED, linked_max)).chain(by_priority) {
         let max = max - i64::try_from(leased.len()).unwrap_or(i64::MAX);
         if max <= 0 {
             continue;
         }
-        let query = sqlx::query_as(lease_rows!("priority = $1", "next_visit_at_ms")).bind(priority);
-        let rows: Vec<LeasedRow> = bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?;
-        leased.extend(rows);
+        let query = sqlx::query(lease_rows!("priority = $1", "next_visit_at_ms")).bind(priority);
+        let rows = bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?;
+        leased.extend(decode_by(&["site"], "name", &rows));
     }
     Ok(leased)
 }
@@ -220,14 +238,15 @@ async fn lease_named(
     request: &LeaseRequest,
     sites: &[SiteName],
     now: DateTime<Utc>,
-) -> Outcome<Vec<LeasedRow>> {
-    let query = sqlx::query_as(lease_rows!(
+) -> Outcome<Vec<OfSite<LeasedRow>>> {
+    let query = sqlx::query(lease_rows!(
         concat!("name IN ", list!()),
         "CASE priority WHEN 1 THEN 9 ELSE priority END, next_visit_at_ms"
     ))
     .bind(names(sites.iter().map(SiteName::as_str))?);
     let max = i64::from(request.sites_max);
-    Ok(bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?)
+    let rows = bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?;
+    Ok(decode_by(&["site"], "name", &rows))
 }
 
 /// Renews the leases that are held, also expired ones that nobody took. The owner is compared as an expression, so the

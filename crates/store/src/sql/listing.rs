@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
 use super::compaction::compacted_among;
+use super::rows::{Cursor, decode};
 use super::{Connection, block, document, version};
 use crate::convert::{NEVER_MS, Page, RowRef, names};
 use crate::fault::Outcome;
@@ -18,23 +19,24 @@ pub(crate) async fn sites_listed(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<SiteName>> {
-    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    let (mut page, mut after) = (Page::new(max), Cursor::after(after.to_owned()));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<String> = sqlx::query_scalar(
+        let rows = sqlx::query(
             "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
                AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
-             ORDER BY name LIMIT $4",
+             ORDER BY name LIMIT $4 OFFSET $5",
         )
-        .bind(&after)
+        .bind(after.key.clone())
         .bind(PRIORITY_LISTED)
         .bind(NEVER_MS)
         .bind(wanted)
+        .bind(after.skipped)
         .fetch_all(&mut *connection)
         .await?;
-        if let Some(name) = rows.last() {
-            after.clone_from(name);
-        }
-        page.add(rows, |name| RowRef::new("site", &name).parse("name", &name));
+        after.pass(&rows);
+        page.add(decode(&["site"], &rows), |(name,): (String,)| {
+            RowRef::new("site", &name).parse("name", &name)
+        });
     }
     Ok(page.values)
 }

@@ -3,6 +3,7 @@
 use manifest::{CapabilityId, Manifest, ManifestId, SiteName};
 
 use super::Connection;
+use super::rows::{decode, decode_row};
 use crate::StoreError;
 use crate::convert::{RowRef, intact, names, to_u32};
 use crate::fault::Outcome;
@@ -42,6 +43,13 @@ impl TryFrom<ManifestRow> for StoredManifest {
     }
 }
 
+/// Tables of the columns of [`ManifestRow`].
+const TABLES: [&str; 2] = ["manifest", "manifest_version"];
+
+fn stored(row: Result<ManifestRow, StoreError>) -> Result<StoredManifest, StoreError> {
+    row?.try_into()
+}
+
 /// Selects current versions by a condition.
 macro_rules! select_manifests {
     ($condition:expr) => {
@@ -59,11 +67,11 @@ pub(crate) async fn manifest_find(
     connection: &mut Connection,
     id: &ManifestId,
 ) -> Outcome<Option<StoredManifest>> {
-    let row: Option<ManifestRow> = sqlx::query_as(select_manifests!("WHERE m.id = $1"))
+    let row = sqlx::query(select_manifests!("WHERE m.id = $1"))
         .bind(id.as_str())
         .fetch_optional(&mut *connection)
         .await?;
-    Ok(row.map(StoredManifest::try_from).transpose()?)
+    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
 }
 
 /// Those of the listed manifests that are in the index, in no order.
@@ -71,12 +79,11 @@ pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows: Vec<ManifestRow> =
-        sqlx::query_as(select_manifests!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
-            .bind(names(ids.iter().map(ManifestId::as_str))?)
-            .fetch_all(&mut *connection)
-            .await?;
-    Ok(intact(rows, StoredManifest::try_from))
+    let rows = sqlx::query(select_manifests!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
+        .bind(names(ids.iter().map(ManifestId::as_str))?)
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
@@ -84,12 +91,11 @@ pub(crate) async fn manifests_of_site(
     connection: &mut Connection,
     site: &SiteName,
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows: Vec<ManifestRow> =
-        sqlx::query_as(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
-            .bind(site.as_str())
-            .fetch_all(&mut *connection)
-            .await?;
-    Ok(intact(rows, StoredManifest::try_from))
+    let rows = sqlx::query(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
+        .bind(site.as_str())
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
 }
 
 /// The manifest in the index that declares a capability.
@@ -97,11 +103,11 @@ pub(crate) async fn manifest_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<StoredManifest>> {
-    let row: Option<ManifestRow> = sqlx::query_as(select_manifests!(
+    let row = sqlx::query(select_manifests!(
         "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
     ))
     .bind(id.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(row.map(StoredManifest::try_from).transpose()?)
+    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
 }

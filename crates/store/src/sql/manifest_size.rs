@@ -3,6 +3,7 @@
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
 use super::Connection;
+use super::rows::{Cursor, decode};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, decompressed_bytes, intact, names};
 use crate::fault::Outcome;
@@ -15,7 +16,7 @@ const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
 macro_rules! select_sizes {
     ($condition:expr) => {
         concat!(
-            "SELECT m.id, SUBSTR(v.model, 1, 18)
+            "SELECT m.id, SUBSTR(v.model, 1, 18) AS model
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
             $condition
         )
@@ -23,6 +24,9 @@ macro_rules! select_sizes {
 }
 
 type SizeRow = (String, Vec<u8>);
+
+/// Tables of the columns of [`SizeRow`].
+const TABLES: [&str; 2] = ["manifest", "manifest_version"];
 
 fn bytes(frame_start: &[u8]) -> u64 {
     decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
@@ -75,11 +79,11 @@ pub(crate) async fn size_of_capability(
 
 /// Of those of the listed manifests that are in the index, in no order.
 pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<Vec<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
+    let rows = sqlx::query(select_sizes!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
         .bind(names(ids.iter().map(ManifestId::as_str))?)
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(rows, size))
+    Ok(intact(decode(&TABLES, &rows), size))
 }
 
 /// Of a site's manifests that are in the index, in the order of their URLs.
@@ -87,11 +91,11 @@ pub(crate) async fn sizes_of_site(
     connection: &mut Connection,
     site: &SiteName,
 ) -> Outcome<Vec<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
+    let rows = sqlx::query(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
         .bind(site.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(rows, size))
+    Ok(intact(decode(&TABLES, &rows), size))
 }
 
 /// Of manifests in the index, in the order of their ids.
@@ -100,19 +104,18 @@ pub(crate) async fn sizes_after(
     after: &str,
     max: i64,
 ) -> Outcome<Vec<ManifestSize>> {
-    let (mut page, mut after) = (Page::new(max), after.to_owned());
+    let (mut page, mut after) = (Page::new(max), Cursor::after(after.to_owned()));
     while let Some(wanted) = page.wanted() {
-        let rows: Vec<SizeRow> = sqlx::query_as(select_sizes!(
-            "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"
+        let rows = sqlx::query(select_sizes!(
+            "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2 OFFSET $3"
         ))
-        .bind(&after)
+        .bind(after.key.clone())
         .bind(wanted)
+        .bind(after.skipped)
         .fetch_all(&mut *connection)
         .await?;
-        if let Some((id, _)) = rows.last() {
-            after.clone_from(id);
-        }
-        page.add(rows, size);
+        after.pass(&rows);
+        page.add(decode(&TABLES, &rows), size);
     }
     Ok(page.values)
 }

@@ -42,6 +42,7 @@ pub(crate) mod manifest_size;
 pub(crate) mod read_attempt;
 pub(crate) mod resource;
 pub(crate) mod retention;
+mod rows;
 pub(crate) mod seed;
 pub(crate) mod server;
 pub(crate) mod site;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::rows::decode_by;
 use super::{Connection, batch};
 use crate::convert::{RowRef, json, log_damaged, millis, names, text};
 use crate::fault::Outcome;
@@ -169,7 +170,7 @@ async fn find_earlier(
     connection: &mut Connection,
     attempts: &BTreeMap<&str, &ReadAttempt>,
 ) -> Outcome<HashMap<String, EarlierAttempt>> {
-    let rows: Vec<EarlierRow> = sqlx::query_as(concat!(
+    let rows = sqlx::query(concat!(
         "SELECT hash, site, began_at_ms, quarantined_at_ms, reason FROM read_attempt WHERE hash IN ",
         list!()
     ))
@@ -177,9 +178,10 @@ async fn find_earlier(
     .fetch_all(&mut *connection)
     .await?;
     let mut earlier = HashMap::with_capacity(rows.len());
-    for (hash, site, began_at_ms, quarantined_at_ms, reason) in rows {
+    for (hash, row) in decode_by::<EarlierRow>(&["read_attempt"], "hash", &rows) {
         let at = RowRef::new("read_attempt", &hash);
         // A damaged row still says that there was an attempt.
+        let (_, site, began_at_ms, quarantined_at_ms, reason) = log_damaged(row).unwrap_or_default();
         let requested = attempts.get(hash.as_str()).map(|attempt| attempt.site.clone());
         let Some(site) = log_damaged(at.parse("site", &site)).or(requested) else { continue };
         let attempt = EarlierAttempt {

@@ -6,6 +6,8 @@ use manifest::{ContentHash, ManifestId, ManifestUrl};
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
+use super::rows::decode_by;
+use super::state::OfSite;
 use super::{Connection, Database, batch, document, push_names};
 use crate::StoreError;
 use crate::convert::{RowRef, json, millis, millis_of, names, text_of, to_i32, to_u32};
@@ -18,7 +20,6 @@ use crate::prepare::PreparedDocument;
 #[derive(sqlx::FromRow)]
 pub(crate) struct ResourceRow {
     id: String,
-    pub(crate) site: String,
     url: String,
     in_index: i32,
     discovery: String,
@@ -89,19 +90,22 @@ macro_rules! select_resources {
 pub(crate) async fn resources_known(
     connection: &mut Connection,
     sites: &[&str],
-) -> Outcome<Vec<ResourceRow>> {
+) -> Outcome<Vec<OfSite<ResourceRow>>> {
     if sites.is_empty() {
         return Ok(Vec::new());
     }
     let mut query = QueryBuilder::<Database>::new(select_resources!("("));
     push_names(&mut query, sites).push(")");
-    Ok(query.build_query_as().fetch_all(&mut *connection).await?)
+    Ok(decode_by(&["resource"], "site", &query.build().fetch_all(&mut *connection).await?))
 }
 
 /// The resources of the listed sites, by URL.
-pub(crate) async fn resources_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<ResourceRow>> {
-    let query = sqlx::query_as(select_resources!(concat!(list!(), " ORDER BY resource.url")));
-    Ok(query.bind(sites).fetch_all(&mut *connection).await?)
+pub(crate) async fn resources_of(
+    connection: &mut Connection,
+    sites: &str,
+) -> Outcome<Vec<OfSite<ResourceRow>>> {
+    let query = sqlx::query(select_resources!(concat!(list!(), " ORDER BY resource.url")));
+    Ok(decode_by(&["resource"], "site", &query.bind(sites).fetch_all(&mut *connection).await?))
 }
 
 /// A resource in a batch.

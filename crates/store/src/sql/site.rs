@@ -8,6 +8,7 @@ use manifest::SiteName;
 use super::Connection;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
+use super::rows::decode;
 use super::state::{hosts_of, states_of};
 use crate::StoreError;
 use crate::convert::{RowRef, intact};
@@ -55,12 +56,19 @@ pub(crate) async fn states_load(
         });
         states.0.insert(name, state);
     }
-    for row in states_of(connection, sites).await? {
-        states.0.insert(row.name.clone(), SiteState::try_from(row));
+    for (name, row) in states_of(connection, sites).await? {
+        states.0.insert(name, row.and_then(SiteState::try_from));
     }
     // A host of a compacted site has a row where its clock was written since.
-    for mut row in hosts_of(connection, sites, true, hosts_max).await? {
-        let of_site = hosts.entry(row.site.clone()).or_default();
+    for (site, row) in hosts_of(connection, sites, true, hosts_max).await? {
+        let mut row = match row {
+            Ok(row) => row,
+            Err(error) => {
+                states.change(&site, |_| Err(error));
+                continue;
+            }
+        };
+        let of_site = hosts.entry(site).or_default();
         if let Some(compacted) = of_site.get(&row.host) {
             row.merge_compacted(compacted);
         }
@@ -69,10 +77,9 @@ pub(crate) async fn states_load(
     for (site, hosts) in hosts {
         states.change(&site, |state| hosts.into_values().try_for_each(|host| host.add_to(state)));
     }
-    for row in resources_of(connection, sites).await? {
-        let site = row.site.clone();
+    for (site, row) in resources_of(connection, sites).await? {
         states.change(&site, |state| {
-            match KnownResource::try_from(row)? {
+            match KnownResource::try_from(row?)? {
                 KnownResource::Fetched(resource) => state.resources.push(*resource),
                 KnownResource::Hint(hint) => state.hints.push(hint),
             }
@@ -88,7 +95,7 @@ pub(crate) async fn parked_list(
     connection: &mut Connection,
     max: i64,
 ) -> Outcome<Vec<(SiteName, DateTime<Utc>, String)>> {
-    let rows: Vec<(String, i64, Option<String>)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT parked.name, site.next_visit_at_ms, parked.parked_reason
          FROM (SELECT name, parked_until_ms, parked_reason FROM site_state
                WHERE parked_until_ms IS NOT NULL ORDER BY parked_until_ms, name LIMIT $1) AS parked
@@ -98,7 +105,8 @@ pub(crate) async fn parked_list(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |(name, due_at_ms, reason)| {
+    let rows = decode(&["site_state", "site"], &rows);
+    Ok(intact(rows, |(name, due_at_ms, reason): (String, i64, Option<String>)| {
         let at = RowRef::new("site", &name);
         let due_at = at.time("next_visit_at_ms", due_at_ms)?;
         Ok((at.parse("name", &name)?, due_at, reason.unwrap_or_default()))

@@ -4,6 +4,7 @@ use manifest::{Format, SiteName};
 use sqlx::QueryBuilder;
 
 use super::compaction::{SiteRow, compacted_columns};
+use super::rows::{Cursor, decode};
 use super::state::hosts_count;
 use super::{Connection, Database, block, site, visit_report};
 use crate::StoreError;
@@ -109,16 +110,19 @@ fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, colum
     true
 }
 
-fn push_page(query: &mut QueryBuilder<Database>, after: Option<&String>, max: i64) {
-    if let Some(after) = after {
-        query.push(" AND name > ").push_bind(after.clone());
+fn push_page(query: &mut QueryBuilder<Database>, after: &Cursor<String>, max: i64) {
+    if !after.key.is_empty() {
+        query.push(" AND name > ").push_bind(after.key.clone());
     }
     query.push(" ORDER BY name LIMIT ").push_bind(max);
+    if after.skipped > 0 {
+        query.push(" OFFSET ").push_bind(after.skipped);
+    }
 }
 
-/// The name after which the page begins.
-fn page_begin(request: &SitesRequest) -> Option<String> {
-    request.after.as_ref().map(|after| after.as_str().to_owned())
+/// The name after which the page begins; empty for the first page.
+fn page_begin(request: &SitesRequest) -> Cursor<String> {
+    Cursor::after(request.after.as_ref().map(|after| after.as_str().to_owned()).unwrap_or_default())
 }
 
 /// A page of sites in the order of their names.
@@ -138,11 +142,11 @@ async fn expanded_page(connection: &mut Connection, request: &SitesRequest) -> O
     while let Some(wanted) = page.wanted() {
         let mut query = QueryBuilder::new(select_summaries!("(SELECT * FROM site_state WHERE true"));
         push_filter(&mut query, request, &EXPANDED);
-        push_page(&mut query, after.as_ref(), wanted);
+        push_page(&mut query, &after, wanted);
         query.push(") AS state LEFT JOIN site ON site.name = state.name ORDER BY state.name");
-        let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-        after = rows.last().map(|row| row.name.clone()).or(after);
-        page.add(rows, SiteSummary::try_from);
+        let rows = query.build().fetch_all(&mut *connection).await?;
+        after.pass(&rows);
+        page.add(decode::<SummaryRow>(&["site_state", "site"], &rows), SiteSummary::try_from);
     }
     Ok(page.values)
 }
@@ -158,10 +162,10 @@ async fn compacted_page(connection: &mut Connection, request: &SitesRequest) -> 
         if !push_filter(&mut query, request, &COMPACTED) {
             break;
         }
-        push_page(&mut query, after.as_ref(), wanted);
-        let rows: Vec<SiteRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-        after = rows.last().map(|row| row.name.clone()).or(after);
-        page.add(rows, summary_of_compacted);
+        push_page(&mut query, &after, wanted);
+        let rows = query.build().fetch_all(&mut *connection).await?;
+        after.pass(&rows);
+        page.add(decode(&["site"], &rows), summary_of_compacted);
     }
     Ok(page.values.into_iter().flatten().collect())
 }

@@ -4,23 +4,29 @@ use std::collections::BTreeMap;
 
 use sqlx::QueryBuilder;
 
+use super::rows::decode_by;
 use super::{Connection, Database, batches};
+use crate::StoreError;
 use crate::fault::Outcome;
 use crate::rows::{HostRow, RobotsRow, StateRow};
 
 /// `manifests` of a row whose site keeps its counts of the index.
 pub(super) const INDEX_UNCHANGED: i32 = -1;
 
+/// A row with the name of its site.
+pub(super) type OfSite<T> = (String, Result<T, StoreError>);
+
 /// The states of the listed sites that are not compacted.
-pub(super) async fn states_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<StateRow>> {
-    let states = sqlx::query_as(concat!(
+pub(super) async fn states_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<OfSite<StateRow>>> {
+    let states = sqlx::query(concat!(
         "SELECT name, status, first_seen_at_ms, visits, changes, first_visit_at_ms, last_visit_at_ms, last_end,
                 next_visit_reason, failures_in_row, negatives_in_row, paths_checked, hinted_at_ms, parked_until_ms,
                 parked_reason, parked_progress, manifests, capabilities, formats
          FROM site_state WHERE name IN ",
         list!()
     ));
-    Ok(states.bind(sites).fetch_all(&mut *connection).await?)
+    let rows = states.bind(sites).fetch_all(&mut *connection).await?;
+    Ok(decode_by(&["site_state"], "name", &rows))
 }
 
 fn states_insert(states: &[StateRow]) -> QueryBuilder<Database> {
@@ -71,8 +77,11 @@ pub(super) async fn states_add_visits(
     let mut query = states_insert(states);
     query.push(
         " ON CONFLICT (name) DO UPDATE SET
-             status = excluded.status, visits = site_state.visits + excluded.visits,
-             changes = site_state.changes + excluded.changes,
+             status = excluded.status,
+             visits = CASE WHEN site_state.visits < 2000000000 THEN site_state.visits + excluded.visits
+                           ELSE site_state.visits END,
+             changes = CASE WHEN site_state.changes < 2000000000 THEN site_state.changes + excluded.changes
+                            ELSE site_state.changes END,
              first_visit_at_ms = COALESCE(site_state.first_visit_at_ms, excluded.first_visit_at_ms),
              last_visit_at_ms = excluded.last_visit_at_ms, last_end = excluded.last_end,
              next_visit_reason = excluded.next_visit_reason, failures_in_row = excluded.failures_in_row,
@@ -94,8 +103,8 @@ pub(super) async fn hosts_of(
     sites: &str,
     with_robots_body: bool,
     max: Option<u32>,
-) -> Outcome<Vec<HostRow>> {
-    let hosts = sqlx::query_as(concat!(
+) -> Outcome<Vec<OfSite<HostRow>>> {
+    let hosts = sqlx::query(concat!(
         "SELECT known.host, known.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
                 kind, cause, status, CASE WHEN $2 = 1 THEN body END AS body, fetched_at_ms, expires_at_ms,
                 failures_in_row, etag, last_modified
@@ -107,7 +116,7 @@ pub(super) async fn hosts_of(
          ORDER BY known.host"
     ));
     let hosts = hosts.bind(sites).bind(i32::from(with_robots_body)).bind(max.map_or(i64::MAX, i64::from));
-    Ok(hosts.fetch_all(&mut *connection).await?)
+    Ok(decode_by(&["host", "robots"], "site", &hosts.fetch_all(&mut *connection).await?))
 }
 
 /// How many hosts of a site have rows, and their latest Retry-After.

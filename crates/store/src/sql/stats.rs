@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
 
 use super::compaction::{SiteRow, compacted_columns};
+use super::lease::LEASE_MAX_MS;
+use super::rows::{Row, decode};
 use super::{Connection, feed};
 use crate::StoreError;
 use crate::convert::{RowRef, UNPLANNED_MS, intact, log_damaged, to_u32, to_u64};
@@ -38,15 +40,16 @@ struct TotalsRow {
 
 const QUEUE: &str = "
     SELECT COUNT(*) AS sites,
-           COUNT(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN 1 END) AS due,
-           COUNT(CASE WHEN lease_until_ms > $1 THEN 1 END) AS leased,
-           MIN(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN next_visit_at_ms END)
-               AS oldest_due_at_ms
+           COUNT(CASE WHEN next_visit_at_ms <= $1 AND (lease_until_ms <= $1 OR lease_until_ms > $2) THEN 1 END) AS due,
+           COUNT(CASE WHEN lease_until_ms > $1 AND lease_until_ms <= $2 THEN 1 END) AS leased,
+           CAST(MIN(CASE WHEN next_visit_at_ms <= $1 AND (lease_until_ms <= $1 OR lease_until_ms > $2)
+                         THEN next_visit_at_ms END) AS BIGINT) AS oldest_due_at_ms
     FROM site";
-/// Damaged sizes of documents are left out, since they could overflow the sum.
+/// Damaged numbers are left out, since they could overflow a sum or hide all others.
 const TOTALS: &str = "
     SELECT COUNT(parked_until_ms) AS parked,
-           CAST(COALESCE(SUM(visits), 0) AS BIGINT) AS visits, MAX(last_visit_at_ms) AS last_visit_at_ms,
+           CAST(COALESCE(SUM(CASE WHEN visits BETWEEN 0 AND 2147483647 THEN visits END), 0) AS BIGINT) AS visits,
+           CAST(MAX(CASE WHEN last_visit_at_ms < 9000000000000000 THEN last_visit_at_ms END) AS BIGINT) AS last_visit_at_ms,
            (SELECT COUNT(*) FROM block) AS blocked,
            (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
            (SELECT COUNT(*) FROM capability) AS capabilities,
@@ -71,11 +74,12 @@ const BY_END: &str = "
 pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<Stats> {
     let at = RowRef::new("site", "all");
     let day_ago_ms = now_ms - DAY_MS;
-    let queue: QueueRow = sqlx::query_as(QUEUE).bind(now_ms).fetch_one(&mut *connection).await?;
+    let queue: QueueRow =
+        sqlx::query_as(QUEUE).bind(now_ms).bind(now_ms + LEASE_MAX_MS).fetch_one(&mut *connection).await?;
     let totals: TotalsRow = sqlx::query_as(TOTALS).fetch_one(&mut *connection).await?;
-    let formats = sqlx::query_as(BY_FORMAT).fetch_all(&mut *connection).await?;
-    let statuses = sqlx::query_as(BY_STATUS).fetch_all(&mut *connection).await?;
-    let ends = sqlx::query_as(BY_END).bind(day_ago_ms).fetch_all(&mut *connection).await?;
+    let formats = sqlx::query(BY_FORMAT).fetch_all(&mut *connection).await?;
+    let statuses = sqlx::query(BY_STATUS).fetch_all(&mut *connection).await?;
+    let ends = sqlx::query(BY_END).bind(day_ago_ms).fetch_all(&mut *connection).await?;
     Ok(Stats {
         sites: to_u64(queue.sites),
         sites_due: to_u64(queue.due),
@@ -88,30 +92,32 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
         documents: to_u64(totals.documents),
         document_bytes: to_u64(totals.document_bytes),
         feed_head: feed::feed_head(connection).await?,
-        manifests_by_format: counts(formats, ("manifest", "format")),
-        sites_by_status: counts(statuses, ("site_state", "status")),
-        ends_last_day: counts(ends, ("visit", "visit_end")),
+        manifests_by_format: counts(&formats, ("manifest", "format")),
+        sites_by_status: counts(&statuses, ("site_state", "status")),
+        ends_last_day: counts(&ends, ("visit", "visit_end")),
         outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
         oldest_due_at: queue.oldest_due_at_ms.map(|at_ms| at.nearest_time("next_visit_at_ms", at_ms)),
         last_visit_at: log_damaged(at.time_of("last_visit_at_ms", totals.last_visit_at_ms)).flatten(),
     })
 }
 
-fn counts<T>(rows: Vec<(String, i64)>, (table, column): (&'static str, &'static str)) -> Vec<(T, u64)>
+fn counts<T>(rows: &[Row], (table, column): (&'static str, &'static str)) -> Vec<(T, u64)>
 where
     T: std::str::FromStr,
     T::Err: ToString,
 {
-    intact(rows, |(slug, count)| Ok((RowRef::new(table, &slug).parse(column, &slug)?, to_u64(count))))
+    let rows = decode(&[table], rows);
+    intact(rows, |(slug, count): (String, i64)| {
+        Ok((RowRef::new(table, &slug).parse(column, &slug)?, to_u64(count)))
+    })
 }
 
 /// Sums up `visit.outcomes`. Most visits have equal counts, so the database groups them first.
 async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<(FetchOutcome, u64)>> {
-    let rows: Vec<(String, i64)> =
-        sqlx::query_as("SELECT outcomes, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY outcomes")
-            .bind(since_ms)
-            .fetch_all(&mut *connection)
-            .await?;
+    let rows = sqlx::query("SELECT outcomes, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY outcomes")
+        .bind(since_ms)
+        .fetch_all(&mut *connection)
+        .await?;
     let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
     let read = |(outcomes, visits): (String, i64)| {
         let at = RowRef::new("visit", &outcomes);
@@ -124,7 +130,7 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
         };
         parts.map(count).collect::<Result<Vec<_>, _>>()
     };
-    for (outcome, count) in intact(rows, read).into_iter().flatten() {
+    for (outcome, count) in intact(decode(&["visit"], &rows), read).into_iter().flatten() {
         *totals.entry(outcome).or_default() += count;
     }
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
@@ -132,16 +138,18 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
     Ok(totals)
 }
 
+type FailingRow = (String, i32, Option<String>);
+
 /// Sites by failed visits in a row, most first.
 pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outcome<Vec<FailingSite>> {
-    let mut rows: Vec<(String, i32, Option<String>)> = sqlx::query_as(
+    let expanded = sqlx::query(
         "SELECT name, failures_in_row, last_end FROM site_state WHERE failures_in_row > 0
          ORDER BY failures_in_row DESC, name LIMIT $1",
     )
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let compacted: Vec<SiteRow> = sqlx::query_as(concat!(
+    let compacted = sqlx::query(concat!(
         "SELECT name, fence, next_visit_at_ms, ",
         compacted_columns!(),
         " FROM site WHERE compacted_failures > 0 ORDER BY compacted_failures DESC, name LIMIT $1"
@@ -149,10 +157,12 @@ pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outc
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let compacted = intact(compacted, SiteRow::decode).into_iter().flatten().map(|site| site.state);
+    let mut rows: Vec<FailingRow> = intact(decode(&["site_state"], &expanded), Ok);
+    let compacted =
+        intact(decode(&["site"], &compacted), SiteRow::decode).into_iter().flatten().map(|site| site.state);
     rows.extend(compacted.map(|state| (state.name, state.failures_in_row, state.last_end)));
     rows.sort_unstable_by(|one, other| (Reverse(one.1), &one.0).cmp(&(Reverse(other.1), &other.0)));
-    let mut failing = intact(rows, |(name, failures, last_end)| {
+    let mut failing = intact(rows.into_iter().map(Ok), |(name, failures, last_end)| {
         let at = RowRef::new("site_state", &name);
         Ok(FailingSite {
             site: at.parse("name", &name)?,
@@ -170,15 +180,16 @@ pub(crate) async fn sites_slowest(
     since_ms: i64,
     max: i64,
 ) -> Outcome<Vec<SlowSite>> {
-    let rows: Vec<(String, i64)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT site, CAST(SUM(ttfb_ms) / SUM(requests) AS BIGINT) AS ms FROM visit
-         WHERE ended_at_ms > $1 AND requests > 0 GROUP BY site ORDER BY ms DESC, site LIMIT $2",
+         WHERE ended_at_ms > $1 AND requests BETWEEN 1 AND 2147483647 AND ttfb_ms BETWEEN 0 AND 2147483647
+         GROUP BY site ORDER BY ms DESC, site LIMIT $2",
     )
     .bind(since_ms)
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |(name, ms)| {
+    Ok(intact(decode(&["visit"], &rows), |(name, ms): (String, i64)| {
         let site = RowRef::new("visit", &name).parse("site", &name)?;
         Ok(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) })
     }))
@@ -186,20 +197,22 @@ pub(crate) async fn sites_slowest(
 
 /// The path slots of up to `max` sites that have manifests.
 pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) -> Outcome<Vec<PathSlots>> {
-    let rows: Vec<(String, Vec<u8>)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT name, paths_checked FROM site_state WHERE manifests > 0 AND paths_checked IS NOT NULL
          ORDER BY name LIMIT $1",
     )
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, |(name, slots)| path_slots(&RowRef::new("site_state", &name), Some(slots))))
+    Ok(intact(decode(&["site_state"], &rows), |(name, slots): (String, Vec<u8>)| {
+        path_slots(&RowRef::new("site_state", &name), Some(slots))
+    }))
 }
 
 /// The earliest planned visit of a site that is not leased, looked up by priority in the index of due sites.
 pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
     let at_ms: Option<i64> = sqlx::query_scalar(
-        "SELECT MIN(earliest.at_ms) FROM (
+        "SELECT CAST(MIN(earliest.at_ms) AS BIGINT) FROM (
              SELECT (SELECT next_visit_at_ms FROM site
                      WHERE priority = class.column1 AND lease_owner IS NULL AND next_visit_at_ms < $1
                      ORDER BY next_visit_at_ms LIMIT 1) AS at_ms

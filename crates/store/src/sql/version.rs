@@ -8,24 +8,27 @@ use policy::Status;
 use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
+use super::rows::decode;
 use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
+type KnownRow = (String, String, String, i32, Option<i64>);
+
 /// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
     connection: &mut Connection,
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
-    let rows: Vec<(String, String, String, i32, Option<i64>)> = sqlx::query_as(
-        "SELECT id, content_hash, status, version, removed_at_ms FROM manifest WHERE site = $1",
-    )
-    .bind(site)
-    .fetch_all(&mut *connection)
-    .await?;
-    let known = intact(rows, |(id, hash, status, version, removed_at_ms)| {
+    let rows =
+        sqlx::query("SELECT id, content_hash, status, version, removed_at_ms FROM manifest WHERE site = $1")
+            .bind(site)
+            .fetch_all(&mut *connection)
+            .await?;
+    let rows = decode(&["manifest"], &rows);
+    let known = intact(rows, |(id, hash, status, version, removed_at_ms): KnownRow| {
         let at = RowRef::new("manifest", &id);
         let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
@@ -207,12 +210,14 @@ pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) ->
     })
 }
 
+type HistoryRow = (String, i64, i64, i32, i32);
+
 /// Every version of a manifest, latest first.
 pub(crate) async fn manifest_versions(
     connection: &mut Connection,
     id: &ManifestId,
 ) -> Outcome<Vec<VersionRecord>> {
-    let rows: Vec<(String, i64, i64, i32, i32)> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT content_hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings
          FROM manifest_version WHERE manifest_id = $1 ORDER BY version DESC",
     )
@@ -220,7 +225,8 @@ pub(crate) async fn manifest_versions(
     .fetch_all(&mut *connection)
     .await?;
     let at = RowRef::new("manifest_version", id.as_str());
-    Ok(intact(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings)| {
+    let rows = decode(&["manifest_version"], &rows);
+    Ok(intact(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings): HistoryRow| {
         Ok(VersionRecord {
             hash: at.parse("content_hash", &hash)?,
             first_seen_at: at.time("first_seen_at_ms", first_seen_at_ms)?,

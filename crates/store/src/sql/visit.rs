@@ -131,9 +131,9 @@ async fn visits_hold<'a>(
 /// What is known of the sites that have rows; most have none but their state.
 async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<HashMap<String, Known>> {
     let mut known: HashMap<String, Known> = HashMap::new();
-    for row in resources_known(connection, &sites).await? {
-        let of_site = known.entry(row.site.clone()).or_default();
-        match KnownResource::try_from(row)? {
+    for (site, row) in resources_known(connection, &sites).await? {
+        let of_site = known.entry(site).or_default();
+        match KnownResource::try_from(row?)? {
             KnownResource::Fetched(resource) => {
                 of_site.resources.insert(ManifestId::of(&resource.url), *resource);
             }

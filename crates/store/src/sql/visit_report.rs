@@ -1,6 +1,7 @@
 //! The last visits of a site.
 
 use super::Connection;
+use super::rows::decode;
 use crate::StoreError;
 use crate::convert::{RowRef, intact, to_u32, to_u64};
 use crate::fault::Outcome;
@@ -59,7 +60,7 @@ pub(crate) async fn visits_of_site(
     site: &str,
     max: i64,
 ) -> Outcome<Vec<VisitReport>> {
-    let rows: Vec<VisitRow> = sqlx::query_as(
+    let rows = sqlx::query(
         "SELECT id, started_at_ms, ended_at_ms, visit_end, next_visit_at_ms, next_visit_reason, requests, bytes_in,
                 dns_ms, connect_ms, tls_ms, ttfb_ms, body_ms, fetches
          FROM visit WHERE site = $1 ORDER BY id DESC LIMIT $2",
@@ -68,5 +69,5 @@ pub(crate) async fn visits_of_site(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(rows, VisitReport::try_from))
+    Ok(intact(decode::<VisitRow>(&["visit"], &rows), VisitReport::try_from))
 }

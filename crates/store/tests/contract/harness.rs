@@ -115,6 +115,21 @@ impl Db {
         Ok(())
     }
 
+    /// Reads texts outside the store.
+    pub(crate) async fn texts(&self, sql: &str) -> Result<Vec<String>> {
+        let statement = AssertSqlSafe(sql.to_owned());
+        Ok(match &self.config.url {
+            DatabaseUrl::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await?;
+                sqlx::query_scalar(statement).fetch_all(&mut connection).await?
+            }
+            DatabaseUrl::Sqlite(path) => {
+                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+                sqlx::query_scalar(statement).fetch_all(&mut connection).await?
+            }
+        })
+    }
+
     /// Reads one number outside the store.
     pub(crate) async fn number(&self, sql: &str) -> Result<i64> {
         let statement = AssertSqlSafe(sql.to_owned());

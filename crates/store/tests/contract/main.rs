@@ -7,6 +7,7 @@
 mod blocks;
 mod build;
 mod compaction;
+mod damage;
 mod feed;
 mod feedback;
 mod groups;
@@ -115,6 +116,10 @@ macro_rules! contract_tests {
             read_attempts::{stores_an_attempt_unless_an_earlier_one_exists,
                 keeps_an_attempt_until_its_document_is_read, reads_a_quarantined_document_again_only_with_another_version,
                 block_and_expiry_remove_attempts,
+            },
+            damage::{
+                a_damaged_cell_hides_no_other_row_and_stops_no_lease,
+                a_lease_that_ends_later_than_any_lease_counts_as_expired,
             },
             reading::{
                 pages_manifests_by_id, bounds_pages_of_manifests_by_bytes,

@@ -142,6 +142,16 @@ pub(crate) async fn import_of_a_damaged_dump_changes_nothing(db: Db) -> Result<(
         assert_eq!(line(import(&store, &lines).await), 5);
         assert_eq!(store.stats(start()).await?.sites, 0);
     }
+    let site_state = lines.iter().position(|line| line.starts_with("[\"site_state\"")).context("a state")?;
+    for number in ["9223372036854775807", "2147483648", "-1", "1.5"] {
+        let mut lines = lines.clone();
+        let mut row: serde_json::Value = serde_json::from_str(&lines[site_state])?;
+        row[1][3] = serde_json::from_str(number)?;
+        lines[site_state] = row.to_string();
+        let error = import(&store, &lines).await.expect_err("a counter out of range is refused").to_string();
+        let named = error.contains(&format!("line {}", site_state + 1)) && error.contains("column visits");
+        assert!(named, "{error}");
+    }
     import(&store, &lines).await?;
     store.close().await;
     Ok(())

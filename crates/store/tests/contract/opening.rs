@@ -32,7 +32,7 @@ pub(crate) async fn eight_concurrent_opens_migrate_once(db: Db) -> Result<()> {
 /// Data of a program of the first schema: a visited, a leased and a waiting site.
 const LEFT_BEHIND: &str = "
     INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence) VALUES
-        ('old.example', 2, 5, NULL, 0, 7), ('held.example', 0, 6, 'w', 9000000000000, 3),
+        ('old.example', 2, 5, NULL, 0, 7), ('held.example', 0, 6, 'w', 1728000060000, 3),
         ('new.example', 5, 7, NULL, 0, 0);
     INSERT INTO site_state (name, status, first_seen_at_ms, visits, last_visit_at_ms, negatives_in_row, next_visit_reason)
         VALUES ('old.example', 'fresh', 1000, 4, 2000, 4, 'nothing was found'),

@@ -294,10 +294,10 @@ pub(crate) async fn error_names_the_damaged_row(db: Db) -> Result<()> {
     db.store.seeds_add(&[with_url], start()).await?;
     db.execute("UPDATE site_state SET status = 'nonsense' WHERE name = 'shop.example'").await?;
     let error = db.store.site_report(&site("shop.example"), 1).await.err().context("a damaged row")?;
-    let StoreError::BadRow { table: "site_state", column: "status", id, .. } = &error else {
+    let StoreError::BadRow { table: "site_state", column, id, .. } = &error else {
         anyhow::bail!("{error:?}")
     };
-    assert_eq!(id, "shop.example");
+    assert_eq!((id.as_str(), column.as_str()), ("shop.example", "status"));
     assert!(error.to_string().contains("nonsense"), "{error}");
     assert!(lease(&db.store, "shop.example", start()).await.is_err());
     assert!(db.store.stats(start()).await?.sites_by_status.is_empty(), "a list omits it");
@@ -329,10 +329,10 @@ pub(crate) async fn refuses_a_document_that_does_not_match_its_hash(db: Db) -> R
         };
         db.execute(&format!("UPDATE document SET body = {bytes}")).await?;
         let error = db.store.document_find(&hash).await.err().context("a damaged document")?;
-        let StoreError::BadRow { table: "document", column: "body", id, .. } = &error else {
+        let StoreError::BadRow { table: "document", column, id, .. } = &error else {
             anyhow::bail!("{error:?}")
         };
-        assert_eq!(id, hash.as_str());
+        assert_eq!((id.as_str(), column.as_str()), (hash.as_str(), "body"));
         assert!(!error.is_transient());
     }
     Ok(())
