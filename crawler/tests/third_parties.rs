@@ -608,7 +608,7 @@ async fn a_registry_is_trusted_as_little_as_a_link_and_a_list_counts_before_it()
         SeedSource::Text { name: "list".to_owned(), text },
     ];
     crawl.pass().await;
-    let story = crawl.story(VICTIM).await;
+    let story = crawl.report(VICTIM).await;
     let origin = |name: &str| {
         let host = story.state.hosts.iter().find(|known| known.host.as_str() == name);
         host.map(|known| known.origin)
@@ -641,7 +641,7 @@ async fn a_closed_first_address_does_not_evade_the_gap_of_the_second() {
     let gaps: Vec<u64> = at.windows(2).map(|pair| (pair[1] - pair[0]) / 1_000).collect();
     assert!(gaps.iter().all(|gap| *gap >= 450), "milliseconds between requests: {gaps:?}");
     for name in &names {
-        assert_eq!(crawl.story(name).await.visits[0].end, VisitEnd::RobotsDenied, "{name}");
+        assert_eq!(crawl.report(name).await.visits[0].end, VisitEnd::RobotsDenied, "{name}");
     }
 }
 

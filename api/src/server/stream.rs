@@ -219,7 +219,13 @@ mod tests {
         let (_client, accepted) = tokio::join!(connecting, listener.accept());
         let reads = crate::timeouts::ClientTimeouts::default().reads;
         let stream = accepted.unwrap().0;
-        let stream = ClientStream::new(stream, reads, Duration::ZERO, Default::default(), Default::default());
+        let stream = ClientStream::new(
+            stream,
+            reads,
+            Duration::ZERO,
+            MayStillSend::default(),
+            ReadDeadline::default(),
+        );
         let socket = socket2::SockRef::from(&stream.stream);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_MAX));
     }

@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 mod hostile;
-#[expect(dead_code, reason = "of the fixtures only the bytes are used here")]
 mod support;
 
 use std::collections::BTreeMap;

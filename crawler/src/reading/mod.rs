@@ -354,16 +354,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_document_is_read_later_while_the_threads_are_busy() {
-        let Fixture { reader, _dir } = fixture(DEADLINE, None).await;
+        let fixture = fixture(DEADLINE, None).await;
         let limits = ReaderLimits { threads: 1, queue: 0, queue_wait: Duration::ZERO, deadline: DEADLINE };
-        let busy = Fixture { reader: reader.with_limits(limits), _dir };
+        let busy = Fixture { reader: fixture.reader.with_limits(limits), ..fixture };
         let release = occupy(&busy.reader);
         tokio::task::yield_now().await;
         let site = SiteName::parse("a.example").unwrap();
         let refused = busy.reader.read(&site, document("a.example", "{}")).await;
         assert!(matches!(refused, Err(ReadingError::Busy(_))), "{refused:?}");
         drop(release);
-        let again = Fixture { reader, ..busy };
+        let again = Fixture { reader: fixture.reader, ..busy };
         assert!(matches!(read(&again, "a.example", "{}").await, Reading::Read { .. }), "not quarantined");
     }
 

@@ -46,7 +46,7 @@ pub(super) fn damaged(tables: &[&'static str], row: &Row, error: sqlx::Error) ->
         other => (String::new(), other.to_string()),
     };
     let has_column = |table: &&&'static str| Table::find(table).is_some_and(|table| table.has(&column));
-    let table = tables.iter().find(has_column).or(tables.first()).copied().unwrap_or_default();
+    let table = tables.iter().find(has_column).or_else(|| tables.first()).copied().unwrap_or_default();
     StoreError::BadRow { table, column, id: key(row), reason }
 }
 

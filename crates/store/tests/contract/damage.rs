@@ -222,13 +222,13 @@ pub(crate) async fn a_damaged_cell_hides_no_other_row_and_stops_no_lease(db: Db)
     read_everything_else(store, damaged).await?;
 
     let leases = store.sites_lease(&request("w", 2_000, now), now).await?;
-    let leased: BTreeSet<String> = leases.iter().map(|leased| leased.token.site.to_string()).collect();
-    assert!(leased.is_superset(&names), "{leased:?}");
-    assert!(store.stats(now).await?.sites_leased >= leased.len() as u64);
-    for leased in leases.iter().filter(|leased| names.contains(leased.token.site.as_str())) {
-        let name = leased.token.site.as_str();
+    let sites: BTreeSet<String> = leases.iter().map(|lease| lease.token.site.to_string()).collect();
+    assert!(sites.is_superset(&names), "{sites:?}");
+    assert!(store.stats(now).await?.sites_leased >= sites.len() as u64);
+    for lease in leases.iter().filter(|lease| names.contains(lease.token.site.as_str())) {
+        let name = lease.token.site.as_str();
         let record = visit(name, now, vec![found(&agent(name), "two", &["book"], now)]);
-        assert_eq!(store.visit_save(&leased.token, &record).await?.manifests_changed, 1);
+        assert_eq!(store.visit_save(&lease.token, &record).await?.manifests_changed, 1);
     }
     // A list of seeds that names all of them is added.
     let seeds: Vec<_> = (0..damaged).map(|number| seed(&format!("d{number}.example"))).collect();
