@@ -56,7 +56,8 @@ async fn slow_servers_do_not_delay_others() {
         ("stalled", VisitEnd::RobotsUnreachable, None),
     ] {
         let name = format!("{kind}7.example");
-        assert_eq!(crawl.report(&name).await.visits[0].end, end, "{name}");
+        let visit = &crawl.report(&name).await.visits[0];
+        assert_eq!(visit.end, end, "{name}: {visit:?}");
         if let Some(outcome) = outcome {
             assert_eq!(crawl.outcome(&name, FIRST).await, outcome, "{name}");
         }

@@ -94,7 +94,7 @@ impl VectorSearch {
         match self.embedder.codes(phrasings) {
             Ok(codes) => Some(QueryVector { search: self, codes }),
             Err(error) => {
-                tracing::warn!(%error, "cannot embed a request: searching by words alone");
+                tracing::warn!(%error, "cannot embed a request: searching by words only");
                 None
             }
         }

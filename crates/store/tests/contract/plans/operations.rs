@@ -223,7 +223,6 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         let with = SitesRequest { with_manifests: Some(true), ..after.clone() };
         let without = SitesRequest { with_manifests: Some(false), ..after.clone() };
         let gone = SitesRequest { status: Some(policy::Status::Unreachable), ..after.clone() };
-        let compacted_status = SitesRequest { status: Some(policy::Status::Gone), ..after.clone() };
         let begins = SitesRequest { prefix: Some(format!("{time}s1")), ..page.clone() };
         let compacted_prefix = SitesRequest { prefix: Some(format!("{time}r1")), ..page.clone() };
         for (name, request) in [
@@ -232,7 +231,6 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
             ("sites_page with manifests", with),
             ("sites_page without manifests", without),
             ("sites_page by status", gone),
-            ("sites_page by status of compacted sites", compacted_status),
             ("sites_page by prefix", begins),
             ("sites_page by prefix of compacted sites", compacted_prefix),
         ] {
