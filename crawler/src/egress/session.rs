@@ -27,6 +27,8 @@ use crate::clock;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
+/// How often the limit of the current phase is checked.
+const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest time of one request, from its first packet to the end of its answer.
 pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
     CONNECT_MAX.as_secs()
@@ -207,11 +209,11 @@ impl Session {
         #[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]
         let mut sending = std::pin::pin!(request.send());
         loop {
-            let deadline = self.deadline();
-            match timeout_at(deadline, &mut sending).await {
+            // each phase has its own limit, and a request enters its next phase without waking this loop
+            let wake = self.deadline().min(Instant::now() + LIMIT_CHECK_INTERVAL);
+            match timeout_at(wake, &mut sending).await {
                 Ok(sent) => return sent.map_err(|error| Failure::of_client(&error)),
-                // the request has entered its next phase, which has its own limit
-                Err(_) if self.deadline() > deadline => {}
+                Err(_) if Instant::now() < self.deadline() => {}
                 Err(_) => return Err(self.timed_out()),
             }
         }
