@@ -16,7 +16,7 @@ use crate::time::{DAY, HOUR, later};
 /// content. A few per cent of real files are longer.
 pub const SHORT_BYTES_MAX: usize = 16 * 1024;
 /// Work of comparisons up to which an async task may do them itself: about a millisecond.
-pub const SHORT_WORK_MAX: u64 = 1024 * 1024;
+pub(super) const SHORT_WORK_MAX: u64 = 1024 * 1024;
 /// Minimum time for which a copy is used, even with a shorter max-age, so that a visit fetches it once.
 const COPY_AGE_MIN: Duration = HOUR;
 /// Maximum time for which a copy is used (RFC 9309 §2.4).
