@@ -17,9 +17,9 @@ pub(super) const CRAWL_DELAY_MAX: Duration = DAY;
 /// Maximum work of comparing one path with the rules, in bytes compared: the length of the path for each rule with a wildcard,
 /// and the length of the rules with a constant for each. Real files take a hundredth of it. A path that takes more is
 /// disallowed without a comparison.
-pub(super) const PATH_WORK_MAX: u64 = 16 * 1024 * 1024;
+pub const PATH_WORK_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum work of comparing several paths together: less than a second of processor time in a release build.
-pub(super) const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
+pub const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
 
 /// The delay between two requests that the file requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

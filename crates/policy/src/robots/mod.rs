@@ -24,6 +24,8 @@ mod vectors_tests;
 mod verdict;
 
 pub use self::decision::{RobotsCause, RobotsDecision, RuleLine};
-pub use self::file::{CrawlDelay, PRODUCT_TOKEN, RobotsFile, RobotsNote, RobotsNoteKind};
+pub use self::file::{
+    CrawlDelay, PATH_WORK_MAX, PATHS_WORK_MAX, PRODUCT_TOKEN, RobotsFile, RobotsNote, RobotsNoteKind,
+};
 pub use self::line::BODY_BYTES_MAX;
 pub use self::verdict::{CopyUse, RobotsResponse, RobotsVerdict, SHORT_BYTES_MAX, StoredVerdict};
