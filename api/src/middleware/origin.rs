@@ -113,6 +113,6 @@ mod tests {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");
         }
         assert!(changes(Method::POST, "/woa/{agent}", "/woa/submit_site"));
-        assert!(may_change_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
+        assert!(may_change_state(&Method::POST, None, "/new"), "an unknown route is protected by default");
     }
 }

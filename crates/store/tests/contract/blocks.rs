@@ -30,7 +30,7 @@ pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) 
         assert!(store.document_find(&ContentHash::of(&body(text))).await?.is_none());
     }
     assert!(store.semantic_types().await?.is_empty());
-    let story = store.site_report(&name, 9).await?.context("the tombstone is told")?;
+    let story = store.site_report(&name, 9).await?.context("the tombstone")?;
     assert_eq!(
         story.blocked.map(|block| (block.reason, block.at)),
         Some(("asked by mail ✉".into(), later(2)))

@@ -119,6 +119,6 @@ pub(crate) async fn workers_that_ask_at_once_get_one_turn_after_the_other(
     let asked = futures::future::try_join_all((0..24).map(|_| store.suffix_permit_take(&narrow))).await?;
     let taken = asked.iter().filter(|answer| matches!(answer, SuffixPermitOutcome::Taken(_))).count();
     assert_eq!(taken, 4, "no more are open, whoever asks: {asked:?}");
-    asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("the others are told")?;
+    asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("a refusal")?;
     Ok(())
 }
