@@ -249,8 +249,8 @@ async fn lease_named(
     Ok(decode_by(&["site"], "name", &rows))
 }
 
-/// Renews the leases that are held, also expired ones that nobody took. The owner is compared as an expression, so the
-/// planner does not use its index, in which every lease of the worker would be read for each row.
+/// Renews the leases that are held, also expired ones that no other worker has taken. The owner is compared as an
+/// expression, so the planner does not use its index, in which every lease of the worker would be read for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
