@@ -1,12 +1,13 @@
 //! What a visit is given, and why it may not go on.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use manifest::ManifestUrl;
 use policy::VisitEnd;
 use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clock;
 use crate::config::{CrawlConfig, TextRecords};
 use crate::egress::Egress;
 use crate::error::CrawlError;
@@ -86,6 +87,18 @@ pub(super) enum Interrupt {
     },
     LeaseLost,
     Store(StoreError),
+}
+
+/// Why a visit waits for memory.
+const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
+/// How long it waits.
+const MEMORY_DELAY: TimeDelta = TimeDelta::minutes(1);
+
+impl Interrupt {
+    /// Other visits hold too much memory.
+    pub(super) fn without_memory() -> Self {
+        Self::Park { until: clock::now() + MEMORY_DELAY, reason: NO_MEMORY.to_owned() }
+    }
 }
 
 impl From<StoreError> for Interrupt {

@@ -82,9 +82,7 @@ struct Visit<'a> {
     progress: Progress,
     /// Hosts whose robots.txt was applied to the plan in this visit.
     robots_applied: HashSet<Host>,
-    /// Memory of the documents that were found.
-    memory: HeldMemory,
-    /// The part of it that links to other sites take.
+    /// The part of the held memory that links to other sites take.
     seeds_memory_bytes: usize,
     /// Another worker began the visit, or the site was found in another address group before: resolved addresses are kept.
     has_history: bool,
@@ -116,7 +114,7 @@ pub(crate) async fn visit(
         Err(interrupt) => interrupt,
     };
     let mut token = visit.requester.token.clone();
-    let memory = std::mem::take(&mut visit.memory);
+    let memory = std::mem::take(&mut visit.requester.memory);
     // the end of a visit is boxed, since thousands of visits wait in the middle
     let outcome = match interrupt {
         Interrupt::Store(error) => return Err(error),
@@ -161,7 +159,6 @@ impl<'a> Visit<'a> {
             requester,
             progress,
             robots_applied: HashSet::new(),
-            memory: HeldMemory::default(),
             seeds_memory_bytes: 0,
             has_history,
         }

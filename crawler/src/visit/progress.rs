@@ -156,7 +156,7 @@ mod tests {
             kind: RobotsKind::Rules,
             cause: None,
             status: Some(200),
-            body: Some(vec![b'#'; bytes]),
+            body: Some(vec![b'#'; bytes].into()),
             fetched_at: now,
             expires_at: now,
             failures_in_row: 0,

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
-use super::state::{RobotsByHost, hosts_of, hosts_save, robots_save, states_of, states_restore};
+use super::state::{
+    RobotsBodies, RobotsByHost, hosts_of, hosts_save, robots_save, states_of, states_restore,
+};
 use super::{Connection, Database, batch, for_update, push_names, skip_locked, unhex};
 use crate::StoreError;
 use crate::compaction::{CompactedColumns, CompactedSite};
@@ -161,7 +163,7 @@ async fn rows_of(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     let states = states_of(connection, sites).await?.into_iter();
     let mut compacted: BTreeMap<String, CompactedSite> =
         states.map(|state| (state.name.clone(), CompactedSite { state, hosts: Vec::new() })).collect();
-    for mut host in hosts_of(connection, sites, false, None).await? {
+    for mut host in hosts_of(connection, sites, RobotsBodies::None, None).await? {
         let is_ahead = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms > now_ms);
         if !is_ahead(host.clock.next_ok_at_ms) && !is_ahead(host.clock.not_before_ms) {
             host.clock = HostClock::default();

@@ -8,7 +8,7 @@ use manifest::SiteName;
 use super::Connection;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
-use super::state::{hosts_of, states_of};
+use super::state::{RobotsBodies, hosts_of, states_of};
 use crate::StoreError;
 use crate::convert::{RowRef, intact};
 use crate::fault::Outcome;
@@ -43,6 +43,7 @@ impl States {
 pub(crate) async fn states_load(
     connection: &mut Connection,
     sites: &str,
+    bodies: RobotsBodies,
     hosts_max: Option<u32>,
 ) -> Outcome<States> {
     let mut states = States::default();
@@ -59,7 +60,7 @@ pub(crate) async fn states_load(
         states.0.insert(row.name.clone(), SiteState::try_from(row));
     }
     // A host of a compacted site has a row where its clock was written since.
-    for mut row in hosts_of(connection, sites, true, hosts_max).await? {
+    for mut row in hosts_of(connection, sites, bodies, hosts_max).await? {
         let of_site = hosts.entry(row.site.clone()).or_default();
         if let Some(compacted) = of_site.get(&row.host) {
             row.merge_compacted(compacted);

@@ -36,7 +36,7 @@ fn nothing_found(name: &str, now: DateTime<Utc>) -> VisitRecord {
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\nDisallow: /cart\n".to_vec()),
+        body: Some(b"User-agent: *\nDisallow: /cart\n".as_slice().into()),
         fetched_at: now,
         expires_at: now + TimeDelta::days(1),
         failures_in_row: 0,

@@ -181,7 +181,7 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\n".to_vec()),
+        body: Some(b"User-agent: *\n".as_slice().into()),
         fetched_at: start(),
         expires_at: later(60),
         failures_in_row: 0,

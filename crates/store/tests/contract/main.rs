@@ -82,6 +82,7 @@ macro_rules! contract_tests {
                 the_last_fifty_visits_are_kept, unicode_and_control_characters_survive,
                 big_bodies_and_many_capabilities_fit, validators_are_kept_when_the_server_fails,
                 paths_that_were_merely_tried_leave_no_row, robots_and_slots_come_back_as_they_were,
+                only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
             },
             history::{
                 each_change_is_a_version, two_misses_remove_and_a_return_adds, gone_and_denied_remove_at_once,

@@ -32,6 +32,7 @@ use crate::egress::{Cause, Failure, Head, NetworkScope, Reply, Session};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
+use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 
 /// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
@@ -56,14 +57,25 @@ pub(super) struct Exchange {
     pub(super) took: Duration,
 }
 
+/// What is kept of the robots.txt of a host while the rules of another are parsed.
+#[derive(Debug, Clone, Copy)]
+struct KnownRobots {
+    is_checked: bool,
+    crawl_delay: Option<Duration>,
+}
+
+struct ParsedRobots {
+    host: Host,
+    verdict: Arc<RobotsVerdict>,
+    memory: HeldMemory,
+}
+
 /// A host that was contacted in this visit.
 struct Authority {
     clock: AuthorityClock,
     target: Target,
     /// Set in a fleet: the ownership of the address.
     ownership: Option<Ownership>,
-    /// The stored robots.txt, until it is checked in this visit.
-    copy: Option<Arc<RobotsVerdict>>,
 }
 
 /// Sends requests to one leased site.
@@ -76,7 +88,11 @@ pub(super) struct Requester<'a> {
     session: Session,
     site_clock: SiteClock,
     authorities: HashMap<Host, Authority>,
-    verdicts: HashMap<Host, Arc<RobotsVerdict>>,
+    robots: HashMap<Host, KnownRobots>,
+    /// The rules of the host that was asked last. Those of another are parsed again when it is asked again.
+    parsed: Option<ParsedRobots>,
+    /// Memory of what the visit found and keeps until it is saved.
+    pub(super) memory: HeldMemory,
     /// When the progress was last written.
     written_at: Option<Instant>,
     /// Set for requests outside a visit, whose lease is not renewed: none begins after this, and none writes its progress.
@@ -102,7 +118,9 @@ impl<'a> Requester<'a> {
             session,
             site_clock,
             authorities: HashMap::new(),
-            verdicts: HashMap::new(),
+            robots: HashMap::new(),
+            parsed: None,
+            memory: HeldMemory::default(),
             written_at: None,
             ends_at: None,
         }
@@ -238,8 +256,8 @@ impl<'a> Requester<'a> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        let copy = self.verdict_before(traffic, host).await;
-        self.authorities.insert(host.clone(), Authority { clock, target, ownership, copy });
+        self.know_robots_before(traffic, host).await?;
+        self.authorities.insert(host.clone(), Authority { clock, target, ownership });
         Ok(Ok(()))
     }
 
@@ -316,8 +334,7 @@ impl<'a> Requester<'a> {
 
     /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
     fn crawl_delay(&self, host: &Host) -> Option<Duration> {
-        let before = || self.authorities.get(host)?.copy.as_ref();
-        self.verdicts.get(host).or_else(before)?.crawl_delay().map(|delay| delay.wait)
+        self.robots.get(host)?.crawl_delay
     }
 
     /// Sleeps, unless the visit is stopped.

@@ -91,6 +91,9 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         store.visit_save(&leased.token, &in_vain(&name, now())).await?;
         judge.judge("visit_save of a compacted site", 300);
 
+        store.robots_body(&host(&expanded(301 + time))).await?;
+        judge.judge("robots_body", 1);
+
         let names =
             [expanded(421 + time), expanded(441 + time), compacted(421 + time), compacted(441 + time)];
         let mut tokens = Vec::new();
