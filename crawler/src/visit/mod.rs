@@ -84,6 +84,8 @@ struct Visit<'a> {
     robots_applied: HashSet<Host>,
     /// The part of the held memory that links to other sites take.
     seeds_memory_bytes: usize,
+    /// The memory of what an earlier part of the visit found is held.
+    is_resumed: bool,
     /// Another worker began the visit, or the site was found in another address group before: resolved addresses are kept.
     has_history: bool,
 }
@@ -116,6 +118,14 @@ pub(crate) async fn visit(
     let mut token = visit.requester.token.clone();
     let memory = std::mem::take(&mut visit.requester.memory);
     // the end of a visit is boxed, since thousands of visits wait in the middle
+    let interrupt = match interrupt {
+        Interrupt::Park { .. } | Interrupt::HandOver { .. } | Interrupt::End(VisitEnd::Interrupted)
+            if visit.is_resumed && !visit.progress.may_be_parked() =>
+        {
+            Interrupt::End(visit.overall_end())
+        }
+        interrupt => interrupt,
+    };
     let outcome = match interrupt {
         Interrupt::Store(error) => return Err(error),
         Interrupt::LeaseLost => Outcome::Dropped,
@@ -160,6 +170,7 @@ impl<'a> Visit<'a> {
             progress,
             robots_applied: HashSet::new(),
             seeds_memory_bytes: 0,
+            is_resumed: false,
             has_history,
         }
     }
@@ -167,6 +178,7 @@ impl<'a> Visit<'a> {
     /// Works through the plan.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
         self.hold_resumed().await?;
+        self.is_resumed = true;
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
             let done = self.step(&mut task).await;
