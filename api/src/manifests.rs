@@ -33,8 +33,8 @@ const LEAST_BYTES: u64 = 32 * 1024;
 /// all of them.
 const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
-/// Bytes that the visits and hosts of a site count as.
-const HISTORY_BYTES: u64 = 128 * 1024;
+/// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
+const HISTORY_BYTES: u64 = 192 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 

@@ -127,7 +127,7 @@ fn robots(host: &Host, now: DateTime<Utc>) -> RobotsRecord {
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\nAllow: /\n# <script>alert(5)</script>\r\n\x07".to_vec()),
+        body: Some(b"User-agent: *\nAllow: /\n# <script>alert(5)</script>\r\n\x07".as_slice().into()),
         fetched_at: now,
         expires_at: now + TimeDelta::days(1),
         failures_in_row: 0,

@@ -17,6 +17,8 @@ const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 500;
 /// Memory for the largest robots.txt: each rule is kept in normal form, as it was written, and by the matcher.
 const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
+/// What the rules take afterwards, in lengths of the file: the crawler counts so much for them.
+const RULES_FACTOR: i64 = 24;
 
 /// The same for a file that is short enough to be parsed on the async runtime.
 const SHORT_PEAK_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
@@ -26,6 +28,7 @@ type Make = fn(usize) -> String;
 
 const ROBOTS: &[(&str, Make)] = &[
     ("rules", |n| format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at:06}\n")))),
+    ("rules of one letter", |n| format!("User-agent: *\n{}", "Allow:a\n".repeat(n))),
     ("short rules", |n| format!("User-agent: *\n{}", "Allow: /\n".repeat(n))),
     ("rules that end with a dollar", |n| {
         format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at:06}$\n")))
@@ -94,6 +97,8 @@ fn the_largest_robots_file_has_bounded_memory_and_time() {
         let mut file = None;
         let spent = measure(|| file = Some(RobotsFile::parse(text.as_bytes(), "agentdex")));
         assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{name}: {} MiB", spent.bytes_max / 1_024 / 1_024);
+        let factor = spent.bytes_current / i64::try_from(text.len()).unwrap();
+        assert!(factor < RULES_FACTOR, "{name}: the rules take {factor} times the bytes of the file");
         let path = format!("/{}", "a".repeat(8_000));
         let decided = measure(|| drop(file.unwrap().decide(&path)));
         assert!(decided.bytes_max < 1_024 * 1_024, "{name}: a decision takes {} bytes", decided.bytes_max);

@@ -1,6 +1,7 @@
 //! Conversions between Rust values and columns: times in milliseconds, counters, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
+use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -68,6 +69,16 @@ pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, Stor
 /// The size before compression that the first bytes of a frame announce; `None` where they do not.
 pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
+}
+
+/// Up to `bytes_max` bytes that a frame begins with. The frame may be cut or damaged.
+pub(crate) fn decompressed_start(frame_start: &[u8], bytes_max: u64) -> Vec<u8> {
+    let mut start = Vec::new();
+    if let Ok(decoder) = zstd::Decoder::new(frame_start) {
+        // what was read before an error stays
+        let _: std::io::Result<usize> = decoder.take(bytes_max).read_to_end(&mut start);
+    }
+    start
 }
 
 pub(crate) fn json(value: &impl Serialize, what: &'static str) -> Result<String, StoreError> {

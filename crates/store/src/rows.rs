@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::encodings::{path_runs, seconds};
 use crate::StoreError;
-use crate::convert::{RowRef, compress, millis, text, text_of, to_i32, to_u32};
+use crate::convert::{RowRef, compress, decompressed_bytes, millis, text, text_of, to_i32, to_u32};
 use crate::model::{HostOrigin, HostState, ParkedVisit, PathSlots, RobotsRecord, SiteState};
 
 /// A row of `site_state`.
@@ -175,6 +175,9 @@ pub(crate) struct RobotsRow {
     pub(crate) last_modified: Option<String>,
 }
 
+/// Longest robots.txt that is read with its host, before and after compression: a lease loads those of hundreds of sites.
+pub(crate) const MAIN_ROBOTS_BYTES_MAX: u64 = 64 * 1024;
+
 impl RobotsRow {
     pub(crate) fn of_record(record: &RobotsRecord) -> Result<Self, StoreError> {
         Ok(Self {
@@ -190,7 +193,7 @@ impl RobotsRow {
         })
     }
 
-    /// `None` where robots.txt was never requested.
+    /// `None` where robots.txt was never requested. A long file is left out.
     fn into_record(self, host: &str) -> Result<Option<RobotsRecord>, StoreError> {
         let at = RowRef::new("robots", host);
         let (Some(kind), Some(fetched_at_ms), Some(expires_at_ms)) =
@@ -198,12 +201,15 @@ impl RobotsRow {
         else {
             return Ok(None);
         };
+        let is_short =
+            |body: &Vec<u8>| decompressed_bytes(body).is_none_or(|bytes| bytes <= MAIN_ROBOTS_BYTES_MAX);
+        let body = self.body.filter(is_short);
         Ok(Some(RobotsRecord {
             host: at.parse("host", host)?,
             kind: at.parse("kind", &kind)?,
             cause: self.cause,
             status: at.http_status("status", self.status)?,
-            body: self.body.map(|body| at.bytes("body", &body)).transpose()?,
+            body: body.map(|body| at.bytes("body", &body).map(Into::into)).transpose()?,
             fetched_at: at.time("fetched_at_ms", fetched_at_ms)?,
             expires_at: at.time("expires_at_ms", expires_at_ms)?,
             failures_in_row: to_u32(self.failures_in_row.unwrap_or_default()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
+use policy::RobotsKind;
 use policy::delay::{Scope, day_of};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
 use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport};
@@ -35,7 +36,19 @@ pub(super) async fn run(
     if format == OutputFormat::Json {
         return Ok(());
     }
-    for line in lines(&known) {
+    for line in lines_before_hosts(&known) {
+        output::line(&line)?;
+    }
+    for host in &known.state.hosts {
+        let body = match &host.robots {
+            Some(robots) if robots.kind == RobotsKind::Rules => store.robots_body(&host.host).await?,
+            _ => None,
+        };
+        for line in host_lines(host, body.as_deref()) {
+            output::line(&line)?;
+        }
+    }
+    for line in lines_after_hosts(&known) {
         output::line(&line)?;
     }
     if let Some(SiteGroup { group, owner: Some(owner) }) = store.site_group(&site).await? {
@@ -44,7 +57,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-fn lines(report: &SiteReport) -> Vec<String> {
+fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     let summary = &report.summary;
     let mut lines = vec![format!(
         "{}: {}, {} manifests with {} capabilities",
@@ -57,7 +70,11 @@ fn lines(report: &SiteReport) -> Vec<String> {
     if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));
     }
-    lines.extend(report.state.hosts.iter().flat_map(host_lines));
+    lines
+}
+
+fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
+    let mut lines = Vec::new();
     if report.visits.is_empty() {
         lines.push("Not visited yet.".to_owned());
     }
@@ -87,10 +104,10 @@ fn from_now(at: DateTime<Utc>) -> String {
 }
 
 /// The rules of a host's robots.txt for this crawler, and the used part of the daily budget.
-fn host_lines(host: &HostState) -> Vec<String> {
+fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
     let robots = host.robots.as_ref().map_or_else(|| "not requested yet".to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
-    if let Some(body) = host.robots.as_ref().and_then(|record| record.body.as_ref()) {
+    if let Some(body) = robots_body {
         lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
     }
     let now = clock::now();

@@ -17,6 +17,9 @@ const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
 const BODY_FACTOR: usize = 2;
 /// A manifest takes at most twice the memory of its JSON.
 pub(super) const MANIFEST_FACTOR: usize = 2;
+/// Parsed rules take at most this many times the bytes of their robots.txt: each rule is kept in normal form, as it was written,
+/// and by the matcher.
+const RULES_FACTOR: usize = 24;
 /// Longest wait for memory. Visits that hold some may wait for more, so the wait must be bounded.
 pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
 /// Memory that a visit uses until it is saved; released on drop.
@@ -44,7 +47,7 @@ pub(crate) struct MemoryBudget {
 
 impl MemoryBudget {
     /// A visit waits for memory up to `wait`.
-    pub(super) fn new(wait: Duration) -> Self {
+    pub(crate) fn new(wait: Duration) -> Self {
         Self { permits: Arc::new(Semaphore::new(PERMITS)), wait }
     }
 
@@ -59,6 +62,16 @@ impl MemoryBudget {
         json_bytes: usize,
     ) -> Result<(), NoMemory> {
         self.hold(held, json_bytes * MANIFEST_FACTOR).await
+    }
+
+    /// Memory for the parsed rules of a robots.txt of so many bytes.
+    pub(crate) async fn hold_rules(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes * RULES_FACTOR).await
+    }
+
+    /// Memory for robots.txt files, which are held once until they are saved.
+    pub(crate) async fn hold_robots(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes).await
     }
 
     /// Memory for links to other sites, which take exactly this much until they are saved.

@@ -12,7 +12,7 @@ use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use store::ResourceState;
 
-use super::context::{Interrupt, unless_busy};
+use super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::fetched::{Document, Fetched};
 use super::judge::{FirstJudgement, Judged};
 use super::links::{self, FollowUps};
@@ -26,8 +26,6 @@ use crate::reading::{NoMemory, OwnedDocument, Reading};
 
 /// Why a document is dropped that is within its own limits.
 const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
-/// Why a visit waits for memory.
-const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
 /// Characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -129,10 +127,12 @@ impl Visit<'_> {
         })
     }
 
-    /// Reserves memory for the documents of a resumed visit.
+    /// Reserves memory for the documents and robots.txt files of a resumed visit.
     pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
+        let bytes = self.progress.traffic.robots_bytes();
+        without_memory(self.tools.reader.memory.hold_robots(&mut self.requester.memory, bytes).await)?;
         let bytes = self.progress.findings.document_bytes();
-        let held = self.tools.reader.memory.hold_body(&mut self.memory, bytes).await;
+        let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, bytes).await;
         without_memory(held)?;
         self.hold_seeds().await
     }
@@ -143,8 +143,12 @@ impl Visit<'_> {
         if bytes <= self.seeds_memory_bytes {
             return Ok(());
         }
-        let held =
-            self.tools.reader.memory.hold_links(&mut self.memory, bytes - self.seeds_memory_bytes).await;
+        let held = self
+            .tools
+            .reader
+            .memory
+            .hold_links(&mut self.requester.memory, bytes - self.seeds_memory_bytes)
+            .await;
         if without_memory(held)?.is_some() {
             self.progress.findings.seeds = Vec::new();
             return Ok(());
@@ -156,7 +160,7 @@ impl Visit<'_> {
     /// Reserves memory for a body, or returns the result of one for which this visit has none. The visit waits while
     /// other visits hold too much.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
-        let held = self.tools.reader.memory.hold_body(&mut self.memory, body.bytes.len()).await;
+        let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, body.bytes.len()).await;
         // from here on, the budget of the visit counts these bytes
         body.permit = None;
         without_memory(held)
@@ -182,7 +186,8 @@ impl Visit<'_> {
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
         match reading {
             Reading::Read { manifest, json_bytes } => {
-                let held = self.tools.reader.memory.hold_manifest(&mut self.memory, json_bytes).await;
+                let held =
+                    self.tools.reader.memory.hold_manifest(&mut self.requester.memory, json_bytes).await;
                 let too_large = without_memory(held)?;
                 Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
             }

@@ -93,6 +93,9 @@ pub(super) enum Interrupt {
     Store(StoreError),
 }
 
+/// Why a visit waits for memory.
+pub(super) const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
+
 impl Interrupt {
     /// The visit waits, since this machine is busy. It loses nothing.
     pub(super) fn busy(reason: impl Into<String>) -> Self {

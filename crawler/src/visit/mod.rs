@@ -80,10 +80,10 @@ struct Visit<'a> {
     progress: Progress,
     /// Hosts whose robots.txt was applied to the plan in this visit.
     robots_applied: HashSet<Host>,
-    /// Memory of the documents that were found.
-    memory: HeldMemory,
-    /// The part of it that links to other sites take.
+    /// The part of the held memory that links to other sites take.
     seeds_memory_bytes: usize,
+    /// The memory of what an earlier part of the visit found is held.
+    is_resumed: bool,
     /// Another worker began the visit, or the site was found in another address group before: resolved addresses are kept.
     has_history: bool,
 }
@@ -111,8 +111,16 @@ pub(crate) async fn visit(
         Err(interrupt) => interrupt,
     };
     let mut token = visit.requester.token.clone();
-    let memory = std::mem::take(&mut visit.memory);
+    let memory = std::mem::take(&mut visit.requester.memory);
     // the end of a visit is boxed, since thousands of visits wait in the middle
+    let interrupt = match interrupt {
+        Interrupt::Park { .. } | Interrupt::HandOver { .. } | Interrupt::End(VisitEnd::Interrupted)
+            if visit.is_resumed && !visit.progress.may_be_parked() =>
+        {
+            Interrupt::End(visit.overall_end())
+        }
+        interrupt => interrupt,
+    };
     let outcome = match interrupt {
         Interrupt::Store(error) => return Err(error),
         Interrupt::LeaseLost => Outcome::Dropped,
@@ -151,8 +159,8 @@ impl<'a> Visit<'a> {
             requester,
             progress,
             robots_applied: HashSet::new(),
-            memory: HeldMemory::default(),
             seeds_memory_bytes: 0,
+            is_resumed: false,
             has_history,
         }
     }
@@ -160,6 +168,7 @@ impl<'a> Visit<'a> {
     /// Works through the plan.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
         self.hold_resumed().await?;
+        self.is_resumed = true;
         if let Some(end) = self.progress.ended_as {
             return Ok(end);
         }

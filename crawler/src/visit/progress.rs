@@ -23,6 +23,9 @@ const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Everything that is written again with each request, as JSON: those bytes as base64, and as much again for long URLs.
 const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
+/// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
+const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
+
 /// The progress of a visit. In JSON its parts are one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -36,6 +39,9 @@ pub(crate) struct Progress {
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
+    /// Bytes of documents and robots.txt files that were written while the visit was parked, all times together.
+    #[serde(default)]
+    parked_bytes: usize,
     /// Length of the JSON that was written last.
     #[serde(skip)]
     written_bytes: usize,
@@ -54,6 +60,7 @@ impl Progress {
             saved_at: None,
             due_at: None,
             ended_as: None,
+            parked_bytes: 0,
             written_bytes: 0,
             traffic: Traffic::default(),
             plan: Plan::default(),
@@ -78,8 +85,7 @@ impl Progress {
 
     /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each of them.
     pub(crate) fn write_json(&mut self, now: DateTime<Utc>) -> Option<String> {
-        let bodies = self.findings.document_bytes() + self.traffic.robots_bytes();
-        if bodies + seeds::written_bytes(&self.findings.seeds) > KEPT_BODY_BYTES_MAX {
+        if self.body_bytes() + seeds::written_bytes(&self.findings.seeds) > KEPT_BODY_BYTES_MAX {
             return None;
         }
         self.saved_at = Some(now);
@@ -93,6 +99,16 @@ impl Progress {
         String::from_utf8(state).ok()
     }
 
+    /// Whether the visit may be parked once more. It ends instead where it would write large documents again and again.
+    pub(crate) fn may_be_parked(&self) -> bool {
+        let bytes = self.body_bytes();
+        bytes <= KEPT_BODY_BYTES_MAX || self.parked_bytes.saturating_add(bytes) <= PARKED_BYTES_MAX
+    }
+
+    fn body_bytes(&self) -> usize {
+        self.findings.document_bytes() + self.traffic.robots_bytes()
+    }
+
     /// The progress as it is kept while the visit waits, without the largest documents and robots.txt files.
     ///
     /// # Errors
@@ -101,6 +117,7 @@ impl Progress {
     pub(crate) fn park(&mut self) -> serde_json::Result<serde_json::Value> {
         self.findings.drop_large_documents();
         self.traffic.drop_large_robots();
+        self.parked_bytes = self.parked_bytes.saturating_add(self.body_bytes());
         serde_json::to_value(&*self)
     }
 
@@ -160,7 +177,7 @@ mod tests {
             kind: RobotsKind::Rules,
             cause: None,
             status: Some(200),
-            body: Some(vec![b'#'; bytes]),
+            body: Some(vec![b'#'; bytes].into()),
             fetched_at: now,
             expires_at: now,
             failures_in_row: 0,
@@ -223,6 +240,23 @@ mod tests {
         assert!(parked.to_string().len() < 30 * MIB);
         assert_eq!(progress.traffic.robots.len(), 8);
         assert_eq!(progress.findings.fetched.iter().filter(|fetched| fetched.body.is_some()).count(), 4);
+    }
+
+    #[test]
+    fn a_visit_with_large_documents_is_parked_until_it_has_written_128_mib() {
+        let parked = |mib: usize| {
+            let mut progress = begun();
+            let body = Some(Document(vec![b'x'; mib * MIB]));
+            let fetched = fetched("https://a.example/1.json", FetchOutcome::Found);
+            progress.findings.record(None, Fetched { body, ..fetched });
+            let mut times = 0;
+            while times < 200 && progress.may_be_parked() {
+                progress.park().unwrap();
+                times += 1;
+            }
+            times
+        };
+        assert_eq!((parked(16), parked(8), parked(0)), (8, 16, 200));
     }
 
     #[test]

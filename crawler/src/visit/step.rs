@@ -38,6 +38,8 @@ impl Visit<'_> {
         if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
             return Ok(NextStep::Stop(end));
         }
+        // the visit keeps the rules of one host; a redirect may lead to another
+        drop(verdict);
         if is_first_request && self.tools.text_records == TextRecords::Asked {
             Box::pin(self.follow_text_records(task)).await;
         }

@@ -108,7 +108,7 @@ impl Traffic {
 }
 
 fn body_bytes(record: &RobotsRecord) -> usize {
-    record.body.as_ref().map_or(0, Vec::len)
+    record.body.as_ref().map_or(0, |body| body.len())
 }
 
 pub(super) fn millis(duration: Duration) -> u32 {

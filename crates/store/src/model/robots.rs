@@ -1,5 +1,7 @@
 //! The robots.txt verdict of a host.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::RobotsKind;
@@ -14,9 +16,10 @@ pub struct RobotsRecord {
     pub cause: Option<String>,
     /// HTTP status of the answer.
     pub status: Option<u16>,
-    /// The file, decoded.
+    /// The file, decoded. What is read with a site leaves out long files and those of its other hosts:
+    /// [`crate::Store::robots_body`] reads them.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
-    pub body: Option<Vec<u8>>,
+    pub body: Option<Arc<[u8]>>,
     pub fetched_at: DateTime<Utc>,
     /// Until when it may be used without another request (RFC 9309 §2.4).
     pub expires_at: DateTime<Utc>,
@@ -30,19 +33,22 @@ pub struct RobotsRecord {
 
 /// Bytes as base64 in JSON; a list of numbers would be three times as long.
 mod base64 {
+    use std::sync::Arc;
+
     use data_encoding::BASE64;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
-    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Arc<[u8]>>, to: S) -> Result<S::Ok, S::Error> {
         match bytes {
             Some(bytes) => to.serialize_str(&BASE64.encode(bytes)),
             None => to.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<[u8]>>, D::Error> {
         let text: Option<String> = Option::deserialize(from)?;
-        text.map(|text| BASE64.decode(text.as_bytes()).map_err(serde::de::Error::custom)).transpose()
+        let bytes = text.map(|text| BASE64.decode(text.as_bytes()).map_err(serde::de::Error::custom));
+        Ok(bytes.transpose()?.map(Into::into))
     }
 }

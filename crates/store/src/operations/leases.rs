@@ -33,12 +33,6 @@ impl Store {
         writing!(self, "leases_renew", lease::leases_renew(tokens, until_ms))
     }
 
-    /// Ends a lease without a visit: the site is due as before, and its progress is kept.
-    pub async fn lease_release(&self, token: &LeaseToken, now: DateTime<Utc>) -> Result<(), StoreError> {
-        tracing::debug!(site.name = %token.site, at = %now, "lease released");
-        writing!(self, "lease_release", lease::lease_end(token, None))
-    }
-
     /// Ends every lease of a worker; returns how many there were. For a worker that stops, and for one that starts under the
     /// name of a process that was killed.
     pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {

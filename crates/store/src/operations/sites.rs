@@ -1,7 +1,7 @@
 //! Blocks, lists and reports of sites, and statistics.
 
 use chrono::{DateTime, Utc};
-use manifest::SiteName;
+use manifest::{Host, SiteName};
 
 use super::Store;
 use crate::StoreError;
@@ -66,7 +66,7 @@ impl Store {
         listing!(self, "sites_count", request.time_max, site_list::sites_count(request))
     }
 
-    /// Everything that is known of a site, with its last visits.
+    /// Everything that is known of a site, with its last visits and without the text of its robots.txt files.
     pub async fn site_report(
         &self,
         site: &SiteName,
@@ -75,7 +75,8 @@ impl Store {
         reading!(self, "site_report", site_list::site_report(site, visits_max, None))
     }
 
-    /// As [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones.
+    /// As [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones. It has
+    /// the first 16 KiB of at most four robots.txt files.
     pub async fn site_report_brief(
         &self,
         site: &SiteName,
@@ -83,6 +84,11 @@ impl Store {
         hosts_max: u32,
     ) -> Result<Option<SiteReport>, StoreError> {
         reading!(self, "site_report", site_list::site_report(site, visits_max, Some(hosts_max)))
+    }
+
+    /// The robots.txt of a host, if there is one.
+    pub async fn robots_body(&self, host: &Host) -> Result<Option<Vec<u8>>, StoreError> {
+        reading!(self, "robots_body", state::robots_body(host.as_str()))
     }
 
     /// The site's line in lists.

@@ -6,7 +6,9 @@ use serde::Serialize;
 use sqlx::QueryBuilder;
 
 use super::rows::decode_by;
-use super::state::{RobotsByHost, hosts_of, hosts_save, robots_save, states_of, states_restore};
+use super::state::{
+    RobotsBodies, RobotsByHost, hosts_of, hosts_save, robots_save, states_of, states_restore,
+};
 use super::{Connection, Database, batch, for_update, push_names, skip_locked, unhex};
 use crate::StoreError;
 use crate::compaction::{CompactedColumns, CompactedSite};
@@ -166,7 +168,7 @@ async fn rows_of(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     let states = states.filter_map(|(site, state)| Some((site, log_damaged(state)?)));
     let mut compacted: BTreeMap<String, CompactedSite> =
         states.map(|(site, state)| (site, CompactedSite { state, hosts: Vec::new() })).collect();
-    for (site, host) in hosts_of(connection, sites, false, None).await? {
+    for (site, host) in hosts_of(connection, sites, RobotsBodies::None, None).await? {
         let Some(mut host) = log_damaged(host) else {
             compacted.remove(&site);
             continue;

@@ -11,7 +11,7 @@ use super::block::block_find;
 use super::compaction::{SiteRow, compacted_columns, sites_expand};
 use super::rows::decode_by;
 use super::site::{self, States};
-use super::state::OfSite;
+use super::state::{OfSite, RobotsBodies};
 use super::{Connection, Database, batch, convert, skip_locked};
 use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
@@ -121,7 +121,7 @@ async fn states_add(
     // The row of a compacted site is enough, and it stays compacted until it is visited.
     let expanded = rows.iter().filter(|row| row.site.compacted.packed.is_none());
     let expanded = names(expanded.map(|row| row.site.name.as_str()))?;
-    let mut states = site::states_load(connection, &expanded, None).await?;
+    let mut states = site::states_load(connection, &expanded, RobotsBodies::OfMainHosts, None).await?;
     for row in rows {
         let name = row.site.name.clone();
         match leased_site(row, &mut states, request, now) {

@@ -47,7 +47,7 @@ pub(crate) mod seed;
 pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod site_list;
-mod state;
+pub(crate) mod state;
 pub(crate) mod stats;
 pub(crate) mod suffix;
 pub(crate) mod version;

@@ -9,7 +9,7 @@ use super::Connection;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
 use super::rows::decode;
-use super::state::{hosts_of, states_of};
+use super::state::{RobotsBodies, hosts_of, states_of};
 use crate::StoreError;
 use crate::convert::{RowRef, intact};
 use crate::fault::Outcome;
@@ -44,6 +44,7 @@ impl States {
 pub(crate) async fn states_load(
     connection: &mut Connection,
     sites: &str,
+    bodies: RobotsBodies,
     hosts_max: Option<u32>,
 ) -> Outcome<States> {
     let mut states = States::default();
@@ -60,7 +61,7 @@ pub(crate) async fn states_load(
         states.0.insert(name, row.and_then(SiteState::try_from));
     }
     // A host of a compacted site has a row where its clock was written since.
-    for (site, row) in hosts_of(connection, sites, true, hosts_max).await? {
+    for (site, row) in hosts_of(connection, sites, bodies, hosts_max).await? {
         let mut row = match row {
             Ok(row) => row,
             Err(error) => {

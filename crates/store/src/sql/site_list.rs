@@ -1,17 +1,22 @@
 //! Sites in lists, and the report of one site.
 
 use manifest::{Format, SiteName};
+use policy::RobotsKind;
 use sqlx::QueryBuilder;
 
 use super::compaction::{SiteRow, compacted_columns};
 use super::rows::{Cursor, decode};
-use super::state::hosts_count;
+use super::state::{RobotsBodies, hosts_count, robots_starts};
 use super::{Connection, Database, block, site, visit_report};
 use crate::StoreError;
 use crate::compaction::CompactedSite;
 use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
-use crate::model::{SiteReport, SiteSummary, SitesRequest};
+use crate::model::{SiteReport, SiteState, SiteSummary, SitesRequest, is_main_host};
+
+/// robots.txt files of a brief report, and the bytes that it has of each.
+const ROBOTS_STARTS_MAX: usize = 4;
+const ROBOTS_START_BYTES: u64 = 16 * 1024;
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -219,7 +224,8 @@ pub(crate) async fn site_report(
 ) -> Outcome<Option<SiteReport>> {
     let Some(summary) = site_summary(connection, name).await? else { return Ok(None) };
     let listed = names([name.as_str()])?;
-    let mut state = site::states_load(connection, &listed, hosts_max).await?.take(name.as_str())?;
+    let mut state =
+        site::states_load(connection, &listed, RobotsBodies::None, hosts_max).await?.take(name.as_str())?;
     let (hosts_total, not_before_ms) = hosts_count(connection, name.as_str()).await?;
     let not_before = RowRef::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
     state.not_before = state.not_before.max(not_before);
@@ -227,6 +233,7 @@ pub(crate) async fn site_report(
     if let Some(max) = hosts_max.and_then(|max| usize::try_from(max).ok()) {
         // The hosts of a compacted site are not limited by the query.
         state.hosts.truncate(max);
+        robots_starts_add(connection, &mut state).await?;
     }
     Ok(Some(SiteReport {
         summary,
@@ -235,6 +242,28 @@ pub(crate) async fn site_report(
         blocked: block::block_find(connection, name.as_str()).await?,
         visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))
+}
+
+/// Adds the starts of a few robots.txt files, those of the main hosts first.
+async fn robots_starts_add(connection: &mut Connection, state: &mut SiteState) -> Outcome<()> {
+    let site = state.name.as_str();
+    let with_rules = state
+        .hosts
+        .iter()
+        .filter(|host| host.robots.as_ref().is_some_and(|robots| robots.kind == RobotsKind::Rules));
+    let mut hosts: Vec<&str> = with_rules.map(|host| host.host.as_str()).collect();
+    hosts.sort_by_key(|host| !is_main_host(site, host));
+    hosts.truncate(ROBOTS_STARTS_MAX);
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let mut starts = robots_starts(connection, &names(hosts)?, ROBOTS_START_BYTES).await?;
+    for host in &mut state.hosts {
+        if let Some(robots) = &mut host.robots {
+            robots.body = starts.remove(host.host.as_str()).map(Into::into);
+        }
+    }
+    Ok(())
 }
 
 async fn compacted_summary(connection: &mut Connection, name: &SiteName) -> Outcome<Option<SiteSummary>> {

@@ -1,15 +1,19 @@
 //! Reads and writes `site_state`, `host` and `robots`. No other file lists their columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sqlx::QueryBuilder;
 
-use super::rows::decode_by;
+use super::rows::{decode, decode_by, decode_row};
 use super::{Connection, Database, batches};
 use crate::StoreError;
+use crate::convert::{RowRef, decompressed_start, log_damaged, names, to_i64};
 use crate::fault::Outcome;
-use crate::rows::{HostRow, RobotsRow, StateRow};
+use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
+/// Hosts of a site that visits merely met, as many as links of other sites may name.
+const HOSTS_MET_MAX: i64 = 1_000;
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// `manifests` of a row whose site keeps its counts of the index.
 pub(super) const INDEX_UNCHANGED: i32 = -1;
 
@@ -96,18 +100,27 @@ pub(super) async fn states_add_visits(
     Ok(rows.into_iter().map(|(name, visits, capabilities)| (name, (visits, capabilities))).collect())
 }
 
-/// The hosts of the listed sites, by name. Large robots.txt files are read only where they are needed. Up to `max` hosts are
-/// read: those named as their site first, then those that were requested.
+/// Which robots.txt files are read with their hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RobotsBodies {
+    None,
+    /// Those of at most [`MAIN_ROBOTS_BYTES_MAX`] of the main hosts. Others are read by [`robots_body`].
+    OfMainHosts,
+}
+
+/// The hosts of the listed sites, by name. Up to `max` hosts are read: those named as their site first, then those that were
+/// requested.
 pub(super) async fn hosts_of(
     connection: &mut Connection,
     sites: &str,
-    with_robots_body: bool,
+    bodies: RobotsBodies,
     max: Option<u32>,
 ) -> Outcome<Vec<OfSite<HostRow>>> {
     let hosts = sqlx::query(concat!(
         "SELECT known.host, known.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
-                kind, cause, status, CASE WHEN $2 = 1 THEN body END AS body, fetched_at_ms, expires_at_ms,
-                failures_in_row, etag, last_modified
+                kind, cause, status,
+                CASE WHEN known.host IN (known.site, 'www.' || known.site) AND LENGTH(body) <= $2 THEN body END AS body,
+                fetched_at_ms, expires_at_ms, failures_in_row, etag, last_modified
          FROM (SELECT * FROM host WHERE site IN ",
         list!(),
         "      ORDER BY CASE WHEN host = site THEN 0 WHEN next_ok_at_ms IS NOT NULL THEN 1 ELSE 2 END, host
@@ -115,14 +128,80 @@ pub(super) async fn hosts_of(
          LEFT JOIN robots ON robots.host = known.host
          ORDER BY known.host"
     ));
-    let hosts = hosts.bind(sites).bind(i32::from(with_robots_body)).bind(max.map_or(i64::MAX, i64::from));
+    let bytes_max = match bodies {
+        RobotsBodies::None => -1,
+        RobotsBodies::OfMainHosts => to_i64(MAIN_ROBOTS_BYTES_MAX),
+    };
+    let hosts = hosts.bind(sites).bind(bytes_max).bind(max.map_or(i64::MAX, i64::from));
     Ok(decode_by(&["host", "robots"], "site", &hosts.fetch_all(&mut *connection).await?))
+}
+
+/// The robots.txt of a host, if there is one.
+pub(crate) async fn robots_body(connection: &mut Connection, host: &str) -> Outcome<Option<Vec<u8>>> {
+    let query = sqlx::query("SELECT host, body FROM robots WHERE host = $1").bind(host);
+    let Some(row) = query.fetch_optional(&mut *connection).await? else { return Ok(None) };
+    let (host, body): (String, Option<Vec<u8>>) = decode_row(&["robots"], &row)?;
+    let at = RowRef::new("robots", &host);
+    Ok(body.map(|body| at.bytes("body", &body)).transpose()?)
+}
+
+/// Up to `bytes_max` bytes from the start of the robots.txt files of the listed hosts. Of each at most twice as many
+/// compressed bytes are read, which hold less only where a file hardly compresses. Damaged rows are left out.
+pub(super) async fn robots_starts(
+    connection: &mut Connection,
+    hosts: &str,
+    bytes_max: u64,
+) -> Outcome<HashMap<String, Vec<u8>>> {
+    let rows = sqlx::query(concat!(
+        "SELECT host, substr(body, 1, $2) FROM robots WHERE body IS NOT NULL AND host IN ",
+        list!()
+    ))
+    .bind(hosts)
+    .bind(i32::try_from(2 * bytes_max).unwrap_or(i32::MAX))
+    .fetch_all(&mut *connection)
+    .await?;
+    let starts = decode::<(String, Vec<u8>)>(&["robots"], &rows).into_iter().filter_map(log_damaged);
+    Ok(starts.map(|(host, start)| (host, decompressed_start(&start, bytes_max))).collect())
 }
 
 /// How many hosts of a site have rows, and their latest Retry-After.
 pub(super) async fn hosts_count(connection: &mut Connection, site: &str) -> Outcome<(i64, Option<i64>)> {
     let query = sqlx::query_as("SELECT COUNT(*), MAX(not_before_ms) FROM host WHERE site = $1");
     Ok(query.bind(site).fetch_one(&mut *connection).await?)
+}
+
+/// Removes the longest unused of the hosts of a site that visits merely met, beyond [`HOSTS_MET_MAX`]. A host stays while a
+/// clock, a request of the day or a robots.txt of it counts, and while a document of it is known.
+pub(super) async fn hosts_bound(connection: &mut Connection, site: &str, now_ms: i64) -> Outcome<()> {
+    let query = sqlx::query_scalar("SELECT COUNT(*) FROM host WHERE site = $1 AND seeded = 0").bind(site);
+    let count: i64 = query.fetch_one(&mut *connection).await?;
+    if count <= HOSTS_MET_MAX {
+        return Ok(());
+    }
+    let unused: Vec<String> = sqlx::query_scalar(
+        "SELECT host FROM host AS met
+         WHERE site = $1 AND seeded = 0 AND COALESCE(next_ok_at_ms, 0) <= $2 AND COALESCE(not_before_ms, 0) <= $2
+           AND requests_day < $3
+           AND NOT EXISTS (SELECT 1 FROM robots WHERE robots.host = met.host AND expires_at_ms > $2)
+         ORDER BY next_ok_at_ms, host",
+    )
+    .bind(site)
+    .bind(now_ms)
+    .bind(i32::try_from(now_ms / DAY_MS).unwrap_or(i32::MAX))
+    .fetch_all(&mut *connection)
+    .await?;
+    let query = sqlx::query_scalar("SELECT url FROM resource WHERE site = $1").bind(site);
+    let urls: Vec<String> = query.fetch_all(&mut *connection).await?;
+    let with_documents: HashSet<&str> = urls.iter().filter_map(|url| url.split('/').nth(2)).collect();
+    let unused = unused.iter().map(String::as_str).filter(|host| !with_documents.contains(host));
+    let removed = names(unused.take(usize::try_from(count - HOSTS_MET_MAX).unwrap_or_default()))?;
+    for statement in [
+        concat!("DELETE FROM host WHERE host IN ", list!()),
+        concat!("DELETE FROM robots WHERE host IN ", list!()),
+    ] {
+        sqlx::query(statement).bind(&removed).execute(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// Writes hosts, sorted by name so that concurrent transactions lock them in one order. A stored clock is kept: it is written before each

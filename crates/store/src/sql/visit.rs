@@ -9,7 +9,7 @@ use manifest::ManifestId;
 
 use super::compaction::sites_expand;
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
-use super::state::robots_save;
+use super::state::{hosts_bound, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
 use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
@@ -27,6 +27,8 @@ use crate::rows::RobotsRow;
 
 /// Stored bytes of a visit's new versions above which the old versions of its site are checked.
 const UNCHECKED_BYTES_MAX: usize = 256 * 1024;
+/// robots.txt files of a visit above which the hosts of its site are counted: those that it met are among them.
+const UNCHECKED_HOSTS_MAX: usize = 4;
 /// The old versions of a site are checked at least once in this many visits.
 const VISITS_PER_CHECK: i32 = 64;
 
@@ -56,6 +58,9 @@ pub(crate) async fn visits_save(
     for held in held.values() {
         let visit = held.write.visit;
         let site = visit.site.as_str();
+        if visit.robots.len() > UNCHECKED_HOSTS_MAX {
+            hosts_bound(connection, site, millis(visit.ended_at)).await?;
+        }
         if states.get(site).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
         }

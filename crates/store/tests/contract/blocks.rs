@@ -63,7 +63,7 @@ pub(crate) async fn block_ends_a_visit_in_progress(Db { store, .. }: Db) -> Resu
     );
     let record = visit("sky.example", later(1), vec![found(AT, "one", &["book"], later(1))]);
     for error in
-        [store.visit_save(&token, &record).await.err(), store.lease_release(&token, later(1)).await.err()]
+        [store.visit_save(&token, &record).await.err(), store.standalone_end(&token, &[]).await.err()]
     {
         assert!(matches!(error, Some(StoreError::Blocked { .. })), "{error:?}");
     }

@@ -36,7 +36,7 @@ fn nothing_found(name: &str, now: DateTime<Utc>) -> VisitRecord {
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\nDisallow: /cart\n".to_vec()),
+        body: Some(b"User-agent: *\nDisallow: /cart\n".as_slice().into()),
         fetched_at: now,
         expires_at: now + TimeDelta::days(1),
         failures_in_row: 0,
@@ -102,7 +102,7 @@ pub(crate) async fn compacts_a_site_without_content_and_expands_it(db: Db) -> Re
     let taken = lease(store, "shop.example", days(14)).await?;
     assert_eq!((taken.site.visits, taken.site.negatives_in_row, taken.token.fence), (1, 1, 2));
     assert_eq!(taken.site.hosts[0].robots, None, "an old robots.txt is fetched again");
-    store.lease_release(&taken.token, days(14)).await?;
+    store.standalone_end(&taken.token, &[]).await?;
     assert_eq!(rows(&db).await?, 0);
     let taken = lease(store, "shop.example", days(14)).await?;
     store.visit_save(&taken.token, &nothing_found("shop.example", days(14))).await?;

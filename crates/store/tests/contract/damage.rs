@@ -103,7 +103,7 @@ async fn fill(store: &Store, name: &str) -> Result<()> {
         kind: RobotsKind::Rules,
         cause: Some("told".into()),
         status: Some(200),
-        body: Some(b"User-agent: *".to_vec()),
+        body: Some(b"User-agent: *".as_slice().into()),
         fetched_at: start(),
         expires_at: start() + TimeDelta::days(1),
         failures_in_row: 0,

@@ -175,7 +175,7 @@ pub(crate) async fn leases_sites_by_the_group_of_their_address(Db { store, .. }:
         let leased = store.sites_lease(&request, due).await?;
         let mut names = Vec::new();
         for leased in leased {
-            store.lease_release(&leased.token, due).await?;
+            store.standalone_end(&leased.token, &[]).await?;
             names.push(leased.token.site.to_string());
         }
         names.sort_unstable();

@@ -64,7 +64,7 @@ pub(crate) async fn expired_lease_goes_to_another_worker_and_its_holder_is_refus
     let record = visit("slow.example", later(3), Vec::new());
     for error in [
         store.visit_save(&old, &record).await.err(),
-        store.lease_release(&old, later(3)).await.err(),
+        store.standalone_end(&old, &[]).await.err(),
         store.visit_park(&old, &parked(), later(3)).await.err(),
     ] {
         assert!(matches!(error, Some(StoreError::LeaseLost { .. })), "{error:?}");
@@ -81,7 +81,7 @@ pub(crate) async fn expired_lease_goes_to_another_worker_and_its_holder_is_refus
 pub(crate) async fn renews_held_leases_only(Db { store, .. }: Db) -> Result<()> {
     let kept = leased(&store, "kept.example", start()).await?.token;
     let given_back = leased(&store, "back.example", start()).await?.token;
-    store.lease_release(&given_back, start()).await?;
+    store.standalone_end(&given_back, &[]).await?;
     let renewed = store.leases_renew(&[kept.clone(), given_back], LEASE, later(2)).await?;
     assert_eq!(renewed.len(), 1);
     assert_eq!(renewed.first().map(|token| (token.fence, token.expires_at)), Some((1, later(5))));
@@ -103,7 +103,7 @@ pub(crate) async fn released_site_is_due_again_and_keeps_its_progress(Db { store
     let token = leased(&store, "slow.example", start()).await?.token;
     store.visit_park(&token, &parked(), start()).await?;
     let resumed = lease(&store, "slow.example", later(30)).await?;
-    store.lease_release(&resumed.token, later(31)).await?;
+    store.standalone_end(&resumed.token, &[]).await?;
     let again =
         store.sites_lease(&request("w", 1, later(31)), later(31)).await?.pop().context("due again")?;
     assert_eq!(again.site.parked, Some(parked()));
@@ -181,7 +181,7 @@ pub(crate) async fn host_of_a_seed_list_can_be_leased_and_is_never_due(Db { stor
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\n".to_vec()),
+        body: Some(b"User-agent: *\n".as_slice().into()),
         fetched_at: start(),
         expires_at: later(60),
         failures_in_row: 0,
@@ -285,7 +285,7 @@ pub(crate) async fn counts_requests_by_day(Db { store, .. }: Db) -> Result<()> {
     store.seeds_add(&[seed("shop.example")], start()).await?;
     let counted = async || -> Result<(u32, i32)> {
         let leased = lease(&store, "shop.example", start()).await?;
-        store.lease_release(&leased.token, start()).await?;
+        store.standalone_end(&leased.token, &[]).await?;
         let host = leased.site.hosts.first().context("a host")?;
         Ok((host.requests_today, host.requests_day))
     };

@@ -84,6 +84,7 @@ macro_rules! contract_tests {
                 keeps_the_last_50_visits, unicode_and_control_characters_survive,
                 stores_large_bodies_and_many_capabilities, keeps_validators_when_the_server_fails,
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
+                only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
             },
             history::{
                 stores_a_version_for_each_change, removes_a_manifest_after_two_misses_and_adds_it_again, removes_a_manifest_immediately_when_gone_or_denied,

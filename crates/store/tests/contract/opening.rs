@@ -56,7 +56,7 @@ pub(crate) async fn migrates_every_released_schema(db: Db) -> Result<()> {
         assert_eq!(store.feed_read(store::FeedPosition(0), 9).await?.len(), 1);
         let old = lease(&store, "old.example", start()).await?;
         assert_eq!((old.token.fence, old.site.visits, old.site.negatives_in_row), (8, 4, 4));
-        store.lease_release(&old.token, start()).await?;
+        store.standalone_end(&old.token, &[]).await?;
         store.seeds_add(&[seed("new.example"), seed("later.example")], start()).await?;
         assert_eq!(store.housekeeping(start()).await?.sites_compacted, 2, "from schema {version}");
         assert_eq!(lease(&store, "old.example", start()).await?.site.visits, 4);

@@ -268,7 +268,7 @@ pub(crate) async fn returns_the_due_time_of_the_next_site(Db { store, .. }: Db) 
     assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)));
     let held = leased(&store, "now.example", later(2)).await?;
     assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)), "a leased site is not due");
-    store.lease_release(&held.token, later(3)).await?;
+    store.standalone_end(&held.token, &[]).await?;
     assert_eq!(store.next_due_at().await?, Some(held.due_at));
     Ok(())
 }
@@ -419,18 +419,13 @@ pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statist
     Ok(())
 }
 
-pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
-    let store = &db.store;
-    for number in 0..8 {
-        let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
-        visited(store, &name, start(), vec![found(&at, &name, &["book"], start())]).await?;
-    }
-    let id = |number: u32| ManifestId::of(&url(&format!("https://s{number}.example/agent.json")));
-    let bytes = match store.backend() {
+/// Damages rows of the sites s0 to s4, each in a way of its own.
+async fn damage_rows(db: &Db) -> Result<()> {
+    let bytes = match db.store.backend() {
         Backend::Postgres => "decode('28b52ffd00', 'hex')",
         Backend::Sqlite => "x'28b52ffd00'",
     };
-    let of = |number| format!("manifest_id = '{}'", id(number));
+    let of = |number| format!("manifest_id = '{}'", id_of_number(number));
     for damage in [
         "UPDATE manifest SET status = 'nonsense' WHERE site = 's0.example'".to_owned(),
         format!("UPDATE manifest_version SET model = {bytes} WHERE {}", of(1)),
@@ -447,6 +442,21 @@ pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
     ] {
         db.execute(&damage).await?;
     }
+    Ok(())
+}
+
+fn id_of_number(number: u32) -> ManifestId {
+    ManifestId::of(&url(&format!("https://s{number}.example/agent.json")))
+}
+
+pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
+    let store = &db.store;
+    for number in 0..8 {
+        let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
+        visited(store, &name, start(), vec![found(&at, &name, &["book"], start())]).await?;
+    }
+    let id = id_of_number;
+    damage_rows(&db).await?;
     let mut whole: Vec<ManifestId> = (4..8).map(id).collect();
     let ids: Vec<ManifestId> = (0..8).map(id).collect();
     let loaded = store.manifests_load(&ids).await?.into_iter().map(|stored| stored.manifest.id);

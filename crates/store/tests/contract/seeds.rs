@@ -302,7 +302,7 @@ pub(crate) async fn host_keeps_its_most_trusted_origin(db: Db) -> Result<()> {
     store.seeds_add(&[seed("b.shop.example"), linked("c.inn.example")], later(1)).await?;
     let origins = async |name: &str, at| -> Result<Vec<(String, HostOrigin)>> {
         let leased = lease(store, name, at).await?;
-        store.lease_release(&leased.token, at).await?;
+        store.standalone_end(&leased.token, &[]).await?;
         Ok(leased.site.hosts.into_iter().map(|host| (host.host.to_string(), host.origin)).collect())
     };
     let named = |name: &str, origin| (name.to_owned(), origin);

@@ -1,5 +1,7 @@
 //! Saving visits.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
@@ -19,7 +21,7 @@ fn robots(name: &str) -> RobotsRecord {
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some("User-agent: *\nDisallow: /privé\n".as_bytes().repeat(50)),
+        body: Some("User-agent: *\nDisallow: /privé\n".as_bytes().repeat(50).into()),
         fetched_at: start(),
         expires_at: later(60),
         failures_in_row: 2,
@@ -302,5 +304,76 @@ pub(crate) async fn robots_and_path_slots_survive_a_round_trip(Db { store, .. }:
     assert_eq!(state.paths_checked, slots);
     assert_eq!((state.failures_in_row, state.negatives_in_row, state.visits), (3, 4, 2));
     assert_eq!((state.status, state.last_end), (Status::Fresh, Some(VisitEnd::Completed)));
+    Ok(())
+}
+
+pub(crate) async fn only_short_robots_of_main_hosts_are_read_with_a_site(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "sky.example", start()).await?.token;
+    let hosts: Vec<String> = (0..8).map(|number| format!("h{number}.sky.example")).collect();
+    let names = ["sky.example", "www.sky.example"].into_iter().chain(hosts.iter().map(String::as_str));
+    let long: Arc<[u8]> = b"User-agent: *\nDisallow: /a\n".repeat(4_000).into();
+    let written = |name: &str| {
+        let short = robots(name);
+        if name == "sky.example" { short } else { RobotsRecord { body: Some(Arc::clone(&long)), ..short } }
+    };
+    let records: Vec<_> = names.map(written).collect();
+    let record = VisitRecord { robots: records.clone(), ..visit("sky.example", start(), Vec::new()) };
+    store.visit_save(&token, &record).await?;
+    for host in lease(&store, "sky.example", later(1)).await?.site.hosts {
+        let known = host.robots.context("a known robots.txt")?;
+        let written = records.iter().find(|record| record.host == host.host).context("it was written")?;
+        let expected = written.body.clone().filter(|_| host.host.as_str() == "sky.example");
+        assert_eq!((known.body, known.kind), (expected, written.kind), "{}", host.host);
+        assert_eq!(store.robots_body(&host.host).await?.as_deref(), written.body.as_deref());
+    }
+    assert_eq!(store.robots_body(&host("none.example")).await?, None);
+    let brief = store.site_report_brief(&site("sky.example"), 1, 200).await?.context("a report")?;
+    let starts: Vec<_> =
+        brief.state.hosts.iter().filter_map(|host| host.robots.as_ref()?.body.clone()).collect();
+    assert_eq!(starts.len(), 4);
+    assert!(starts.iter().all(|start| start.len() <= 16 * 1024));
+    assert!(starts.iter().any(|start| long.starts_with(start) && start.len() == 16 * 1024));
+    Ok(())
+}
+
+pub(crate) async fn hosts_that_visits_met_are_bounded(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, "sky.example", start(), Vec::new()).await?;
+    db.execute(
+        "INSERT INTO host (host, site, seeded, next_ok_at_ms)
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1200)
+         SELECT 'h' || n || '.sky.example', 'sky.example', 0, n FROM number",
+    )
+    .await?;
+    let now = later(60);
+    let ms = visit("sky.example", now, Vec::new()).ended_at.timestamp_millis();
+    let day = ms / 86_400_000;
+    for statement in [
+        format!("UPDATE host SET next_ok_at_ms = {ms} + 1 WHERE host = 'h1.sky.example'"),
+        format!("UPDATE host SET not_before_ms = {ms} + 1 WHERE host = 'h2.sky.example'"),
+        format!("UPDATE host SET requests_today = 1, requests_day = {day} WHERE host = 'h3.sky.example'"),
+        "UPDATE host SET seeded = 1 WHERE host = 'h4.sky.example'".to_owned(),
+        format!(
+            "INSERT INTO robots (host, site, kind, fetched_at_ms, expires_at_ms, failures_in_row)
+             VALUES ('h5.sky.example', 'sky.example', 'denied', 1, {ms} + 1, 0),
+                    ('h6.sky.example', 'sky.example', 'denied', 1, {ms} - 1, 0)"
+        ),
+    ] {
+        db.execute(&statement).await?;
+    }
+    let token = lease(store, "sky.example", later(1)).await?.token;
+    let robots = ["b", "c", "d", "e", "f"].map(|name| robots(&format!("{name}.sky.example"))).to_vec();
+    let robots = robots.into_iter().map(|record| RobotsRecord { expires_at: later(90), ..record }).collect();
+    let seen = found("https://h7.sky.example/agent.json", "one", &["book"], now);
+    let record = VisitRecord { robots, ..visit("sky.example", now, vec![seen]) };
+    store.visit_save(&token, &record).await?;
+    let kept = lease(store, "sky.example", later(120)).await?.site.hosts;
+    let met = kept.iter().filter(|host| !host.is_seeded()).count();
+    assert_eq!(met, 1_000);
+    let has = |name: &str| kept.iter().any(|host| host.host.as_str() == name);
+    for name in ["b", "f", "h1", "h2", "h3", "h4", "h5", "h7", "h1200"] {
+        assert!(has(&format!("{name}.sky.example")), "{name}");
+    }
+    assert!(!has("h6.sky.example") && !has("h8.sky.example"), "the longest unused ones are removed");
     Ok(())
 }

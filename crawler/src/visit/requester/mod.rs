@@ -2,6 +2,7 @@
 //!
 //! The rules are those of the host that is requested, which always belongs to the leased site: [`Session`] refuses any other.
 
+mod clocks;
 mod failure;
 mod records;
 mod robots;
@@ -11,27 +12,28 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl};
-use policy::delay::{Network, Scope as Limit};
+use policy::delay::Network;
 use policy::groups::Choice;
-use policy::{BodyKind, FetchOutcome, RetryAfter, RobotsVerdict, VisitEnd};
+use policy::{BodyKind, RobotsVerdict, VisitEnd};
 use serde_json::Value;
-use store::{HostState, LeaseToken, MemberId, SiteState, VisitProgress};
+use store::{LeaseToken, MemberId, SiteState, VisitProgress};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use self::failure::{answer_event, fetch_span, head_of, park_reason, sample_of};
+use self::clocks::{requests_of_last_day, site_gap_until};
+use self::failure::{answer_event, fetch_span, head_of, park_reason};
 pub(super) use self::robots::Robots;
 use super::context::{Interrupt, Stop, Tools};
-use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
-use crate::egress::{Cause, Failure, Head, NetworkScope, Reply, Session};
+use crate::egress::{Cause, Failure, NetworkScope, Reply, Session};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
+use crate::reading::HeldMemory;
 use crate::{clock, metrics};
 
 /// Addresses of a host that are tried for one request; a third would rarely answer when two did not.
@@ -66,14 +68,25 @@ impl Exchange {
     }
 }
 
+/// What is kept of the robots.txt of a host while the rules of another are parsed.
+#[derive(Debug, Clone, Copy)]
+struct KnownRobots {
+    is_checked: bool,
+    crawl_delay: Option<Duration>,
+}
+
+struct ParsedRobots {
+    host: Host,
+    verdict: Arc<RobotsVerdict>,
+    memory: HeldMemory,
+}
+
 /// A host that was contacted in this visit.
 struct Authority {
     clock: AuthorityClock,
     target: Target,
     /// Set in a fleet: the ownership of the address.
     ownership: Option<Ownership>,
-    /// The stored robots.txt, until it is checked in this visit.
-    copy: Option<Arc<RobotsVerdict>>,
 }
 
 /// Sends requests to one leased site.
@@ -86,7 +99,11 @@ pub(super) struct Requester<'a> {
     session: Session,
     site_clock: SiteClock,
     authorities: HashMap<Host, Authority>,
-    verdicts: HashMap<Host, Arc<RobotsVerdict>>,
+    robots: HashMap<Host, KnownRobots>,
+    /// The rules of the host that was asked last. Those of another are parsed again when it is asked again.
+    parsed: Option<ParsedRobots>,
+    /// Memory of what the visit found and keeps until it is saved.
+    pub(super) memory: HeldMemory,
     /// When the progress was last written.
     written_at: Option<Instant>,
     /// Set for requests outside a visit, whose lease is not renewed: none begins after this, and none writes its progress.
@@ -112,7 +129,9 @@ impl<'a> Requester<'a> {
             session,
             site_clock,
             authorities: HashMap::new(),
-            verdicts: HashMap::new(),
+            robots: HashMap::new(),
+            parsed: None,
+            memory: HeldMemory::default(),
             written_at: None,
             ends_at: None,
         }
@@ -264,8 +283,8 @@ impl<'a> Requester<'a> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        let copy = self.verdict_before(traffic, host).await?;
-        self.authorities.insert(host.clone(), Authority { clock, target, ownership, copy });
+        self.know_robots_before(traffic, host).await?;
+        self.authorities.insert(host.clone(), Authority { clock, target, ownership });
         Ok(Ok(()))
     }
 
@@ -378,8 +397,7 @@ impl<'a> Requester<'a> {
 
     /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
     fn crawl_delay(&self, host: &Host) -> Option<Duration> {
-        let before = || self.authorities.get(host)?.copy.as_ref();
-        self.verdicts.get(host).or_else(before)?.crawl_delay().map(|delay| delay.wait)
+        self.robots.get(host)?.crawl_delay
     }
 
     /// Sleeps, unless the visit is stopped.
@@ -430,51 +448,6 @@ impl<'a> Requester<'a> {
         Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
     }
 
-    fn finish(
-        &mut self,
-        traffic: &mut Traffic,
-        host: &Host,
-        answer: &Result<Reply, Failure>,
-        took: Duration,
-    ) {
-        if let Some(authority) = self.authorities.get_mut(host) {
-            let sample = sample_of(answer, took);
-            let (target, clock) = (&authority.target, &mut authority.clock);
-            self.tools.pace.finish(target, clock, &mut self.site_clock, took, sample);
-        }
-        let wire_bytes = answer.as_ref().map_or(0, |reply| reply.wire_bytes);
-        traffic.count(took, self.session.timings(), wire_bytes);
-    }
-
-    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise. A 429 or 503 without
-    /// Retry-After of a host that others named does not delay the site: load balancers answer so for names that they do not know.
-    async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
-        let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
-        let Some(asked) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
-            return Ok(());
-        };
-        if matches!(asked, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
-            return Ok(());
-        }
-        self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
-        if let Some(authority) = self.authorities.get(host) {
-            self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes the clocks as they stand after the last answers; those that were written before them are earlier.
-    pub(super) async fn save_clocks(&self, traffic: &mut Traffic) {
-        traffic.site_next_ok_at = self.site_clock.next_ok_at;
-        for authority in self.authorities.values() {
-            let saved =
-                self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await;
-            if let Err(error) = saved {
-                tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
-            }
-        }
-    }
-
     /// Keeps the resolved addresses of every host of the visit for the next worker.
     pub(super) fn keep_addresses(&self, progress: &mut Progress) {
         let next = progress.plan.tasks().next().map(|task| task.current().host());
@@ -484,21 +457,6 @@ impl<'a> Requester<'a> {
         let resolved = resolved.filter(|(_, addresses)| !addresses.is_empty()).collect();
         progress.traffic.keep_addresses(resolved, clock::now());
     }
-}
-
-/// The last day on which any host received a request, and the requests to all hosts on that day. Requests of earlier days do
-/// not count for the daily budget.
-fn requests_of_last_day(hosts: &[HostState]) -> (u32, i32) {
-    let day = hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
-    let of_day = hosts.iter().filter(|host| host.requests_day == day);
-    (of_day.map(|host| host.requests_today).sum(), day)
-}
-
-/// The end of the gap of the whole site after a request of another visit. The time of its answer is unknown; while the clock of
-/// a host is ahead, it may have been just now.
-fn site_gap_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let gap = TimeDelta::from_std(Limit::Site.limits().gap).unwrap_or_default();
-    site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))
 }
 
 #[cfg(test)]

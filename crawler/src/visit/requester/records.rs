@@ -12,13 +12,13 @@ use policy::{RobotsKind, RobotsVerdict};
 use store::RobotsRecord;
 
 use crate::clock;
-use crate::egress::{Head, Reply};
+use crate::egress::Head;
 
-/// The record of an answer, and its verdict after the failures before it.
+/// The record of an answer with its body, and its verdict after the failures before it.
 pub(super) fn record_of(
     host: &Host,
     verdict: RobotsVerdict,
-    reply: Option<&Reply>,
+    answer: Option<(&Head, Option<Arc<[u8]>>)>,
     before: Option<&RobotsRecord>,
 ) -> (RobotsRecord, Arc<RobotsVerdict>) {
     let now = clock::now();
@@ -30,7 +30,7 @@ pub(super) fn record_of(
         (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
         _ => 0,
     };
-    let head = reply.map(|reply| &reply.head);
+    let (head, body) = answer.map_or((None, None), |(head, body)| (Some(head), body));
     let max_age =
         head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
     let is_rules = verdict.kind() == RobotsKind::Rules;
@@ -41,7 +41,7 @@ pub(super) fn record_of(
         kind: verdict.kind(),
         cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
         status: head.map(|head| head.status.as_u16()),
-        body: reply.filter(|_| is_rules).and_then(|reply| Some(reply.body.as_ref()?.bytes.clone())),
+        body: body.filter(|_| is_rules),
         fetched_at: now,
         expires_at: verdict.expires_at(now, max_age, failures_in_row),
         failures_in_row,
@@ -121,7 +121,7 @@ mod tests {
         let body = b"User-agent: *\nDisallow: /private\n".as_slice();
         let answer = RobotsResponse::Answered { status: 200, body: Some(body) };
         let record = RobotsRecord {
-            body: Some(body.to_vec()),
+            body: Some(body.into()),
             status: Some(200),
             etag: Some("\"\u{e9}\"".to_owned()),
             ..record(RobotsVerdict::of(answer, PRODUCT_TOKEN), None)

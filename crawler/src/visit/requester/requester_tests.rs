@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use policy::{OwnNetworks, RobotsResponse};
 use runtime::ReaderLimits;
-use store::{GroupSet, HostOrigin, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
+use store::{
+    GroupSet, HostOrigin, HostState, LeaseRequest, LeasedSite, PathSlots, RobotsRecord, Seed, Store, WorkerId,
+};
 use testweb::{Answer, Web};
 use tokio_util::task::TaskTracker;
 
@@ -15,7 +18,7 @@ use crate::events::Events;
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
-use crate::reading::Reader;
+use crate::reading::{MemoryBudget, Reader};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -237,4 +240,80 @@ fn requests_of_earlier_days_do_not_count_for_the_daily_budget_of_a_site() {
         [host("a.example", 40, 20_000), host("b.a.example", 3, 20_001), host("c.a.example", 4, 20_001)];
     assert_eq!(requests_of_last_day(&hosts), (7, 20_001));
     assert_eq!(requests_of_last_day(&[]), (0, 0));
+}
+
+/// The verdict on a path of a host.
+async fn allows(requester: &mut Requester<'_>, progress: &mut Progress, host: &str, path: &str) -> bool {
+    let Robots::Verdict(verdict) = requester.robots(progress, &Host::parse(host).unwrap()).await.unwrap()
+    else {
+        panic!("{host} has a name");
+    };
+    verdict.decide(path).is_allowed()
+}
+
+#[tokio::test]
+async fn keeps_the_rules_of_one_host_and_asks_for_each_file_once() {
+    let robots = |path: &str| format!("User-agent: *\nCrawl-delay: 0\nDisallow: {path}\n");
+    let mut fixture = fixture(testweb::Host::new("a.example").robots(&robots("/a"))).await;
+    // a visit knows another host by the copy in the store
+    let other = Host::parse("h.a.example").unwrap();
+    let copy = RobotsRecord {
+        host: other.clone(),
+        kind: policy::RobotsKind::Rules,
+        cause: None,
+        status: Some(200),
+        body: Some(robots("/h").into_bytes().into()),
+        fetched_at: clock::now(),
+        expires_at: clock::now() + TimeDelta::hours(1),
+        failures_in_row: 0,
+        etag: None,
+        last_modified: None,
+    };
+    let (store, token) = (&fixture.tools.store, &fixture.leased.token);
+    store.standalone_end(token, &[copy.clone()]).await.unwrap();
+    let state = HostState {
+        host: other.clone(),
+        origin: HostOrigin::Met,
+        robots: Some(RobotsRecord { body: None, ..copy }),
+        next_ok_at: None,
+        requests_today: 0,
+        requests_day: 0,
+    };
+    fixture.leased = lease(&fixture.tools.store, "a.example").await;
+    fixture.leased.site.hosts.push(state);
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    for _ in 0..2 {
+        assert!(!allows(&mut requester, &mut progress, "a.example", "/a").await);
+        assert!(allows(&mut requester, &mut progress, "a.example", "/h").await);
+        assert_eq!(requester.parsed.as_ref().unwrap().host.as_str(), "a.example");
+        assert!(!allows(&mut requester, &mut progress, "h.a.example", "/h").await);
+        assert!(allows(&mut requester, &mut progress, "h.a.example", "/a").await);
+        assert_eq!(requester.parsed.as_ref().unwrap().host, other);
+    }
+    assert_eq!(progress.traffic.requests, 1);
+}
+
+#[tokio::test]
+async fn a_large_robots_file_waits_for_the_memory_of_all_visits() {
+    let long = format!("User-agent: *\n{}", "Allow:/a\n".repeat(40_000));
+    let mut fixture = fixture(testweb::Host::new("a.example").robots(&long)).await;
+    fixture.tools.reader.memory = MemoryBudget::new(Duration::from_millis(20));
+    let memory = fixture.tools.reader.memory.clone();
+    let mut others = Vec::new();
+    loop {
+        let mut held = HeldMemory::default();
+        if memory.hold_body(&mut held, 1024 * 1024).await.is_err() {
+            break;
+        }
+        others.push(held);
+    }
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    let host = Host::parse("a.example").unwrap();
+    let parked = requester.robots(&mut progress, &host).await;
+    assert!(matches!(parked, Err(Interrupt::Park { .. })));
+    others.clear();
+    assert!(matches!(requester.robots(&mut progress, &host).await, Ok(Robots::Verdict(_))));
+    assert!(progress.traffic.robots_bytes() > 256 * 1024);
 }

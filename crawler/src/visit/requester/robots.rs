@@ -2,7 +2,8 @@
 //!
 //! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply; what is found there holds
 //! for the host that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: this robots.txt is
-//! unreachable, and the other site becomes a seed. Files of more than 16 KiB are parsed once, on the reader threads.
+//! unreachable, and the other site becomes a seed. Files of more than 16 KiB are parsed on the reader threads. A visit keeps the
+//! rules of one host at a time, and the files.
 
 use std::sync::Arc;
 
@@ -12,16 +13,18 @@ use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
 use policy::{BodyKind, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
-use store::{RobotsRecord, Seed};
+use store::{RobotsRecord, Seed, StoreError};
 
-use super::super::context::{Interrupt, unless_busy};
+use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::{FollowUps, is_kept};
 use super::super::progress::Progress;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
-use super::{Exchange, Requester};
-use crate::egress::{Cause, Reply};
+use super::{Exchange, KnownRobots, ParsedRobots, Requester};
+use crate::egress::{Cause, Head, Reply};
 use crate::events::Event;
+use crate::reading::{HeldMemory, NoMemory};
+use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
 
 /// The result of fetching robots.txt.
@@ -38,72 +41,133 @@ impl Requester<'_> {
         progress: &mut Progress,
         host: &Host,
     ) -> Result<Robots, Interrupt> {
-        if let Some(verdict) = self.verdicts.get(host) {
-            return Ok(Robots::Verdict(Arc::clone(verdict)));
+        let is_checked = self.robots.get(host).is_some_and(|known| known.is_checked);
+        if let Some(parsed) = self.parsed.as_ref().filter(|parsed| is_checked && parsed.host == *host) {
+            return Ok(Robots::Verdict(Arc::clone(&parsed.verdict)));
         }
-        let stored = self.stored_robots(&progress.traffic, host).cloned();
-        let current =
-            stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
-        if let Some(record) = current {
-            metrics::copy_used("robots");
-            let verdict = self.restored(record).await?;
-            return Ok(Robots::Verdict(self.adopt(host, Arc::new(verdict))));
+        let stored = self.stored_robots(&progress.traffic, host).await?;
+        if let Some(record) = &stored {
+            let is_current = CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current;
+            if is_current && !is_checked {
+                metrics::copy_used("robots");
+            }
+            let verdict = self.restored(record, is_current || is_checked).await?;
+            if is_current || is_checked {
+                return Ok(Robots::Verdict(verdict));
+            }
         }
         Box::pin(self.fetch_robots(progress, host, stored)).await
     }
 
-    /// The record of a host's robots.txt, of this visit or an earlier one.
-    fn stored_robots<'s>(&'s self, traffic: &'s Traffic, host: &Host) -> Option<&'s RobotsRecord> {
-        let of_visit = traffic.robots.get(host).map(Box::as_ref);
-        let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
-        of_visit.or_else(of_site)
-    }
-
-    fn adopt(&mut self, host: &Host, verdict: Arc<RobotsVerdict>) -> Arc<RobotsVerdict> {
-        self.verdicts.insert(host.clone(), Arc::clone(&verdict));
-        if let Some(authority) = self.authorities.get_mut(host) {
-            authority.copy = None;
-        }
-        verdict
-    }
-
-    /// The verdict of a host's stored robots.txt, before this visit has checked it.
-    pub(super) async fn verdict_before(
+    /// The record of a host's robots.txt, of this visit or an earlier one, with its file.
+    async fn stored_robots(
         &self,
         traffic: &Traffic,
         host: &Host,
-    ) -> Result<Option<Arc<RobotsVerdict>>, Interrupt> {
-        let record = self.stored_robots(traffic, host).filter(|_| !self.verdicts.contains_key(host));
-        let Some(record) = record else { return Ok(None) };
-        Ok(Some(Arc::new(self.restored(record).await?)))
+    ) -> Result<Option<RobotsRecord>, StoreError> {
+        if let Some(record) = traffic.robots.get(host) {
+            return Ok(Some(RobotsRecord::clone(record)));
+        }
+        let of_site = self.site.hosts.iter().find(|state| state.host == *host);
+        let Some(mut record) = of_site.and_then(|state| state.robots.clone()) else { return Ok(None) };
+        if record.kind == RobotsKind::Rules && record.body.is_none() {
+            let store = &self.tools.store;
+            let body = retry_while_unavailable("read robots.txt", || store.robots_body(host)).await?;
+            let Some(body) = body else { return Ok(None) };
+            record.body = Some(body.into());
+        }
+        Ok(Some(record))
     }
 
-    /// The verdict of a stored record. A long file that cannot be parsed in time permits nothing.
-    async fn restored(&self, record: &RobotsRecord) -> Result<RobotsVerdict, Interrupt> {
-        let bytes = record.body.as_ref().map_or(0, Vec::len);
-        if bytes <= SHORT_BYTES_MAX {
-            return Ok(restore(record));
-        }
-        let long = record.clone();
-        let parsed = unless_busy(self.tools.reader.run(move || restore(&long)).await)?;
-        Ok(parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)))
+    /// Keeps the rules of a host, and no others.
+    fn adopt(&mut self, host: &Host, verdict: Arc<RobotsVerdict>, memory: HeldMemory, is_checked: bool) {
+        let crawl_delay = verdict.crawl_delay().map(|delay| delay.wait);
+        self.robots.insert(host.clone(), KnownRobots { is_checked, crawl_delay });
+        self.parsed = Some(ParsedRobots { host: host.clone(), verdict, memory });
     }
 
-    /// The verdict of an answer. A long file that cannot be parsed in time permits nothing.
-    async fn judged_robots(&self, answer: RobotsResponse<'_>) -> Result<RobotsVerdict, Interrupt> {
-        let RobotsResponse::Answered { status, body: Some(body) } = answer else {
-            return Ok(RobotsVerdict::of(answer, PRODUCT_TOKEN));
-        };
-        if body.len() <= SHORT_BYTES_MAX {
-            return Ok(RobotsVerdict::of(answer, PRODUCT_TOKEN));
+    /// Applies the Crawl-delay of a host's stored robots.txt before this visit has checked it.
+    pub(super) async fn know_robots_before(
+        &mut self,
+        traffic: &Traffic,
+        host: &Host,
+    ) -> Result<(), Interrupt> {
+        if !self.robots.contains_key(host)
+            && let Some(record) = self.stored_robots(traffic, host).await?
+        {
+            self.restored(&record, false).await?;
         }
-        let body = body.to_vec();
-        let parse = move || {
-            let answer = RobotsResponse::Answered { status, body: Some(&body) };
-            RobotsVerdict::of(answer, PRODUCT_TOKEN)
+        Ok(())
+    }
+
+    /// The verdict of a stored record, which becomes that of the current host.
+    async fn restored(
+        &mut self,
+        record: &RobotsRecord,
+        is_checked: bool,
+    ) -> Result<Arc<RobotsVerdict>, Interrupt> {
+        let bytes = record.body.as_ref().map_or(0, |body| body.len());
+        let shared = record.clone();
+        let (verdict, memory) = self.parse(bytes, move || restore(&shared)).await?;
+        let verdict = Arc::new(verdict);
+        self.adopt(&record.host, Arc::clone(&verdict), memory, is_checked);
+        Ok(verdict)
+    }
+
+    /// The verdict of an answer.
+    async fn judged_robots(
+        &mut self,
+        answer: RobotsResponse<'_>,
+        body: Option<&Arc<[u8]>>,
+    ) -> Result<(RobotsVerdict, HeldMemory), Interrupt> {
+        match (answer, body) {
+            (RobotsResponse::Answered { status, .. }, Some(body)) => {
+                let (bytes, body) = (body.len(), Arc::clone(body));
+                let parse = move || {
+                    let answer = RobotsResponse::Answered { status, body: Some(&body) };
+                    RobotsVerdict::of(answer, PRODUCT_TOKEN)
+                };
+                self.parse(bytes, parse).await
+            }
+            (answer, _) => Ok((RobotsVerdict::of(answer, PRODUCT_TOKEN), HeldMemory::default())),
+        }
+    }
+
+    /// Parses a file, after memory for its rules is held and that of the last rules is given back. A long file that cannot be
+    /// parsed in time permits nothing.
+    async fn parse(
+        &mut self,
+        bytes: usize,
+        parse: impl FnOnce() -> RobotsVerdict + Send + 'static,
+    ) -> Result<(RobotsVerdict, HeldMemory), Interrupt> {
+        self.parsed = None;
+        let (reader, mut memory) = (&self.tools.reader, HeldMemory::default());
+        if reader.memory.hold_rules(&mut memory, bytes).await.is_err() {
+            return Err(Interrupt::busy(NO_MEMORY));
+        }
+        let parsed = unless_busy(reader.run_unless_short(bytes <= SHORT_BYTES_MAX, parse).await)?;
+        Ok((parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)), memory))
+    }
+
+    /// Keeps what a robots.txt came to until the visit is saved. A file for which the visit has no memory permits nothing.
+    async fn keep_robots(
+        &mut self,
+        traffic: &mut Traffic,
+        mut record: RobotsRecord,
+    ) -> Result<Fits, Interrupt> {
+        let bytes = record.body.as_ref().map_or(0, |body| body.len());
+        let fits = match self.tools.reader.memory.hold_robots(&mut self.memory, bytes).await {
+            Ok(()) => Fits::Yes,
+            Err(NoMemory::Now) => return Err(Interrupt::busy(NO_MEMORY)),
+            Err(NoMemory::EverInThisVisit) => {
+                record.kind = RobotsKind::Unreachable;
+                record.cause = Some(RobotsCause::BodyNotRead.as_str().to_owned());
+                record.body = None;
+                Fits::No
+            }
         };
-        let parsed = unless_busy(self.tools.reader.run(parse).await)?;
-        Ok(parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)))
+        traffic.robots.insert(record.host.clone(), Box::new(record));
+        Ok(fits)
     }
 
     /// The decisions of a verdict on paths, whose work is limited together. Long work is done on the reader threads; where that
@@ -139,22 +203,30 @@ impl Requester<'_> {
         stored: Option<RobotsRecord>,
     ) -> Result<Robots, Interrupt> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
+        let mut chain = progress.traffic.robots_hops.remove(host).unwrap_or_else(|| vec![url]);
+        let fetched = self.follow_robots(progress, host, &mut chain, stored).await;
+        if fetched.is_err() {
+            progress.traffic.robots_hops.insert(host.clone(), chain);
+        }
+        fetched
+    }
+
+    /// Requests the last URL of a chain of redirects, and those to which it redirects.
+    async fn follow_robots(
+        &mut self,
+        progress: &mut Progress,
+        host: &Host,
+        chain: &mut Vec<ManifestUrl>,
+        stored: Option<RobotsRecord>,
+    ) -> Result<Robots, Interrupt> {
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
         let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
-        let mut chain = progress.traffic.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
-        let mut current = chain.last().cloned().unwrap_or(url);
-        let (mut record, verdict) = loop {
+        let ((mut record, verdict), memory) = loop {
+            let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
             // validators go to the URL that gave them, and not where it redirects to
             let conditions = if chain.len() == 1 { &conditions } else { &plain };
-            let Exchange { answer, .. } =
-                match self.get(progress, &current, BodyKind::Robots, conditions).await {
-                    Ok(exchange) => exchange,
-                    Err(interrupt) => {
-                        progress.traffic.robots_hops.insert(host.clone(), chain);
-                        return Err(interrupt);
-                    }
-                };
-            let reply = match answer {
+            let Exchange { answer, .. } = self.get(progress, &current, BodyKind::Robots, conditions).await?;
+            let Reply { head, body, .. } = match answer {
                 Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => {
                     return Ok(Robots::NoName);
                 }
@@ -162,21 +234,23 @@ impl Requester<'_> {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
                     let answer = RobotsResponse::Failed(failure.cause.outcome());
                     let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
-                    break record_of(host, verdict, None, stored.as_ref());
+                    break (record_of(host, verdict, None, stored.as_ref()), HeldMemory::default());
                 }
                 Ok(reply) => reply,
             };
-            let answer = match step(&chain, &reply, kept, conditions) {
+            let body: Option<Arc<[u8]>> = body.map(|body| body.bytes.into());
+            let answer = match step(chain, &head, body.as_deref(), kept, conditions) {
                 Step::Confirmed(record) => {
-                    let verdict = match self.authorities.get_mut(host).and_then(|known| known.copy.take()) {
-                        Some(verdict) => verdict,
-                        None => Arc::new(self.restored(record).await?),
+                    if self.parsed.as_ref().is_none_or(|parsed| parsed.host != *host) {
+                        self.restored(record, false).await?;
+                    }
+                    let Some(ParsedRobots { verdict, memory, .. }) = self.parsed.take() else {
+                        return Err(Interrupt::LeaseLost);
                     };
-                    break (renewed(record, &verdict, &reply.head), verdict);
+                    break ((renewed(record, &verdict, &head), verdict), memory);
                 }
                 Step::Hop(next) => {
-                    chain.push(next.clone());
-                    current = next;
+                    chain.push(next);
                     continue;
                 }
                 Step::OtherSite(next) => {
@@ -185,22 +259,31 @@ impl Requester<'_> {
                 }
                 Step::Done(answer) => answer,
             };
-            let verdict = self.judged_robots(answer).await?;
-            break record_of(host, verdict, Some(&reply), stored.as_ref());
+            let (verdict, memory) = self.judged_robots(answer, body.as_ref()).await?;
+            break (record_of(host, verdict, Some((&head, body)), stored.as_ref()), memory);
         };
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
         self.tools.events.write(Event::Robots { host, kind, cause, use_until });
-        if let Some(other) = file_of_other_host(host, &current, &record) {
-            self.adopt(&other, Arc::clone(&verdict));
-            let copy = RobotsRecord { host: other.clone(), ..record.clone() };
-            progress.traffic.robots.insert(other, Box::new(copy));
+        if let Some(other) = chain.last().and_then(|read| file_of_other_host(host, read, &record)) {
+            self.adopt(&other, Arc::clone(&verdict), HeldMemory::default(), true);
+            self.keep_robots(&mut progress.traffic, RobotsRecord { host: other, ..record.clone() }).await?;
         }
         if chain.len() > 1 {
             (record.etag, record.last_modified) = (None, None);
         }
-        progress.traffic.robots.insert(host.clone(), Box::new(record));
-        Ok(Robots::Verdict(self.adopt(host, verdict)))
+        let verdict = match self.keep_robots(&mut progress.traffic, record).await? {
+            Fits::Yes => verdict,
+            Fits::No => Arc::new(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)),
+        };
+        self.adopt(host, Arc::clone(&verdict), memory, true);
+        Ok(Robots::Verdict(verdict))
     }
+}
+
+/// Whether a visit has memory for a file.
+enum Fits {
+    Yes,
+    No,
 }
 
 /// The other host of the site whose own robots.txt a redirect led to, which need not be fetched again.
@@ -221,18 +304,18 @@ enum Step<'a> {
 
 fn step<'a>(
     chain: &[ManifestUrl],
-    reply: &'a Reply,
+    head: &Head,
+    body: Option<&'a [u8]>,
     kept: Option<&'a RobotsRecord>,
     conditions: &HeaderMap,
 ) -> Step<'a> {
-    let (status, headers) = (reply.head.status.as_u16(), &reply.head.headers);
-    let body = reply.body.as_ref().map(|body| body.bytes.as_slice());
+    let (status, headers) = (head.status.as_u16(), &head.headers);
     match (RobotsResponse::answered(status, headers, body), kept) {
         (RobotsResponse::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
             Step::Confirmed(record)
         }
         (RobotsResponse::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
-            match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
+            match decide(chain, head.text(&LOCATION), Purpose::Robots) {
                 RedirectDecision::Follow(next) => Step::Hop(next),
                 RedirectDecision::OtherSite(next) => Step::OtherSite(next),
                 RedirectDecision::Refuse(refusal) => Step::Done(RobotsResponse::Redirect(refusal)),

@@ -70,7 +70,7 @@ pub(crate) fn visit_without_content(name: &str, at: DateTime<Utc>) -> VisitRecor
         kind: RobotsKind::Rules,
         cause: None,
         status: Some(200),
-        body: Some(b"User-agent: *\nDisallow: /cart\n".to_vec()),
+        body: Some(b"User-agent: *\nDisallow: /cart\n".as_slice().into()),
         fetched_at: at,
         expires_at: at + chrono::TimeDelta::days(1),
         failures_in_row: 0,

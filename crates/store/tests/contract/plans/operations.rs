@@ -44,8 +44,8 @@ async fn leases(store: &Store, judge: &Judge) -> Result<()> {
         let tokens: Vec<_> = leased.into_iter().map(|leased| leased.token).collect();
         assert_eq!(store.leases_renew(&tokens, asked.duration, now()).await?.len(), tokens.len());
         judge.judge("leases_renew", 2 * LEASED);
-        store.lease_release(tokens.first().context("a lease")?, now()).await?;
-        judge.judge("lease_release", 1);
+        store.standalone_end(tokens.first().context("a lease")?, &[]).await?;
+        judge.judge("standalone_end", 1);
         store.worker_forget(&worker("w")).await?;
         judge.judge("worker_forget", LEASED);
         let some =
@@ -95,6 +95,9 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         judge.forget();
         store.visit_save(&leased.token, &visit_without_content(&name, now())).await?;
         judge.judge("visit_save of a compacted site", 300);
+
+        store.robots_body(&host(&expanded(301 + time))).await?;
+        judge.judge("robots_body", 1);
 
         let names =
             [expanded(421 + time), expanded(441 + time), compacted(421 + time), compacted(441 + time)];

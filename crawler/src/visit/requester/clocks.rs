@@ -1,0 +1,79 @@
+//! The clocks of a visit's hosts after their responses: delays, Retry-After and the requests of a day.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::Host;
+use policy::delay::Scope as Limit;
+use policy::{FetchOutcome, RetryAfter};
+use store::{HostState, SiteState};
+
+use super::super::context::Interrupt;
+use super::super::own_hosts::OwnHosts;
+use super::super::traffic::Traffic;
+use super::Requester;
+use super::failure::sample_of;
+use crate::clock;
+use crate::egress::{Failure, Head, Reply};
+
+impl Requester<'_> {
+    pub(super) fn finish(
+        &mut self,
+        traffic: &mut Traffic,
+        host: &Host,
+        answer: &Result<Reply, Failure>,
+        took: Duration,
+    ) {
+        if let Some(authority) = self.authorities.get_mut(host) {
+            let sample = sample_of(answer, took);
+            let (target, clock) = (&authority.target, &mut authority.clock);
+            self.tools.pace.finish(target, clock, &mut self.site_clock, took, sample);
+        }
+        let wire_bytes = answer.as_ref().map_or(0, |reply| reply.wire_bytes);
+        traffic.count(took, self.session.timings(), wire_bytes);
+    }
+
+    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise. A 429 or 503 without
+    /// Retry-After of a host that others named does not delay the site: load balancers answer so for names that they do not know.
+    pub(super) async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
+        let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
+        let Some(asked) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
+            return Ok(());
+        };
+        if matches!(asked, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
+            return Ok(());
+        }
+        self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
+        if let Some(authority) = self.authorities.get(host) {
+            self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the clocks as they stand after the last answers; those that were written before them are earlier.
+    pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
+        traffic.site_next_ok_at = self.site_clock.next_ok_at;
+        for authority in self.authorities.values() {
+            let saved =
+                self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await;
+            if let Err(error) = saved {
+                tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
+            }
+        }
+    }
+}
+
+/// The last day on which any host received a request, and the requests to all hosts on that day. Requests of earlier days do
+/// not count for the daily budget.
+pub(super) fn requests_of_last_day(hosts: &[HostState]) -> (u32, i32) {
+    let day = hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
+    let of_day = hosts.iter().filter(|host| host.requests_day == day);
+    (of_day.map(|host| host.requests_today).sum(), day)
+}
+
+/// The end of the gap of the whole site after a request of another visit. The time of its answer is unknown; while the clock of
+/// a host is ahead, it may have been just now.
+pub(super) fn site_gap_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let gap = TimeDelta::from_std(Limit::Site.limits().gap).unwrap_or_default();
+    site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))
+}
