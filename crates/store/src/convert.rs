@@ -74,9 +74,10 @@ pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
 /// Up to `bytes_max` bytes that a frame begins with. The frame may be cut or damaged.
 pub(crate) fn decompressed_start(frame_start: &[u8], bytes_max: u64) -> Vec<u8> {
     let mut start = Vec::new();
-    if let Ok(decoder) = zstd::Decoder::new(frame_start) {
-        // what was read before an error stays
-        let _: std::io::Result<usize> = decoder.take(bytes_max).read_to_end(&mut start);
+    let read =
+        zstd::Decoder::new(frame_start).and_then(|decoder| decoder.take(bytes_max).read_to_end(&mut start));
+    if let Err(error) = read {
+        tracing::trace!(%error, "a cut frame ends early"); // what was read before the error stays
     }
     start
 }

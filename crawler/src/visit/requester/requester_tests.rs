@@ -270,7 +270,7 @@ async fn keeps_the_rules_of_one_host_and_asks_for_each_file_once() {
         last_modified: None,
     };
     let (store, token) = (&fixture.tools.store, &fixture.leased.token);
-    store.standalone_end(token, &[copy.clone()]).await.unwrap();
+    store.standalone_end(token, std::slice::from_ref(&copy)).await.unwrap();
     let state = HostState {
         host: other.clone(),
         origin: HostOrigin::Met,
