@@ -23,8 +23,13 @@ pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| c.with_site("schema_version")),
     at_path(|c| {
         let is_version = c.has("schema_version") || c.has("protocol_version");
-        let parts = [is_version, c.has("site"), c.has("capabilities")].iter().filter(|has| **has).count();
-        let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]) && parts >= 2;
+        let with_site = c.has("site") && (is_version || c.has("capabilities"));
+        // Without `site`: other files at this path have a version and capabilities too, beside their own `name`.
+        let without_site = is_version
+            && !c.has("name")
+            && c.objects("capabilities")
+                .is_some_and(|listed| listed.iter().all(|item| item.get("endpoint").is_some()));
+        let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]) && (with_site || without_site);
         placed.then(|| format!("two of `schema_version`, `site` and `capabilities` at {}", c.path))
     }),
 ];
