@@ -18,6 +18,9 @@ pub(crate) struct Detail<'a> {
     pub(crate) response: Option<&'a Value>,
     pub(crate) invocation: &'a Invocation,
     pub(crate) scopes: &'a [String],
+    /// Where the session is opened that the call needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_url: Option<&'a str>,
     pub(crate) idempotency: &'a Idempotency,
     pub(crate) execution: &'a Execution,
     pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
@@ -58,6 +61,7 @@ pub(crate) fn detail<'a>(stored: &'a StoredManifest, capability: &'a Capability)
         response: capability.response.as_ref(),
         invocation: &capability.invocation,
         scopes: &capability.auth.scopes,
+        session_url: capability.auth.session_url.as_deref(),
         idempotency: &capability.idempotency,
         execution: &capability.execution,
         rate_limit: capability.rate_limit.as_ref().or(stored.manifest.rate_limit.as_ref()),

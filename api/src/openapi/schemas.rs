@@ -204,6 +204,8 @@ pub(crate) struct CapabilityRow {
     #[schema(value_type = Option<Object>)]
     invocation: Option<()>,
     scopes: Option<Vec<String>>,
+    /// Where the session is opened that the call needs
+    session_url: Option<String>,
     #[schema(value_type = Option<Object>)]
     idempotency: Option<()>,
     #[schema(value_type = Option<Object>)]

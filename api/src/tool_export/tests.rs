@@ -102,6 +102,26 @@ fn parameters_are_wrapped_in_their_envelope() {
 }
 
 #[test]
+fn only_idempotent_calls_are_marked_idempotent() {
+    let is_marked = |method: &str, key: &str, idempotency: Value| {
+        let manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": method, "url": "https://skyhop.example/seats"},
+            "parameters": {"type": "object", "properties": {key: {"type": "string", "x-in": "body"}}},
+            "idempotency": idempotency, "safety": {"class": "irreversible"},
+        }));
+        let tool = compiled(&manifest, ToolShape::Mcp).unwrap();
+        tool.definition["annotations"].get("idempotentHint") == Some(&json!(true))
+    };
+    assert!(is_marked("POST", "request_id", json!({"supported": true, "key_field": "request_id"})));
+    assert!(is_marked("POST", "Idempotency-Key", json!({"supported": true})));
+    assert!(is_marked("DELETE", "seat", json!({"supported": true})));
+    assert!(!is_marked("POST", "seat", json!({"supported": true})));
+    assert!(!is_marked("POST", "seat", json!({"supported": true, "key_field": "request_id"})));
+    assert!(!is_marked("POST", "request_id", json!({"supported": false, "key_field": "request_id"})));
+    assert!(!is_marked("DELETE", "seat", json!({})));
+}
+
+#[test]
 fn invalid_schemas_are_repaired() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/"},

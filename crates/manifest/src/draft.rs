@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use crate::address::{self, Address};
 use crate::budget;
 use crate::document::Document;
+use crate::json::push_index;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
@@ -157,6 +158,11 @@ impl<'d> Draft<'d> {
         let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
         let (pointer, severity) = match flaw {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
+            check::Flaw::Element(position, _) => {
+                let mut pointer = object.at(field.key);
+                push_index(&mut pointer, *position);
+                (pointer, field.wrong())
+            }
             _ => (object.at(field.key), field.wrong()),
         };
         self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);

@@ -96,6 +96,7 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     let mut draft = Draft::new(document, detection);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
+        report_wrapped(pointer, &mut draft);
         format::read_embedded(&Body::Json(value), &mut draft);
     }
     if too_long {
@@ -103,6 +104,16 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     }
     report_notes(&mut draft, notes);
     draft
+}
+
+/// The core specifications define the members of the root.
+fn report_wrapped(pointer: String, draft: &mut Draft<'_>) {
+    let format = draft.format();
+    if matches!(format, Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws) {
+        let text =
+            format!("the members of {} are inside `{}`", format.label(), pointer.trim_start_matches('/'));
+        draft.report(&document::WRAPPED, pointer, text);
+    }
 }
 
 fn forced(document: &Document<'_>) -> Option<Detection> {

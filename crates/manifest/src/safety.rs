@@ -53,6 +53,11 @@ pub(crate) fn understated(name: &str, class: SafetyClass) -> Option<&'static str
     if !matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
         return None;
     }
+    dangerous_word(name)
+}
+
+/// The word in a name that implies a destructive or costly effect, unless another word says that the call reads.
+pub(crate) fn dangerous_word(name: &str) -> Option<&'static str> {
     let mut reads = false;
     let mut first = DANGEROUS.len();
     text::each_word(name, |word| {

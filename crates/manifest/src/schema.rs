@@ -165,6 +165,23 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
 /// The types of JSON Schema.
 pub(crate) const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 
+/// Whether a value has the type of a schema; a schema without a single known type allows any value.
+pub(crate) fn has_type(schema: &Map<String, Value>, value: &Value) -> bool {
+    if schema.contains_key("x-type") {
+        return true;
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => value.is_string(),
+        Some("integer") => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        Some("null") => value.is_null(),
+        _ => true,
+    }
+}
+
 /// Keywords of a descriptor that are JSON Schema already.
 const KEYWORDS: &[&str] = &[
     "description",

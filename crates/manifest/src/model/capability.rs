@@ -68,6 +68,9 @@ pub struct CapabilityAuth {
     /// A session must be opened first (agents.json).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub session: bool,
+    /// Where the session is opened, with POST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_url: Option<String>,
 }
 
 /// The effect of a call. An inferred class is never shown as declared, and a declared one is never lowered.
