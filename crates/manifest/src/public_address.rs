@@ -79,10 +79,9 @@ pub(crate) fn host_is_not_public(host: &str) -> Option<&'static str> {
 }
 
 fn name_is_not_public(name: &str) -> Option<&'static str> {
-    if !name.contains('.') {
-        return Some("a name without a dot is known in a local network only");
-    }
-    site_scope::special_use(name)
+    let without_dot =
+        || (!name.contains('.')).then_some("a name without a dot is known in a local network only");
+    site_scope::special_use(name).or_else(without_dot)
 }
 
 /// Special-purpose IPv4 ranges (IANA registry, RFC 6890) that are not globally reachable.

@@ -37,6 +37,9 @@ fn read_capability<'v>(
         check_spelling(name, published, draft);
     }
     endpoint::read_call(published, &mut capability, draft);
+    if capability.invocation.endpoint().is_some_and(|address| address.starts_with("http:")) {
+        draft.report_rule(&rules::ENDPOINT_INSECURE, published.at("endpoint"));
+    }
     parameter::read(published, &mut capability, draft);
     response(root, published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
@@ -45,7 +48,9 @@ fn read_capability<'v>(
     capability.deprecated = published.flag("deprecated").unwrap_or_default();
     capability.deprecation_message = draft::description(published.text("deprecationMessage"));
     if capability.deprecation_message.is_some() && !capability.deprecated {
-        draft.report_rule(&rules::DEPRECATION_UNSTATED, published.at("deprecationMessage"));
+        let is_stated = published.has("deprecated");
+        let pointer = if is_stated { published.at("deprecated") } else { published.pointer.clone() };
+        draft.report_rule(&rules::DEPRECATION_UNSTATED, pointer);
     }
     draft.push(capability);
 }

@@ -138,12 +138,14 @@ findings! {
         "the method changes state and `sideEffects` is not declared" => "Declare \"sideEffects\": true.";
     rule SIDE_EFFECTS_CONTRADICTED: Must("atp.capability.side_effects.contradicted", "ATP 0.1 §3.5.3")
         "`sideEffects` is false where the method or the name says that state changes" => "Declare \"sideEffects\": true.";
+    rule ENDPOINT_INSECURE: Must("atp.capability.endpoint.insecure", "ATP 0.1 §5.1")
+        "`endpoint` is not https" => "Serve the endpoint over https and publish its https address.";
     rule TYPE_MISSPELT: Should("atp.capability.semantic_type.misspelt", "ATP 0.1 §3.5.2")
         "`semanticType` is one letter away from a standard type" => "Correct the spelling, or use a namespace of your own.";
     rule DEPRECATION_UNSTATED: May("atp.capability.deprecated.unstated", "ATP 0.1 §3.5")
         "a `deprecationMessage` is given and `deprecated` is not true" => "Declare \"deprecated\": true, or remove the message.";
     rule SIDE_EFFECTS_UNSTATED: May("atp.capability.side_effects.unstated", "ATP 0.1 §3.5.3")
-        "a POST does not say whether it changes state" => "Declare `sideEffects` as true or false.";
+        "a POST does not say in `sideEffects` whether it changes state" => "Declare `sideEffects` as true or false.";
     rule CONFIRMATION_UNDECLARED: Should("atp.capability.confirmation.undeclared", "ATP 0.1 §3.5.3")
         "an irreversible or costly capability asks for no confirmation"
             => "Declare `confirmation` with \"required\": true and a message.";
