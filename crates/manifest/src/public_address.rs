@@ -13,13 +13,13 @@ crate::string_enum! {
     AddressRefusal, "address refusal" {
         /// 0.0.0.0/8, or the unspecified address.
         ThisNetwork = "this_network",
-        /// 127.0.0.0/8, ::1.
+        /// 127.0.0.0/8, `::1`.
         Loopback = "loopback",
         /// RFC 1918, or IPv6 unique local.
         Private = "private",
         /// 100.64.0.0/10, carrier-grade NAT.
         Shared = "shared",
-        /// 169.254.0.0/16, fe80::/10; includes the metadata services of clouds.
+        /// 169.254.0.0/16, `fe80::/10`; includes the metadata services of clouds.
         LinkLocal = "link_local",
         /// IETF protocol assignments and deprecated anycast.
         ProtocolAssignment = "protocol_assignment",

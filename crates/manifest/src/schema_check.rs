@@ -103,7 +103,7 @@ impl SchemaCheck<'_> {
             "pattern" => match value.as_str().map(pattern::flaw) {
                 None => self.wrong(pointer, "`pattern` is no string"),
                 Some(Some(flaw)) => {
-                    self.wrong(pointer, format!("`pattern` is no regular expression: {flaw}"))
+                    self.wrong(pointer, format!("`pattern` is no regular expression: {flaw}"));
                 }
                 Some(None) => {}
             },

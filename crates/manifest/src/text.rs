@@ -325,7 +325,7 @@ const STEERING_TEXTS_MAX: usize = 200;
 
 /// Where a value is in its document.
 struct Place<'p> {
-    parent: Option<&'p Place<'p>>,
+    parent: Option<&'p Self>,
     step: Step<'p>,
 }
 

@@ -179,7 +179,7 @@ fn schemas(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (name, schema) in schemas.map {
         check_schema(root.map, schema, schemas.at(name), (&rules::SCHEMA, &rules::SCHEMA_REFERENCE), draft);
     }
-    draft.manifest.schemas = schemas.map.clone();
+    draft.manifest.schemas.clone_from(schemas.map);
 }
 
 /// Reports the flaws of a schema and its references that lead nowhere.
