@@ -267,7 +267,7 @@ static STEERING_MATCHER: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(STEERING_PHRASES).ok());
 
 /// Shortest phrase, in bytes.
-const STEERING_BYTES_MIN: usize = 8;
+const STEERING_BYTES_MIN: usize = 6;
 
 /// Whether a text speaks to the model that reads it rather than about the service. Emphasis, underscores and white space
 /// between the words do not matter.

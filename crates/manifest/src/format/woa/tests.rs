@@ -127,7 +127,7 @@ fn reports_every_violation() {
     );
     breaks(
         |document| document["transports"]["mcp"]["tool_field"] = json!(null),
-        "woa.mcp.tool_field.missing",
+        "woa.mcp.tool_field.mistyped",
     );
 }
 
