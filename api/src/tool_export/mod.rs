@@ -43,6 +43,8 @@ pub(crate) struct Tool {
 pub(crate) enum Refused {
     #[error("the declaration gives no absolute address to call, so nothing can be compiled from it alone")]
     NoAddress,
+    #[error("its address is not on the public Internet, so no agent can call it")]
+    NotPublic,
     #[error(
         "the declaration gives an address and neither an HTTP method nor the name of a tool there, so nothing can be \
          compiled from it alone"
@@ -75,6 +77,9 @@ pub(crate) fn compile(
 ) -> Result<Tool, Refused> {
     if capability.invocation.endpoint().is_none() {
         return Err(Refused::NoAddress);
+    }
+    if capability.invocation.not_public {
+        return Err(Refused::NotPublic);
     }
     if !capability.is_invocable() {
         return Err(Refused::NoMethod);
@@ -183,6 +188,12 @@ impl Parts<'_> {
             "scopes": capability.auth.scopes,
             "invocation": capability.invocation,
         });
+        if let Some(message) = &safety.message {
+            origin["confirmation_message"] = Value::from(message.as_str());
+        }
+        if let Some(identity) = &capability.auth.agent_identity {
+            origin["agent_identity"] = json!(identity);
+        }
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));
         }

@@ -69,6 +69,9 @@ fn hash_changes_with_the_declaration() {
 fn refuses_capabilities_that_cannot_be_called() {
     let placeholder_url = manifest_of(&json!({}));
     assert_eq!(compiled(&placeholder_url, ToolShape::Mcp), Err(Refused::NoAddress));
+    let private = manifest_of(&json!({"invocation": {"protocol": "http", "method": "GET",
+        "url": "https://10.0.0.1/", "not_public": true}}));
+    assert_eq!(compiled(&private, ToolShape::Mcp), Err(Refused::NotPublic));
     let wordless =
         manifest_of(&json!({"invocation": {"protocol": "http", "url": "https://skyhop.example/"}}));
     assert_eq!(compiled(&wordless, ToolShape::OpenAi), Err(Refused::NoMethod));
@@ -85,6 +88,22 @@ fn refuses_capabilities_that_cannot_be_called() {
         );
         assert!(matches!(compiled(&odd, ToolShape::OpenApi), Err(Refused::Address { .. })), "{address}");
     }
+}
+
+#[test]
+fn tools_carry_the_confirmation_message_and_the_required_identity() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/pay"},
+        "safety": {"class": "write", "source": "declared", "confirmation": "required", "message": "Pay 5 EUR?"},
+        "auth": {"required": "yes", "agent_identity": {"required": true, "format": "did:web"}},
+    }));
+    for shape in ToolShape::ALL {
+        let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
+        assert!(definition.contains("Pay 5 EUR?"), "{shape}: {definition}");
+        assert!(definition.contains("identity of the agent (did:web)"), "{shape}: {definition}");
+    }
+    let tool = compiled(&manifest, ToolShape::Mcp).unwrap().definition;
+    assert_eq!(tool["_meta"]["agentdex"]["confirmation_message"], "Pay 5 EUR?");
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::address::{self, Address};
 use crate::budget;
@@ -20,6 +20,7 @@ use crate::model::{
 };
 use crate::name::{ContentHash, ManifestId, ManifestUrl};
 use crate::object::Object;
+use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
 use crate::{check, safety, semantic, text};
 
@@ -59,6 +60,9 @@ findings! {
             => "Describe what the capability does; instructions to readers are shown as quoted data and never affect ranking.";
     rule INSECURE: Should("address.insecure", "RFC 9325 §3.2")
         "an address is not https" => "Serve the endpoint over https and publish its https address.";
+    rule NOT_PUBLIC: Should("address.not_public", "RFC 6890 §2.2")
+        "an address is not on the public Internet: agents cannot reach it"
+            => "Publish the public address of the service.";
     rule UNUSABLE: Should("address.unusable", "RFC 3986 §5")
         "an address cannot be resolved to an absolute URL" => "Publish a path that begins with / or an absolute https URL.";
 }
@@ -77,6 +81,12 @@ pub(crate) struct Draft<'d> {
     specs: Vec<(&'static str, CodeFilter)>,
     /// Pointer of the part that is read as a separate document; empty for the whole.
     base_pointer: String,
+    /// Pointers of texts that address the reader, as far as the document was searched: `None` for texts without pointers.
+    steering: Option<Vec<String>>,
+    /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
+    is_private: bool,
+    /// Addresses that are not public and were reported where they are published.
+    not_public: HashSet<String>,
 }
 
 impl<'d> Draft<'d> {
@@ -91,7 +101,15 @@ impl<'d> Draft<'d> {
             full: false,
             specs: Vec::new(),
             base_pointer: String::new(),
+            steering: None,
+            is_private: not_public(served_as.as_str()).is_some(),
+            not_public: HashSet::new(),
         }
+    }
+
+    /// Sets the pointers of all texts of a JSON document that address the reader.
+    pub(crate) fn set_steering(&mut self, pointers: Vec<String>) {
+        self.steering = Some(pointers);
     }
 
     pub(crate) const fn format(&self) -> Format {
@@ -239,7 +257,28 @@ impl<'d> Draft<'d> {
             }
             Some(_) => {}
         }
+        if let Some(found) = &address
+            && let Some(reason) = self.not_public(found.as_str())
+        {
+            self.report_not_public(pointer.to_owned(), found.as_str(), reason);
+            self.not_public.insert(found.as_str().to_owned());
+        }
         address
+    }
+
+    /// Why an address of this document is not on the public Internet.
+    pub(crate) fn not_public(&self, address: &str) -> Option<&'static str> {
+        if self.is_private { None } else { not_public(address) }
+    }
+
+    /// Whether an address was reported where it is published.
+    pub(crate) fn is_reported_not_public(&self, address: &str) -> bool {
+        self.not_public.contains(address)
+    }
+
+    pub(crate) fn report_not_public(&mut self, pointer: String, address: &str, reason: &str) {
+        let text = format!("\"{}\" is not public: {reason}", text::capped(address, 80));
+        self.report(&NOT_PUBLIC, pointer, text);
     }
 
     // --- capabilities ---
@@ -292,7 +331,7 @@ impl<'d> Draft<'d> {
         }
         safety::infer(&mut capability);
         semantic::infer(&mut capability);
-        self.flag_suspicious_texts(&mut capability);
+        self.flag_understated(&capability);
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
         }
@@ -304,11 +343,7 @@ impl<'d> Draft<'d> {
         self.full
     }
 
-    fn flag_suspicious_texts(&mut self, capability: &mut Capability) {
-        if capability.description.as_deref().is_some_and(text::addresses_reader) {
-            capability.addresses_reader = true;
-            self.report_rule(&ADDRESSES_READER, capability.pointer.clone());
-        }
+    fn flag_understated(&mut self, capability: &Capability) {
         if let Some(danger) = safety::understated(&capability.native_id, capability.safety.class) {
             let text = format!(
                 "\"{}\" contains \"{danger}\", classed {}",
@@ -318,11 +353,35 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Reports texts that address the reader, and marks the capabilities that have one. Texts of a JSON document have
+    /// pointers; those of other documents and of linked ones are reported at what they belong to.
+    fn flag_steering_texts(&mut self) {
+        let pointers = self.steering.take();
+        if pointers.as_ref().is_some_and(Vec::is_empty) && self.document.linked.is_empty() {
+            return;
+        }
+        let is_located = pointers.is_some();
+        for pointer in pointers.unwrap_or_default() {
+            self.report_rule(&ADDRESSES_READER, pointer);
+        }
+        let mut unlocated = Vec::new();
+        for capability in &mut self.manifest.capabilities {
+            capability.addresses_reader |= steers(capability);
+            if capability.addresses_reader && (!is_located || capability.pointer_document.is_some()) {
+                unlocated.push(capability.pointer.clone());
+            }
+        }
+        if !is_located && manifest_steers(&self.manifest) {
+            unlocated.push(String::new());
+        }
+        for pointer in unlocated {
+            self.report_rule(&ADDRESSES_READER, pointer);
+        }
+    }
+
     /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
-        if self.manifest.description.as_deref().is_some_and(text::addresses_reader) {
-            self.report_rule(&ADDRESSES_READER, String::new());
-        }
+        self.flag_steering_texts();
         self.count_omitted_findings();
         for (spec, includes) in std::mem::take(&mut self.specs) {
             let level = self.level(includes);
@@ -360,6 +419,38 @@ impl<'d> Draft<'d> {
             _ => ConformanceLevel::Conforms,
         }
     }
+}
+
+/// Whether a text of a capability addresses the model that reads it.
+fn steers(capability: &Capability) -> bool {
+    let texts = [
+        Some(&capability.native_id),
+        Some(&capability.name),
+        capability.title.as_ref(),
+        capability.description.as_ref(),
+        capability.safety.message.as_ref(),
+        capability.deprecation_message.as_ref(),
+    ];
+    let mut texts = texts.into_iter().flatten().chain(&capability.tags).chain(&capability.examples);
+    let mut schemas = [&capability.parameters, &capability.response].into_iter().flatten();
+    texts.any(|text| text::addresses_reader(text)) || schemas.any(text::any_addresses_reader)
+}
+
+/// The same for the texts of the manifest itself.
+fn manifest_steers(manifest: &Manifest) -> bool {
+    let workflows = manifest.workflows.iter().flat_map(|workflow| [&workflow.name, &workflow.description]);
+    let links = manifest.links.iter().map(|link| &link.title);
+    let mut texts = [&manifest.name, &manifest.title, &manifest.description, &manifest.provider.name]
+        .into_iter()
+        .chain(workflows)
+        .chain(links)
+        .flatten()
+        .chain(manifest.errors.iter().flat_map(|error| &error.recovery))
+        .chain(manifest.auth.iter().flat_map(|auth| auth.scopes.values()))
+        .chain(&manifest.tags)
+        .chain(&manifest.representative_queries);
+    let mut values = manifest.hints.values().chain(manifest.schemas.values());
+    texts.any(|text| text::addresses_reader(text)) || values.any(text::any_addresses_reader)
 }
 
 /// Memory of a capability with its schemas and long texts.

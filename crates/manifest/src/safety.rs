@@ -39,7 +39,7 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
 }
 
 /// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
-const READS: &[&str] =
+pub(crate) const READS: &[&str] =
     &["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
 
 /// Words in a name that imply a destructive or costly effect.

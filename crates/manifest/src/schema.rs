@@ -170,14 +170,21 @@ pub(crate) fn has_type(schema: &Map<String, Value>, value: &Value) -> bool {
     if schema.contains_key("x-type") {
         return true;
     }
-    match schema.get("type").and_then(Value::as_str) {
-        Some("string") => value.is_string(),
-        Some("integer") => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        Some("number") => value.is_number(),
-        Some("boolean") => value.is_boolean(),
-        Some("array") => value.is_array(),
-        Some("object") => value.is_object(),
-        Some("null") => value.is_null(),
+    schema.get("type").and_then(Value::as_str).is_none_or(|name| is_of_type(value, name))
+}
+
+/// Whether a value has a type of JSON Schema. Unknown types have every value.
+pub(crate) fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
         _ => true,
     }
 }

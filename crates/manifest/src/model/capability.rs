@@ -9,7 +9,7 @@ use super::enums::{
     AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate,
     TypeSource,
 };
-use super::parts::{Integrity, Payment, RateLimit};
+use super::parts::{AgentIdentity, Integrity, Payment, RateLimit};
 use crate::name::{CapabilityId, ManifestUrl};
 
 /// `namespace:type` (ATP section 3.5.2), declared or inferred.
@@ -46,6 +46,9 @@ pub struct Invocation {
     /// Shape that wraps the parameters (WoA `{agent, operation, input}`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub envelope: Option<Value>,
+    /// The host is not on the public Internet: a private address or name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_public: bool,
 }
 
 impl Invocation {
@@ -71,6 +74,9 @@ pub struct CapabilityAuth {
     /// Where the session is opened, with POST.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_url: Option<String>,
+    /// The caller must present a verifiable identity of the agent (ATP section 3.3.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_identity: Option<AgentIdentity>,
 }
 
 /// The effect of a call. An inferred class is never shown as declared, and a declared one is never lowered.
@@ -221,9 +227,10 @@ impl Capability {
         }
     }
 
-    /// Whether the declaration alone suffices to call it: an absolute address, and a method or a tool name.
+    /// Whether the declaration alone suffices to call it: an absolute public address, and a method or a tool name.
     pub fn is_invocable(&self) -> bool {
         self.invocation.endpoint().is_some()
+            && !self.invocation.not_public
             && (self.invocation.method.is_some() || self.invocation.native.is_some())
     }
 }

@@ -89,7 +89,7 @@ findings! {
     rule DEFAULT_MISTYPED: Should("agents_json.param.default.mistyped", SPEC)
         "the default has another type than the parameter" => "Write a default of the parameter's type.";
     rule ITEMS_UNUSED: May("agents_json.param.items.unused", SPEC)
-        "`items` describes the elements of a parameter that is no array" => "Declare the type array, or remove `items`.";
+        "`items` describes the elements of a parameter that is not an array" => "Declare the type array, or remove `items`.";
     rule ADDRESS_ABSOLUTE: Should("agents_json.path.absolute", SPEC)
         "an absolute URL is given where the specification defines a path" => "Give the path, relative to the site's origin.";
     rule SESSION_MISSING: Should("agents_json.session.missing", SPEC)

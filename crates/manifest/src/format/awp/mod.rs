@@ -308,7 +308,11 @@ fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (part, key, rule) in lists {
         let Some(part) = root.object(part) else { continue };
         for (id, pointer) in unknown(&part, key, &known) {
-            draft.report(rule, pointer, format!("`{key}` names \"{}\", which is not an action", capped(id, 60)));
+            draft.report(
+                rule,
+                pointer,
+                format!("`{key}` names \"{}\", which is not an action", capped(id, 60)),
+            );
         }
     }
     if let Some(graph) = root.object("dependencies") {

@@ -97,7 +97,7 @@ fn reports_every_violation() {
     breaks(|document| document["agents"][0] = json!("x"), "woa.agent.mistyped");
     breaks(|document| document["agents"][1]["id"] = json!("letter-writer"), "woa.agent.id.duplicate");
     breaks(|document| document["agents"][0]["id"] = json!("a b"), "woa.agent.id.invalid");
-    breaks(|document| document["agents"][0]["name"] = json!(null), "woa.agent.name.missing");
+    breaks(|document| document["agents"][0]["name"] = json!(null), "woa.agent.name.mistyped");
     breaks(|document| document["agents"][0]["inputs"] = json!("text"), "woa.agent.inputs.mistyped");
     breaks(|document| document["agents"][0]["inputs"]["type"] = json!("objekt"), "woa.schema.invalid");
     breaks(|document| document["agents"][0]["outputs"] = json!({"type": "string"}), "woa.schema.root");
@@ -127,7 +127,7 @@ fn reports_every_violation() {
     );
     breaks(
         |document| document["transports"]["mcp"]["tool_field"] = json!(null),
-        "woa.mcp.tool_field.missing",
+        "woa.mcp.tool_field.mistyped",
     );
 }
 
