@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use crate::address::{self, Address};
 use crate::budget;
 use crate::document::Document;
+use crate::json::push_index;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
@@ -76,6 +77,8 @@ pub(crate) struct Draft<'d> {
     specs: Vec<(&'static str, CodeFilter)>,
     /// Pointer of the part that is read as a separate document; empty for the whole.
     base_pointer: String,
+    /// URL of the linked document that is read: findings point into it.
+    pointer_document: Option<String>,
 }
 
 impl<'d> Draft<'d> {
@@ -90,6 +93,7 @@ impl<'d> Draft<'d> {
             full: false,
             specs: Vec::new(),
             base_pointer: String::new(),
+            pointer_document: None,
         }
     }
 
@@ -125,6 +129,13 @@ impl<'d> Draft<'d> {
         self.base_pointer.truncate(outer);
     }
 
+    /// Reads a linked document: findings point into it.
+    pub(crate) fn within_linked(&mut self, url: &ManifestUrl, read: impl FnOnce(&mut Self)) {
+        let outer = self.pointer_document.replace(url.to_string());
+        read(self);
+        self.pointer_document = outer;
+    }
+
     // --- findings ---
 
     /// Reports a violated rule with a text about this document.
@@ -157,6 +168,11 @@ impl<'d> Draft<'d> {
         let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
         let (pointer, severity) = match flaw {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
+            check::Flaw::Element(position, _) => {
+                let mut pointer = object.at(field.key);
+                push_index(&mut pointer, *position);
+                (pointer, field.wrong())
+            }
             _ => (object.at(field.key), field.wrong()),
         };
         self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);
@@ -177,7 +193,16 @@ impl<'d> Draft<'d> {
             let pointer = within_cap(self.absolute_pointer(pointer));
             text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
-            self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
+            let pointer_document = self.pointer_document.clone();
+            self.manifest.findings.push(Finding {
+                code,
+                severity,
+                spec,
+                pointer,
+                pointer_document,
+                text,
+                fix,
+            });
         }
     }
 
