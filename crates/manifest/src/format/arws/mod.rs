@@ -102,7 +102,7 @@ fn definitions(url: &ManifestUrl, pointer: &str, draft: &mut Draft<'_>) {
     let linked = draft.document.linked.iter().find(|linked| linked.url == url).copied();
     match linked {
         Some(linked) if linked.bytes.is_empty() => {
-            draft.report_rule(&rules::TOOLS_ABSENT, pointer.to_owned())
+            draft.report_rule(&rules::TOOLS_ABSENT, pointer.to_owned());
         }
         Some(linked) => tools::read(&linked, draft),
         None if url.site() != draft.document.url.site() => {
