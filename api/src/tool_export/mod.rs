@@ -194,6 +194,9 @@ impl Parts<'_> {
         if let Some(identity) = &capability.auth.agent_identity {
             origin["agent_identity"] = json!(identity);
         }
+        if let Some(url) = &capability.auth.session_url {
+            origin["session_url"] = Value::from(url.as_str());
+        }
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));
         }

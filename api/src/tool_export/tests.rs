@@ -91,11 +91,12 @@ fn refuses_capabilities_that_cannot_be_called() {
 }
 
 #[test]
-fn tools_carry_the_confirmation_message_and_the_required_identity() {
+fn tools_carry_what_a_call_needs_besides_parameters() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/pay"},
         "safety": {"class": "write", "source": "declared", "confirmation": "required", "message": "Pay 5 EUR?"},
-        "auth": {"required": "yes", "agent_identity": {"required": true, "format": "did:web"}},
+        "auth": {"required": "yes", "agent_identity": {"required": true, "format": "did:web"},
+            "session": true, "session_url": "https://skyhop.example/session"},
     }));
     for shape in ToolShape::ALL {
         let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
@@ -104,6 +105,7 @@ fn tools_carry_the_confirmation_message_and_the_required_identity() {
     }
     let tool = compiled(&manifest, ToolShape::Mcp).unwrap().definition;
     assert_eq!(tool["_meta"]["agentdex"]["confirmation_message"], "Pay 5 EUR?");
+    assert_eq!(tool["_meta"]["agentdex"]["session_url"], "https://skyhop.example/session");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct Document<'a> {
     pub force: Option<Format>,
 }
 
-/// A document that completes another one.
+/// A document that completes another one. Without bytes: there is none at that URL.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkedDocument<'a> {
     pub url: &'a ManifestUrl,

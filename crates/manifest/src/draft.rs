@@ -70,6 +70,21 @@ findings! {
 /// Selects the finding codes of one specification.
 pub(crate) type CodeFilter = fn(&str) -> bool;
 
+/// Where a finding is.
+#[derive(Default)]
+pub(crate) struct FindingLocation {
+    /// JSON pointer; empty for the whole document.
+    pub(crate) pointer: String,
+    /// URL of the linked document that the pointer is for; `None` for the document itself.
+    pub(crate) document: Option<String>,
+}
+
+impl FindingLocation {
+    pub(crate) fn of(capability: &Capability) -> Self {
+        Self { pointer: capability.pointer.clone(), document: capability.pointer_document.clone() }
+    }
+}
+
 pub(crate) struct Draft<'d> {
     pub(crate) document: &'d Document<'d>,
     pub(crate) manifest: Manifest,
@@ -87,6 +102,8 @@ pub(crate) struct Draft<'d> {
     is_private: bool,
     /// Addresses that are not public and were reported where they are published.
     not_public: HashSet<String>,
+    /// URL of the linked document that is read: findings point into it.
+    pointer_document: Option<String>,
 }
 
 impl<'d> Draft<'d> {
@@ -104,6 +121,7 @@ impl<'d> Draft<'d> {
             steering: None,
             is_private: not_public(served_as.as_str()).is_some(),
             not_public: HashSet::new(),
+            pointer_document: None,
         }
     }
 
@@ -144,11 +162,25 @@ impl<'d> Draft<'d> {
         self.base_pointer.truncate(outer);
     }
 
+    /// Reads a linked document: findings point into it.
+    pub(crate) fn within_linked(&mut self, url: &ManifestUrl, read: impl FnOnce(&mut Self)) {
+        let outer = self.pointer_document.replace(url.to_string());
+        read(self);
+        self.pointer_document = outer;
+    }
+
     // --- findings ---
 
     /// Reports a violated rule with a text about this document.
     pub(crate) fn report(&mut self, rule: &Rule, pointer: String, text: impl Into<String>) {
         self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
+    }
+
+    /// Reports a violated rule at a place in this document or in a linked one.
+    pub(crate) fn report_at(&mut self, rule: &Rule, location: FindingLocation, text: impl Into<String>) {
+        let outer = std::mem::replace(&mut self.pointer_document, location.document);
+        self.report(rule, location.pointer, text);
+        self.pointer_document = outer;
     }
 
     /// Refuses the document because of its cost.
@@ -201,7 +233,16 @@ impl<'d> Draft<'d> {
             let pointer = within_cap(self.absolute_pointer(pointer));
             text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
-            self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
+            let pointer_document = self.pointer_document.clone();
+            self.manifest.findings.push(Finding {
+                code,
+                severity,
+                spec,
+                pointer,
+                pointer_document,
+                text,
+                fix,
+            });
         }
     }
 
@@ -260,7 +301,9 @@ impl<'d> Draft<'d> {
         if let Some(found) = &address
             && let Some(reason) = self.not_public(found.as_str())
         {
-            self.report_not_public(pointer.to_owned(), found.as_str(), reason);
+            let location =
+                FindingLocation { pointer: pointer.to_owned(), document: self.pointer_document.clone() };
+            self.report_not_public(location, found.as_str(), reason);
             self.not_public.insert(found.as_str().to_owned());
         }
         address
@@ -276,9 +319,9 @@ impl<'d> Draft<'d> {
         self.not_public.contains(address)
     }
 
-    pub(crate) fn report_not_public(&mut self, pointer: String, address: &str, reason: &str) {
+    pub(crate) fn report_not_public(&mut self, location: FindingLocation, address: &str, reason: &str) {
         let text = format!("\"{}\" is not public: {reason}", text::capped(address, 80));
-        self.report(&NOT_PUBLIC, pointer, text);
+        self.report_at(&NOT_PUBLIC, location, text);
     }
 
     // --- capabilities ---
@@ -368,14 +411,14 @@ impl<'d> Draft<'d> {
         for capability in &mut self.manifest.capabilities {
             capability.addresses_reader |= steers(capability);
             if capability.addresses_reader && (!is_located || capability.pointer_document.is_some()) {
-                unlocated.push(capability.pointer.clone());
+                unlocated.push(FindingLocation::of(capability));
             }
         }
         if !is_located && manifest_steers(&self.manifest) {
-            unlocated.push(String::new());
+            unlocated.push(FindingLocation::default());
         }
-        for pointer in unlocated {
-            self.report_rule(&ADDRESSES_READER, pointer);
+        for location in unlocated {
+            self.report_at(&ADDRESSES_READER, location, ADDRESSES_READER.wrong);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::draft::Draft;
+use crate::draft::{Draft, FindingLocation};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName};
 use crate::rule::findings;
@@ -122,26 +122,23 @@ fn is_placeholder(text: &str, served: &Host) -> bool {
 
 fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
-    let mut found: Vec<(String, String)> =
-        declared.map(|origin| (String::new(), origin.to_owned())).into_iter().collect();
+    let mut found: Vec<(FindingLocation, String)> =
+        declared.map(|origin| (FindingLocation::default(), origin.to_owned())).into_iter().collect();
     for capability in &draft.manifest.capabilities {
         if let Some(address) =
             capability.invocation.endpoint().filter(|address| is_placeholder(address, served))
         {
-            found.push((capability.pointer.clone(), address.to_owned()));
+            found.push((FindingLocation::of(capability), address.to_owned()));
         }
     }
     for interface in &draft.manifest.interfaces {
         if let Some(address) = interface.url.as_deref().filter(|address| is_placeholder(address, served)) {
-            found.push((String::new(), address.to_owned()));
+            found.push((FindingLocation::default(), address.to_owned()));
         }
     }
-    for (pointer, address) in found {
-        draft.report(
-            &PLACEHOLDER,
-            pointer,
-            format!("\"{}\" is a placeholder", crate::text::capped(&address, 80)),
-        );
+    for (location, address) in found {
+        let text = format!("\"{}\" is a placeholder", crate::text::capped(&address, 80));
+        draft.report_at(&PLACEHOLDER, location, text);
     }
 }
 
@@ -152,7 +149,7 @@ fn mark_not_public(draft: &mut Draft<'_>) {
         let Some(address) = capability.invocation.endpoint() else { continue };
         if let Some(reason) = draft.not_public(address) {
             known.insert(address);
-            found.push((Some(index), capability.pointer.clone(), address.to_owned(), reason));
+            found.push((Some(index), FindingLocation::of(capability), address.to_owned(), reason));
         }
     }
     for address in draft.manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()) {
@@ -160,21 +157,21 @@ fn mark_not_public(draft: &mut Draft<'_>) {
         if let Some(reason) = draft.not_public(address)
             && known.insert(address)
         {
-            found.push((None, String::new(), address.to_owned(), reason));
+            found.push((None, FindingLocation::default(), address.to_owned(), reason));
         }
     }
-    for (index, pointer, address, reason) in found {
+    for (index, location, address, reason) in found {
         if let Some(capability) = index.and_then(|index| draft.manifest.capabilities.get_mut(index)) {
             capability.invocation.not_public = true;
         }
         if !draft.is_reported_not_public(&address) {
-            draft.report_not_public(pointer, &address, reason);
+            draft.report_not_public(location, &address, reason);
         }
     }
     let origin = draft.manifest.declared_origin.clone().unwrap_or_default();
     if let Some(reason) = draft.not_public(&origin)
         && !draft.is_reported_not_public(&origin)
     {
-        draft.report_not_public(String::new(), &origin, reason);
+        draft.report_not_public(FindingLocation::default(), &origin, reason);
     }
 }

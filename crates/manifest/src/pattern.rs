@@ -151,6 +151,8 @@ mod tests {
             r"^\p{Letter}+$",
             "[]|[^]",
             "(a|b)+?$",
+            r"[^\]]{2,3}",
+            "[(]",
         ] {
             assert_eq!(flaw(pattern), None, "{pattern}");
         }
@@ -160,7 +162,7 @@ mod tests {
     fn rejects_patterns_that_no_engine_compiles() {
         for pattern in [
             "[a-z", "(a", "a)", "*a", "a|*", "a**", "(?<n", "(?P<n>a)", "a\\", "[z-a]", "a{5,2}", "{2}",
-            "(+)", "[a\\",
+            "(+)", "[a\\", "(?:*)",
         ] {
             assert!(!is_valid(pattern), "{pattern}");
         }

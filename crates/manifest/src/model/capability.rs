@@ -128,6 +128,9 @@ pub struct Capability {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub kind: CapabilityKind,
+    /// Version of the implementation, as published (WoA `version` of an agent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub semantic_types: Vec<SemanticType>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -202,6 +205,7 @@ impl Capability {
             title: None,
             description: None,
             kind,
+            version: None,
             semantic_types: Vec::new(),
             tags: Vec::new(),
             examples: Vec::new(),

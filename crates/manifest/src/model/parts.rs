@@ -261,11 +261,14 @@ pub struct Interface {
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Further configuration, as published: WoA `tool_field`, the members of a private transport.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Value>,
 }
 
 impl Interface {
     pub const fn new(protocol: Protocol, url: Option<String>) -> Self {
-        Self { protocol, declared: None, url, version: None, transport: None }
+        Self { protocol, declared: None, url, version: None, transport: None, settings: BTreeMap::new() }
     }
 }
 

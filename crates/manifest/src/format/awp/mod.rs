@@ -288,6 +288,7 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             url,
             version: draft::name(protocol.text("version")),
             transport: draft::name(protocol.text("transport")),
+            settings: BTreeMap::new(),
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
