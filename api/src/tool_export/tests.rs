@@ -128,7 +128,7 @@ fn only_idempotent_calls_are_marked_idempotent() {
         let manifest = manifest_of(&json!({
             "invocation": {"protocol": "http", "method": method, "url": "https://skyhop.example/seats"},
             "parameters": {"type": "object", "properties": {key: {"type": "string", "x-in": "body"}}},
-            "idempotency": idempotency, "safety": {"class": "irreversible", "source": "declared"},
+            "idempotency": idempotency, "safety": {"class": "irreversible", "source": "declared", "confirmation": "none"},
         }));
         let tool = compiled(&manifest, ToolShape::Mcp).unwrap();
         tool.definition["annotations"].get("idempotentHint") == Some(&json!(true))

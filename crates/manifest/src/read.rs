@@ -10,7 +10,7 @@ use crate::format::{self, detect};
 use crate::json::{self, NotJson, Notes};
 use crate::model::{Detection, Format, Manifest, Strength};
 use crate::rule::Rule;
-use crate::text::{self, Hidden};
+use crate::text::Hidden;
 use crate::{identity, served};
 
 /// Version of the reader: what it accepts, how it parses, and which budgets it enforces.
@@ -94,7 +94,7 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     }
     let empty = Value::Object(Map::new());
     let mut draft = Draft::new(document, detection);
-    draft.set_steering(text::steering_pointers(value));
+    draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
         report_wrapped(pointer, &mut draft);

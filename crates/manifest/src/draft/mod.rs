@@ -7,10 +7,12 @@
 //!
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
+mod addresses;
+mod steering;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::address::{self, Address};
 use crate::budget;
 use crate::document::Document;
 use crate::json::push_index;
@@ -123,11 +125,6 @@ impl<'d> Draft<'d> {
             not_public: HashSet::new(),
             pointer_document: None,
         }
-    }
-
-    /// Sets the pointers of all texts of a JSON document that address the reader.
-    pub(crate) fn set_steering(&mut self, pointers: Vec<String>) {
-        self.steering = Some(pointers);
     }
 
     pub(crate) const fn format(&self) -> Format {
@@ -250,80 +247,6 @@ impl<'d> Draft<'d> {
         if self.base_pointer.is_empty() { pointer } else { format!("{}{pointer}", self.base_pointer) }
     }
 
-    // --- addresses ---
-
-    /// An absolute address from what was published, resolved against the root of the served origin.
-    pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
-        let address = address::on_origin(self.base(), published);
-        self.check_address(address, published, pointer)
-    }
-
-    /// An absolute address from what was published, resolved against the document's own URL.
-    pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
-        let address = address::on_document(self.base(), published);
-        self.check_address(address, published, pointer)
-    }
-
-    /// The same without a finding: where no specification demands an address.
-    pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
-        address::on_origin(self.base(), published).map(Address::into_string)
-    }
-
-    /// The address of a string field as text, resolved against the root of the served origin.
-    pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
-        let published = object.text(key)?;
-        self.on_origin(published, &object.at(key)).map(Address::into_string)
-    }
-
-    /// The address of a string field as text, resolved against the document's own URL.
-    pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
-        let published = object.text(key)?;
-        self.on_document(published, &object.at(key)).map(Address::into_string)
-    }
-
-    /// Whether an interface with this address is known.
-    pub(crate) fn has_interface(&self, url: &str) -> bool {
-        self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
-    }
-
-    fn check_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
-        match &address {
-            None => {
-                let text = format!("\"{}\" is not an address", text::capped(published, 80));
-                self.report(&UNUSABLE, pointer.to_owned(), text);
-            }
-            Some(found) if found.as_str().starts_with("http:") || found.as_str().starts_with("ws:") => {
-                let text = format!("\"{}\" is not https", text::capped(found.as_str(), 80));
-                self.report(&INSECURE, pointer.to_owned(), text);
-            }
-            Some(_) => {}
-        }
-        if let Some(found) = &address
-            && let Some(reason) = self.not_public(found.as_str())
-        {
-            let location =
-                FindingLocation { pointer: pointer.to_owned(), document: self.pointer_document.clone() };
-            self.report_not_public(location, found.as_str(), reason);
-            self.not_public.insert(found.as_str().to_owned());
-        }
-        address
-    }
-
-    /// Why an address of this document is not on the public Internet.
-    pub(crate) fn not_public(&self, address: &str) -> Option<&'static str> {
-        if self.is_private { None } else { not_public(address) }
-    }
-
-    /// Whether an address was reported where it is published.
-    pub(crate) fn is_reported_not_public(&self, address: &str) -> bool {
-        self.not_public.contains(address)
-    }
-
-    pub(crate) fn report_not_public(&mut self, location: FindingLocation, address: &str, reason: &str) {
-        let text = format!("\"{}\" is not public: {reason}", text::capped(address, 80));
-        self.report_at(&NOT_PUBLIC, location, text);
-    }
-
     // --- capabilities ---
 
     /// Begins a capability. A blank name is derived from the native id, a blank id from the name or the position.
@@ -396,32 +319,6 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// Reports texts that address the reader, and marks the capabilities that have one. Texts of a JSON document have
-    /// pointers; those of other documents and of linked ones are reported at what they belong to.
-    fn flag_steering_texts(&mut self) {
-        let pointers = self.steering.take();
-        if pointers.as_ref().is_some_and(Vec::is_empty) && self.document.linked.is_empty() {
-            return;
-        }
-        let is_located = pointers.is_some();
-        for pointer in pointers.unwrap_or_default() {
-            self.report_rule(&ADDRESSES_READER, pointer);
-        }
-        let mut unlocated = Vec::new();
-        for capability in &mut self.manifest.capabilities {
-            capability.addresses_reader |= steers(capability);
-            if capability.addresses_reader && (!is_located || capability.pointer_document.is_some()) {
-                unlocated.push(FindingLocation::of(capability));
-            }
-        }
-        if !is_located && manifest_steers(&self.manifest) {
-            unlocated.push(FindingLocation::default());
-        }
-        for location in unlocated {
-            self.report_at(&ADDRESSES_READER, location, ADDRESSES_READER.wrong);
-        }
-    }
-
     /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
         self.flag_steering_texts();
@@ -462,38 +359,6 @@ impl<'d> Draft<'d> {
             _ => ConformanceLevel::Conforms,
         }
     }
-}
-
-/// Whether a text of a capability addresses the model that reads it.
-fn steers(capability: &Capability) -> bool {
-    let texts = [
-        Some(&capability.native_id),
-        Some(&capability.name),
-        capability.title.as_ref(),
-        capability.description.as_ref(),
-        capability.safety.message.as_ref(),
-        capability.deprecation_message.as_ref(),
-    ];
-    let mut texts = texts.into_iter().flatten().chain(&capability.tags).chain(&capability.examples);
-    let mut schemas = [&capability.parameters, &capability.response].into_iter().flatten();
-    texts.any(|text| text::addresses_reader(text)) || schemas.any(text::any_addresses_reader)
-}
-
-/// The same for the texts of the manifest itself.
-fn manifest_steers(manifest: &Manifest) -> bool {
-    let workflows = manifest.workflows.iter().flat_map(|workflow| [&workflow.name, &workflow.description]);
-    let links = manifest.links.iter().map(|link| &link.title);
-    let mut texts = [&manifest.name, &manifest.title, &manifest.description, &manifest.provider.name]
-        .into_iter()
-        .chain(workflows)
-        .chain(links)
-        .flatten()
-        .chain(manifest.errors.iter().flat_map(|error| &error.recovery))
-        .chain(manifest.auth.iter().flat_map(|auth| auth.scopes.values()))
-        .chain(&manifest.tags)
-        .chain(&manifest.representative_queries);
-    let mut values = manifest.hints.values().chain(manifest.schemas.values());
-    texts.any(|text| text::addresses_reader(text)) || values.any(text::any_addresses_reader)
 }
 
 /// Memory of a capability with its schemas and long texts.
