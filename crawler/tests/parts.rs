@@ -102,6 +102,18 @@ async fn keeps_capabilities_while_a_part_fails() {
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
 }
 
+#[tokio::test]
+async fn tools_that_are_not_there_are_reported() {
+    let page = testweb::Answer::html("<!doctype html><title>No</title>".to_owned());
+    for answer in [testweb::Answer::status(404), page] {
+        let host = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
+        let crawl = Crawl::of([host.route(PART, answer)]).await;
+        crawl.pass().await;
+        let findings = manifest(&crawl).await.findings;
+        assert!(findings.iter().any(|finding| finding.code == "arws.tools.absent"), "{findings:?}");
+    }
+}
+
 /// The same museum, whose robots.txt names the part first.
 async fn museum_with_a_shared_part() -> Crawl {
     let robots = format!("User-agent: *\nAllow: /\nAgentmap: https://museum.example{PART}\n");

@@ -11,7 +11,7 @@ use indexer::{
     CursorError, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
     Searcher, Sort, SuggestionKind,
 };
-use manifest::model::{AuthScheme, Format, SafetyClass, SemanticType, TypeSource};
+use manifest::model::{AuthScheme, Format, SafetyClass, SemanticType, SourceKind, TypeSource};
 use policy::Status;
 use proptest::prelude::*;
 use store::{FeedPosition, StoredManifest};
@@ -94,6 +94,24 @@ fn ranks_the_right_capability_first() {
         assert_eq!(names(&answer).first(), Some(&first), "{query}");
         assert!(!answer.nothing_good && answer.coverage > 0.0, "{query}");
     }
+}
+
+#[test]
+fn native_files_rank_before_synthetic_ones() {
+    let offer = |host: &str, source: SourceKind| {
+        let mut stored = support::manifest(host, "Kiosk");
+        support::add(&mut stored, "buy_stamps", "Buys stamps.");
+        stored.manifest.source.kind = source;
+        stored
+    };
+    let (_dir, searcher) = searcher(&[
+        offer("a.example", SourceKind::Synthetic),
+        offer("b.example", SourceKind::Native),
+        offer("c.example", SourceKind::Synthetic),
+    ]);
+    let answer = searcher.search(&request("buy stamps")).unwrap();
+    assert_eq!(answer.hits.len(), 3);
+    assert_eq!(answer.hits[0].source, SourceKind::Native);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Execution, Idempotency, Invocation, Source};
+use manifest::model::{AgentIdentity, Execution, Idempotency, Invocation, Source};
 use manifest::{
     Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, ManifestId, ManifestUrl,
 };
@@ -18,6 +18,15 @@ pub(crate) struct Detail<'a> {
     pub(crate) response: Option<&'a Value>,
     pub(crate) invocation: &'a Invocation,
     pub(crate) scopes: &'a [String],
+    /// Where the session is opened that the call needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_url: Option<&'a str>,
+    /// What the caller must present besides credentials (ATP section 3.3.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent_identity: Option<&'a AgentIdentity>,
+    /// What to show the person who confirms; the publisher's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) confirmation_message: Option<&'a str>,
     pub(crate) idempotency: &'a Idempotency,
     pub(crate) execution: &'a Execution,
     pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
@@ -58,6 +67,9 @@ pub(crate) fn detail<'a>(stored: &'a StoredManifest, capability: &'a Capability)
         response: capability.response.as_ref(),
         invocation: &capability.invocation,
         scopes: &capability.auth.scopes,
+        session_url: capability.auth.session_url.as_deref(),
+        agent_identity: capability.auth.agent_identity.as_ref(),
+        confirmation_message: capability.safety.message.as_deref(),
         idempotency: &capability.idempotency,
         execution: &capability.execution,
         rate_limit: capability.rate_limit.as_ref().or(stored.manifest.rate_limit.as_ref()),

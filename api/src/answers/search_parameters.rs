@@ -60,6 +60,7 @@ const FULL_FIELDS: &[&str] = &[
     "response",
     "invocation",
     "scopes",
+    "session_url",
     "idempotency",
     "execution",
     "rate_limit",

@@ -204,6 +204,13 @@ pub(crate) struct CapabilityRow {
     #[schema(value_type = Option<Object>)]
     invocation: Option<()>,
     scopes: Option<Vec<String>>,
+    /// Where the session is opened that the call needs
+    session_url: Option<String>,
+    /// The identity that agents must present besides credentials
+    #[schema(value_type = Option<Object>)]
+    agent_identity: Option<()>,
+    /// What to show the person who confirms; the publisher's text
+    confirmation_message: Option<String>,
     #[schema(value_type = Option<Object>)]
     idempotency: Option<()>,
     #[schema(value_type = Option<Object>)]

@@ -12,7 +12,7 @@ mod schema;
 mod tests;
 mod text;
 
-use manifest::{Capability, Confirmation, Manifest, SafetyClass};
+use manifest::{Capability, Confirmation, Manifest, SafetyClass, model::Protocol};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -43,6 +43,8 @@ pub(crate) struct Tool {
 pub(crate) enum Refused {
     #[error("the declaration gives no absolute address to call, so nothing can be compiled from it alone")]
     NoAddress,
+    #[error("its address is not on the public Internet, so no agent can call it")]
+    NotPublic,
     #[error(
         "the declaration gives an address and neither an HTTP method nor the name of a tool there, so nothing can be \
          compiled from it alone"
@@ -75,6 +77,9 @@ pub(crate) fn compile(
 ) -> Result<Tool, Refused> {
     if capability.invocation.endpoint().is_none() {
         return Err(Refused::NoAddress);
+    }
+    if capability.invocation.not_public {
+        return Err(Refused::NotPublic);
     }
     if !capability.is_invocable() {
         return Err(Refused::NoMethod);
@@ -141,11 +146,31 @@ impl Parts<'_> {
             SafetyClass::Destructive | SafetyClass::Irreversible => hint("destructiveHint", true),
             SafetyClass::Unknown => None,
         };
-        if safety.class != SafetyClass::Read && self.capability.idempotency.supported == Some(true) {
+        if safety.class != SafetyClass::Read && self.is_idempotent() {
             hint("idempotentHint", true);
         }
         hint("openWorldHint", true);
         hints
+    }
+
+    /// Whether the call may be repeated: by its method (RFC 9110 section 9.2.2), by a key in its schema, or because the MCP
+    /// server says so of its tool.
+    fn is_idempotent(&self) -> bool {
+        let (contract, invocation) = (&self.capability.idempotency, &self.capability.invocation);
+        let by_method = matches!(invocation.method.as_deref(), Some("PUT" | "DELETE"));
+        let by_tool = invocation.protocol == Some(Protocol::Mcp);
+        contract.supported == Some(true) && (by_method || by_tool || self.takes_key())
+    }
+
+    /// Whether a parameter carries an idempotency key: the declared one, or one of the usual name.
+    fn takes_key(&self) -> bool {
+        let properties = self.parameters.as_ref().and_then(|schema| schema.get("properties"));
+        let declared = self.capability.idempotency.key_field.as_deref();
+        let is_key = |name: &str| {
+            declared == Some(name)
+                || name.to_ascii_lowercase().replace(['-', '_'], "").contains("idempotency")
+        };
+        properties.and_then(Value::as_object).is_some_and(|map| map.keys().any(|name| is_key(name)))
     }
 
     /// Machine-readable origin, invocation and effects.
@@ -163,6 +188,15 @@ impl Parts<'_> {
             "scopes": capability.auth.scopes,
             "invocation": capability.invocation,
         });
+        if let Some(message) = &safety.message {
+            origin["confirmation_message"] = Value::from(message.as_str());
+        }
+        if let Some(identity) = &capability.auth.agent_identity {
+            origin["agent_identity"] = json!(identity);
+        }
+        if let Some(url) = &capability.auth.session_url {
+            origin["session_url"] = Value::from(url.as_str());
+        }
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));
         }

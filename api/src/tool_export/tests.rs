@@ -69,6 +69,9 @@ fn hash_changes_with_the_declaration() {
 fn refuses_capabilities_that_cannot_be_called() {
     let placeholder_url = manifest_of(&json!({}));
     assert_eq!(compiled(&placeholder_url, ToolShape::Mcp), Err(Refused::NoAddress));
+    let private = manifest_of(&json!({"invocation": {"protocol": "http", "method": "GET",
+        "url": "https://10.0.0.1/", "not_public": true}}));
+    assert_eq!(compiled(&private, ToolShape::Mcp), Err(Refused::NotPublic));
     let wordless =
         manifest_of(&json!({"invocation": {"protocol": "http", "url": "https://skyhop.example/"}}));
     assert_eq!(compiled(&wordless, ToolShape::OpenAi), Err(Refused::NoMethod));
@@ -88,6 +91,24 @@ fn refuses_capabilities_that_cannot_be_called() {
 }
 
 #[test]
+fn tools_carry_what_a_call_needs_besides_parameters() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/pay"},
+        "safety": {"class": "write", "source": "declared", "confirmation": "required", "message": "Pay 5 EUR?"},
+        "auth": {"required": "yes", "agent_identity": {"required": true, "format": "did:web"},
+            "session": true, "session_url": "https://skyhop.example/session"},
+    }));
+    for shape in ToolShape::ALL {
+        let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
+        assert!(definition.contains("Pay 5 EUR?"), "{shape}: {definition}");
+        assert!(definition.contains("identity of the agent (did:web)"), "{shape}: {definition}");
+    }
+    let tool = compiled(&manifest, ToolShape::Mcp).unwrap().definition;
+    assert_eq!(tool["_meta"]["agentdex"]["confirmation_message"], "Pay 5 EUR?");
+    assert_eq!(tool["_meta"]["agentdex"]["session_url"], "https://skyhop.example/session");
+}
+
+#[test]
 fn parameters_are_wrapped_in_their_envelope() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/woa",
@@ -99,6 +120,26 @@ fn parameters_are_wrapped_in_their_envelope() {
         &tool.definition["paths"]["/woa"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(body["properties"]["agent"], json!({"const": "seats"}));
     assert_eq!(body["properties"]["input"]["properties"]["seat"]["type"], "string");
+}
+
+#[test]
+fn only_idempotent_calls_are_marked_idempotent() {
+    let is_marked = |method: &str, key: &str, idempotency: Value| {
+        let manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": method, "url": "https://skyhop.example/seats"},
+            "parameters": {"type": "object", "properties": {key: {"type": "string", "x-in": "body"}}},
+            "idempotency": idempotency, "safety": {"class": "irreversible", "source": "declared", "confirmation": "none"},
+        }));
+        let tool = compiled(&manifest, ToolShape::Mcp).unwrap();
+        tool.definition["annotations"].get("idempotentHint") == Some(&json!(true))
+    };
+    assert!(is_marked("POST", "request_id", json!({"supported": true, "key_field": "request_id"})));
+    assert!(is_marked("POST", "Idempotency-Key", json!({"supported": true})));
+    assert!(is_marked("DELETE", "seat", json!({"supported": true})));
+    assert!(!is_marked("POST", "seat", json!({"supported": true})));
+    assert!(!is_marked("POST", "seat", json!({"supported": true, "key_field": "request_id"})));
+    assert!(!is_marked("POST", "request_id", json!({"supported": false, "key_field": "request_id"})));
+    assert!(!is_marked("DELETE", "seat", json!({})));
 }
 
 #[test]

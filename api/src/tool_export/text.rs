@@ -7,6 +7,10 @@ use crate::text::one_line;
 /// Longest description that OpenAI accepts.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TITLE_CHARS_MAX: usize = 120;
+/// Characters of a confirmation message in a description.
+const MESSAGE_CHARS_MAX: usize = 200;
+/// Characters of the name of an identity format.
+const FORMAT_CHARS_MAX: usize = 40;
 /// Characters of the hash that the description shows: enough to distinguish two compilations.
 const HASH_SHOWN: usize = 12;
 
@@ -41,7 +45,13 @@ fn cautions(capability: &Capability) -> Vec<String> {
     };
     cautions.push(class.to_owned());
     match safety.confirmation {
-        Confirmation::Required => cautions.push("Ask the person for confirmation before calling.".to_owned()),
+        Confirmation::Required => {
+            let asked = "Ask the person for confirmation before calling.";
+            let message = safety.message.as_deref().filter(|_| !capability.addresses_reader);
+            let quoted =
+                message.map(|message| format!(" Show: \"{}\"", one_line(message, MESSAGE_CHARS_MAX)));
+            cautions.push(format!("{asked}{}", quoted.unwrap_or_default()));
+        }
         Confirmation::Recommended => cautions.push("Asking the person before calling is advised.".to_owned()),
         Confirmation::None => {}
     }
@@ -57,6 +67,11 @@ fn cautions(capability: &Capability) -> Vec<String> {
         .collect();
     if !schemes.is_empty() {
         cautions.push(format!("Needs authentication: {}.", schemes.join(", ")));
+    }
+    if let Some(identity) = &capability.auth.agent_identity {
+        let format =
+            identity.format.as_deref().map(|format| format!(" ({})", one_line(format, FORMAT_CHARS_MAX)));
+        cautions.push(format!("Needs a verifiable identity of the agent{}.", format.unwrap_or_default()));
     }
     if capability.deprecated {
         cautions.push("Deprecated by its publisher.".to_owned());

@@ -12,6 +12,10 @@ pub(crate) enum Flaw {
     Missing(Severity),
     /// The JSON type of the value.
     Mistyped(&'static str),
+    /// Position and JSON type of the first element that is wrong.
+    Element(usize, &'static str),
+    /// A required text that says nothing.
+    Empty,
     /// A value of the right type that is not allowed.
     Invalid(String),
 }
@@ -20,7 +24,7 @@ impl Flaw {
     pub(crate) const fn code_part(&self) -> &'static str {
         match self {
             Self::Missing(_) => "missing",
-            Self::Mistyped(_) => "mistyped",
+            Self::Mistyped(_) | Self::Element(..) | Self::Empty => "mistyped",
             Self::Invalid(_) => "invalid",
         }
     }
@@ -31,6 +35,10 @@ impl Flaw {
         match self {
             Self::Missing(_) => format!("`{key}` is missing"),
             Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.description()),
+            Self::Element(_, found) => {
+                format!("an element of `{key}` is {found}, expected {}", field.kind.description())
+            }
+            Self::Empty => format!("`{key}` is empty, expected {} with text", field.kind.description()),
             Self::Invalid(found) => {
                 format!("`{key}` is \"{found}\", expected {}", field.kind.form_description())
             }
@@ -40,15 +48,21 @@ impl Flaw {
 
 /// What is wrong with a field's value, if anything.
 pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
-    let Some(value) = value.filter(|value| !value.is_null()) else {
-        return field.missing.map(Flaw::Missing);
-    };
+    let Some(value) = value else { return field.missing.map(Flaw::Missing) };
+    if value.is_null() {
+        // Null stands for an absent value where the field is optional.
+        return field.missing.map(|_| Flaw::Mistyped(type_name(value)));
+    }
+    if let (Kind::Texts, Value::Array(list)) = (field.kind, value) {
+        let wrong = list.iter().enumerate().find(|(_, element)| !element.is_string());
+        return wrong.map(|(position, element)| Flaw::Element(position, type_name(element)));
+    }
     if !has_type(value, field.kind) {
         return Some(Flaw::Mistyped(type_name(value)));
     }
     let text = value.as_str()?;
-    if text.trim().is_empty() && !matches!(field.kind, Kind::Any) {
-        return field.missing.map(Flaw::Missing);
+    if text.trim().is_empty() && !field.kind.has_form() {
+        return field.missing.filter(|_| !matches!(field.kind, Kind::Any)).map(|_| Flaw::Empty);
     }
     (!has_form(text, field.kind)).then(|| Flaw::Invalid(text::capped(text, 60).to_owned()))
 }
@@ -61,8 +75,7 @@ fn has_type(value: &Value, kind: Kind) -> bool {
         Kind::Integer => value.is_number() && whole(value).is_some(),
         Kind::Number => value.is_number(),
         Kind::Object => value.is_object(),
-        Kind::List => value.is_array(),
-        Kind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+        Kind::List | Kind::Texts => value.is_array(),
     }
 }
 

@@ -3,7 +3,9 @@
 //! A mismatch is a finding, never a reason to reject. A document whose addresses are all on another site is likely a copy
 //! of that site's manifest and marked as one.
 
-use crate::draft::Draft;
+use std::collections::HashSet;
+
+use crate::draft::{Draft, FindingLocation};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName};
 use crate::rule::findings;
@@ -22,7 +24,7 @@ findings! {
         "a preview or a tunnel serves the document: its host is temporary"
             => "Publish the document on a permanent host, and keep previews out of the index with robots.txt.";
     rule PLACEHOLDER: Should("origin.placeholder", "RFC 6761 §6")
-        "an address is a placeholder or local: clients cannot reach it" => "Replace it with the public address of the service.";
+        "an address is a placeholder: clients cannot reach it" => "Replace it with the public address of the service.";
 }
 
 /// Compares the declared origin and the addresses with the origin that served the document.
@@ -33,6 +35,7 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
         draft.report(&PREVIEW, String::new(), format!("served by {served}, which is a preview or a tunnel"));
     }
     report_placeholders(draft, &served);
+    mark_not_public(draft);
     let Some(declared) = declared.filter(|declared| *declared != served) else {
         return suspect_copy(draft, &served, None);
     };
@@ -100,7 +103,7 @@ fn is_preview(host: &Host) -> bool {
         || build("pages.dev", |labels| labels.contains('.'))
 }
 
-/// Hosts reserved for examples (RFC 2606, RFC 6761), local hosts and unfilled templates. A document that such a host serves
+/// Hosts reserved for examples (RFC 2606, RFC 6761) and unfilled templates. A document that such a host serves
 /// is a test and gets no finding.
 fn is_placeholder(text: &str, served: &Host) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
@@ -109,41 +112,66 @@ fn is_placeholder(text: &str, served: &Host) -> bool {
     let example = ["example.com", "example.org", "example.net"]
         .iter()
         .any(|name| host == *name || host.strip_suffix(name).is_some_and(|prefix| prefix.ends_with('.')));
-    let local = host == "localhost"
-        || host.starts_with("127.")
-        || host == "0.0.0.0"
-        || authority.starts_with("[::1]")
-        || host.starts_with("192.168.")
-        || host.starts_with("10.");
     let template = authority.contains(['{', '<', '$'])
         || authority.starts_with("your-")
         || authority.starts_with("your.")
         || authority.contains("yourdomain")
         || authority.contains("your-domain");
-    (example || local || template) && !host.ends_with(served.site().as_str())
+    (example || template) && !host.ends_with(served.site().as_str())
 }
 
 fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
-    let mut found: Vec<(String, String)> =
-        declared.map(|origin| (String::new(), origin.to_owned())).into_iter().collect();
+    let mut found: Vec<(FindingLocation, String)> =
+        declared.map(|origin| (FindingLocation::default(), origin.to_owned())).into_iter().collect();
     for capability in &draft.manifest.capabilities {
         if let Some(address) =
             capability.invocation.endpoint().filter(|address| is_placeholder(address, served))
         {
-            found.push((capability.pointer.clone(), address.to_owned()));
+            found.push((FindingLocation::of(capability), address.to_owned()));
         }
     }
     for interface in &draft.manifest.interfaces {
         if let Some(address) = interface.url.as_deref().filter(|address| is_placeholder(address, served)) {
-            found.push((String::new(), address.to_owned()));
+            found.push((FindingLocation::default(), address.to_owned()));
         }
     }
-    for (pointer, address) in found {
-        draft.report(
-            &PLACEHOLDER,
-            pointer,
-            format!("\"{}\" is not a public address", crate::text::capped(&address, 80)),
-        );
+    for (location, address) in found {
+        let text = format!("\"{}\" is a placeholder", crate::text::capped(&address, 80));
+        draft.report_at(&PLACEHOLDER, location, text);
+    }
+}
+
+/// Marks capabilities whose host is not public, and reports the addresses that were not reported where they are published.
+fn mark_not_public(draft: &mut Draft<'_>) {
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    for (index, capability) in draft.manifest.capabilities.iter().enumerate() {
+        let Some(address) = capability.invocation.endpoint() else { continue };
+        if let Some(reason) = draft.not_public(address) {
+            known.insert(address);
+            found.push((Some(index), FindingLocation::of(capability), address.to_owned(), reason));
+        }
+    }
+    for address in draft.manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()) {
+        // An interface without a capability has no pointer of its own.
+        if let Some(reason) = draft.not_public(address)
+            && known.insert(address)
+        {
+            found.push((None, FindingLocation::default(), address.to_owned(), reason));
+        }
+    }
+    for (index, location, address, reason) in found {
+        if let Some(capability) = index.and_then(|index| draft.manifest.capabilities.get_mut(index)) {
+            capability.invocation.not_public = true;
+        }
+        if !draft.is_reported_not_public(&address) {
+            draft.report_not_public(location, &address, reason);
+        }
+    }
+    let origin = draft.manifest.declared_origin.clone().unwrap_or_default();
+    if let Some(reason) = draft.not_public(&origin)
+        && !draft.is_reported_not_public(&origin)
+    {
+        draft.report_not_public(FindingLocation::default(), &origin, reason);
     }
 }

@@ -29,10 +29,16 @@ pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usiz
     let is_syntax = |finding: &Finding| finding.code == SYNTAX.code;
     let stopped =
         findings.iter().any(is_syntax).then(|| json::parse(text).err()).flatten().map(|error| error.offset);
-    let pointers: Vec<&str> = findings.iter().map(|finding| finding.pointer.as_str()).collect();
+    let is_here = |finding: &Finding| finding.pointer_document.is_none();
+    let pointers: Vec<&str> =
+        findings.iter().map(|finding| if is_here(finding) { finding.pointer.as_str() } else { "" }).collect();
     let found = if findings.iter().all(is_syntax) { Vec::new() } else { positions(text, &pointers) };
     for (index, (slot, finding)) in offsets.iter_mut().zip(findings).enumerate() {
-        *slot = if is_syntax(finding) { stopped } else { found.get(index).copied().flatten() };
+        *slot = match finding {
+            finding if !is_here(finding) => None,
+            finding if is_syntax(finding) => stopped,
+            _ => found.get(index).copied().flatten(),
+        };
     }
     lines_and_columns(text.as_bytes(), &offsets)
 }

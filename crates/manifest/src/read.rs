@@ -17,7 +17,7 @@ use crate::{identity, served};
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
 /// A document that stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 1;
+pub const READER_VERSION: u32 = 2;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -94,8 +94,10 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     }
     let empty = Value::Object(Map::new());
     let mut draft = Draft::new(document, detection);
+    draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
+        report_wrapped(pointer, &mut draft);
         format::read_embedded(&Body::Json(value), &mut draft);
     }
     if too_long {
@@ -103,6 +105,16 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     }
     report_notes(&mut draft, notes);
     draft
+}
+
+/// The core specifications define the members of the root.
+fn report_wrapped(pointer: String, draft: &mut Draft<'_>) {
+    let format = draft.format();
+    if matches!(format, Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws) {
+        let text =
+            format!("the members of {} are inside `{}`", format.label(), pointer.trim_start_matches('/'));
+        draft.report(&document::WRAPPED, pointer, text);
+    }
 }
 
 fn forced(document: &Document<'_>) -> Option<Detection> {

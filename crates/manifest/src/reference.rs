@@ -404,7 +404,7 @@ fn definition_name(reference: &str) -> String {
 }
 
 /// The percent-decoded fragment of a URI reference.
-fn percent_decoded(fragment: &str) -> String {
+pub(crate) fn percent_decoded(fragment: &str) -> String {
     if !fragment.contains('%') {
         return fragment.to_owned();
     }

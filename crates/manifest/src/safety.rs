@@ -39,7 +39,7 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
 }
 
 /// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
-const READS: &[&str] =
+pub(crate) const READS: &[&str] =
     &["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
 
 /// Words in a name that imply a destructive or costly effect.
@@ -53,6 +53,11 @@ pub(crate) fn understated(name: &str, class: SafetyClass) -> Option<&'static str
     if !matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
         return None;
     }
+    dangerous_word(name)
+}
+
+/// The word in a name that implies a destructive or costly effect, unless another word says that the call reads.
+pub(crate) fn dangerous_word(name: &str) -> Option<&'static str> {
     let mut reads = false;
     let mut first = DANGEROUS.len();
     text::each_word(name, |word| {

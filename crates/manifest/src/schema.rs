@@ -165,6 +165,30 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
 /// The types of JSON Schema.
 pub(crate) const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 
+/// Whether a value has the type of a schema; a schema without a single known type allows any value.
+pub(crate) fn has_type(schema: &Map<String, Value>, value: &Value) -> bool {
+    if schema.contains_key("x-type") {
+        return true;
+    }
+    schema.get("type").and_then(Value::as_str).is_none_or(|name| is_of_type(value, name))
+}
+
+/// Whether a value has a type of JSON Schema. Unknown types have every value.
+pub(crate) fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
 /// Keywords of a descriptor that are JSON Schema already.
 const KEYWORDS: &[&str] = &[
     "description",

@@ -18,6 +18,12 @@ findings! {
         "the content type is not application/json" => "Serve it as application/json.";
     rule ATP_CORS: Must("atp.served.cors", "ATP 0.1 §2.2")
         "agents of other origins may not read the manifest" => "Send Access-Control-Allow-Origin: *.";
+    rule ATP_CORS_METHODS: Should("atp.served.cors_methods", "ATP 0.1 §2.2")
+        "Access-Control-Allow-Methods does not list GET and OPTIONS"
+            => "Send Access-Control-Allow-Methods: GET, OPTIONS with the manifest.";
+    rule ATP_CORS_HEADERS: Should("atp.served.cors_headers", "ATP 0.1 §2.2")
+        "Access-Control-Allow-Headers does not list Accept and Authorization"
+            => "Send Access-Control-Allow-Headers: Accept, Authorization with the manifest.";
     rule ATP_CACHE: Should("atp.served.cache_control", "ATP 0.1 §2.2")
         "no Cache-Control says how long the manifest stays fresh" => "Send Cache-Control: max-age=3600.";
     rule ATP_ETAG: Should("atp.served.etag", "ATP 0.1 §2.2")
@@ -51,6 +57,8 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
             (moved, &ATP_PATH),
             (!is_json || media.is_none(), &ATP_TYPE),
             (served.cors_allow_origin.as_deref() != Some("*"), &ATP_CORS),
+            (!lists(served.cors_allow_methods.as_deref(), &["GET", "OPTIONS"]), &ATP_CORS_METHODS),
+            (!lists(served.cors_allow_headers.as_deref(), &["Accept", "Authorization"]), &ATP_CORS_HEADERS),
             (served.cache_control.is_none(), &ATP_CACHE),
             (served.etag.is_none(), &ATP_ETAG),
         ]),
@@ -81,6 +89,13 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
 
 fn broken_rules<const N: usize>(rules: [(bool, &'static Rule); N]) -> Vec<&'static Rule> {
     rules.into_iter().filter_map(|(broken, rule)| broken.then_some(rule)).collect()
+}
+
+/// Whether a header lists every value. A `*` does not cover Authorization (Fetch §3.2.5).
+fn lists(header: Option<&str>, values: &[&str]) -> bool {
+    let listed: Vec<&str> = header.unwrap_or_default().split(',').map(str::trim).collect();
+    let has = |value: &str| listed.iter().any(|listed| listed.eq_ignore_ascii_case(value));
+    values.iter().all(|value| has(value) || (has("*") && *value != "Authorization"))
 }
 
 /// The media type without parameters.

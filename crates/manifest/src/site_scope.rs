@@ -66,6 +66,12 @@ impl SiteScope {
     }
 }
 
+/// What reserves a name that no public web site can have.
+pub(crate) fn special_use(name: &str) -> Option<&'static str> {
+    let reserved = PRIVATE.iter().chain(&NO_SITE).find(|(suffix, _)| is_at_or_below(name, suffix));
+    reserved.map(|(_, reason)| *reason)
+}
+
 fn is_at_or_below(name: &str, suffix: &str) -> bool {
     name.strip_suffix(suffix).is_some_and(|above| above.is_empty() || above.ends_with('.'))
 }

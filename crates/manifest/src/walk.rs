@@ -155,8 +155,12 @@ impl Draft<'_> {
         let id = object.text_of(&["id", "name"]).unwrap_or_default();
         let id = capped(id, draft::NAME_CHARS_MAX).to_owned();
         let steps = object.texts("steps");
-        for step in steps.iter().filter(|step| !positions.contains_key(**step)) {
-            self.report(unknown_step, object.at("steps"), format!("\"{step}\" is not a capability"));
+        for (index, step) in object.list("steps").unwrap_or_default().iter().enumerate() {
+            if let Some(step) = step.as_str().filter(|step| !positions.contains_key(step.trim())) {
+                let mut pointer = object.at("steps");
+                push_index(&mut pointer, index);
+                self.report(unknown_step, pointer, format!("\"{step}\" is not a capability"));
+            }
         }
         let distinct: HashSet<&str> = steps.iter().copied().collect();
         for position in distinct.into_iter().filter_map(|step| positions.get(step)) {

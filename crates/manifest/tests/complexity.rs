@@ -312,6 +312,7 @@ fn finds_positions_of_many_findings_in_one_pass() {
         let example = read(b"{", "/agents.json").findings.remove(0);
         (0..count)
             .map(|n| manifest::Finding {
+                pointer_document: None,
                 code: "x".into(),
                 pointer: format!("/list/{}/b/2", n * 7),
                 ..example.clone()

@@ -1,44 +1,14 @@
 //! Decides which IP addresses may be connected to.
 //!
-//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), also when it is embedded in an
-//! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
-//! included. Only networks that the operator names are exempt. The connector checks every resolved address, for every hop
-//! and every retry.
+//! Refuses every address that is not globally reachable ([`AddressRefusal`]). Only networks that the operator names are
+//! exempt. The connector checks every resolved address, for every hop and every retry.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use manifest::{SiteScope, string_enum};
+use manifest::{AddressRefusal, SiteScope};
 
 use crate::spread::Seed;
-
-string_enum! {
-    /// Why an address is refused.
-    AddressRefusal, "address refusal" {
-        /// 0.0.0.0/8, or the unspecified address.
-        ThisNetwork = "this_network",
-        /// 127.0.0.0/8, ::1.
-        Loopback = "loopback",
-        /// RFC 1918, or IPv6 unique local.
-        Private = "private",
-        /// 100.64.0.0/10, carrier-grade NAT.
-        Shared = "shared",
-        /// 169.254.0.0/16, fe80::/10; includes the metadata services of clouds.
-        LinkLocal = "link_local",
-        /// IETF protocol assignments and deprecated anycast.
-        ProtocolAssignment = "protocol_assignment",
-        /// Addresses for examples in documents.
-        Documentation = "documentation",
-        /// Addresses for measuring devices.
-        Benchmarking = "benchmarking",
-        /// Multicast groups.
-        Multicast = "multicast",
-        /// 240.0.0.0/4 and the broadcast address.
-        Reserved = "reserved",
-        /// IPv6 outside global unicast space.
-        NotGlobalUnicast = "not_global_unicast",
-    }
-}
 
 /// Whether an address may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,83 +45,13 @@ impl OwnNetworks {
         if let Some(network) = self.containing(address).or_else(|| self.containing(inner)) {
             return AddressVerdict::Own(network);
         }
-        refusal(inner).map_or(AddressVerdict::Global, AddressVerdict::Refused)
+        AddressRefusal::of(inner).map_or(AddressVerdict::Global, AddressVerdict::Refused)
     }
-}
-
-/// Special-purpose IPv4 ranges (IANA registry, RFC 6890) that are not globally reachable.
-const REFUSED_V4: &[(Ipv4Addr, u8, AddressRefusal)] = &[
-    (Ipv4Addr::UNSPECIFIED, 8, AddressRefusal::ThisNetwork),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, AddressRefusal::Private),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, AddressRefusal::Shared),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, AddressRefusal::Loopback),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, AddressRefusal::LinkLocal),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, AddressRefusal::Private),
-    (Ipv4Addr::new(192, 0, 0, 0), 24, AddressRefusal::ProtocolAssignment),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, AddressRefusal::Documentation),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, AddressRefusal::ProtocolAssignment),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, AddressRefusal::Private),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, AddressRefusal::Benchmarking),
-    (Ipv4Addr::new(198, 51, 100, 0), 24, AddressRefusal::Documentation),
-    (Ipv4Addr::new(203, 0, 113, 0), 24, AddressRefusal::Documentation),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, AddressRefusal::Multicast),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, AddressRefusal::Reserved),
-];
-
-/// Special-purpose IPv6 ranges (IANA registry). `2001::/23` holds benchmarking, ORCHID, AMT and anycast assignments, none
-/// of which serves the web; Teredo is inside it and is unwrapped before this table is read.
-const REFUSED_V6: &[(Ipv6Addr, u8, AddressRefusal)] = &[
-    (Ipv6Addr::UNSPECIFIED, 128, AddressRefusal::ThisNetwork),
-    (Ipv6Addr::LOCALHOST, 128, AddressRefusal::Loopback),
-    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, AddressRefusal::Private),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, AddressRefusal::LinkLocal),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, AddressRefusal::Multicast),
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, AddressRefusal::ProtocolAssignment),
-    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, AddressRefusal::Documentation),
-    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, AddressRefusal::Documentation),
-];
-
-fn refusal(address: IpAddr) -> Option<AddressRefusal> {
-    match address {
-        IpAddr::V4(address) => refusal_v4(address),
-        IpAddr::V6(address) => refusal_v6(address),
-    }
-}
-
-fn refusal_v4(address: Ipv4Addr) -> Option<AddressRefusal> {
-    let contains = |network: Ipv4Addr, bits| Ipv4Net::new_assert(network, bits).contains(&address);
-    REFUSED_V4.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason)
-}
-
-fn refusal_v6(address: Ipv6Addr) -> Option<AddressRefusal> {
-    if let Some(embedded) = embedded_v4(address) {
-        return embedded.into_iter().flatten().find_map(refusal_v4);
-    }
-    let contains = |network: Ipv6Addr, bits| Ipv6Net::new_assert(network, bits).contains(&address);
-    let listed =
-        REFUSED_V6.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason);
-    let global_unicast = address.segments()[0] & 0xe000 == 0x2000;
-    listed.or(if global_unicast { None } else { Some(AddressRefusal::NotGlobalUnicast) })
 }
 
 /// Converts a mapped IPv4 address to IPv4, as the operating system does.
 fn unwrap_mapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
-}
-
-/// The IPv4 addresses embedded in a tunnel or translation address; all of them must be global.
-fn embedded_v4(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
-    let [s0, s1, s2, s3, .., s6, s7] = address.segments();
-    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    match (s0, s1) {
-        // 6to4, RFC 3056 §2
-        (0x2002, _) => Some([Some(join(s1, s2)), None]),
-        // Teredo, RFC 4380 §4: the server, and the client with its bits flipped
-        (0x2001, 0) => Some([Some(join(s2, s3)), Some(join(!s6, !s7))]),
-        // NAT64 with the well-known prefix, RFC 6052 §2.1; the local prefix 64:ff9b:1::/48 stays refused
-        (0x64, 0xff9b) if address.segments()[2..6] == [0; 4] => Some([Some(join(s6, s7)), None]),
-        _ => None,
-    }
 }
 
 /// The number of address groups. A worker of a fleet owns whole groups.
@@ -178,6 +78,8 @@ fn shorten(address: IpAddr, bits_v4: u8, bits_v6: u8) -> IpNet {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use proptest::prelude::*;
 
     use super::*;

@@ -19,9 +19,10 @@ mod spread;
 mod time;
 pub mod visit;
 
-pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
+pub use address::{AddressVerdict, OwnNetworks};
 pub use delay::{AuthorityPace, Network, Pace, Scope, ScopeState};
 pub use freshness::{CacheRecord, Freshness};
+pub use manifest::AddressRefusal;
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use plan::{BodyKind, HostKnowledge, PathClass, PlannedPath};
 pub use redirect::{RedirectDecision, RedirectRefusal};

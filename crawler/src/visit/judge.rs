@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK,
-    RETRY_AFTER,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
+    CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK, RETRY_AFTER,
 };
 use manifest::model::Served;
 use manifest::{Format, Manifest};
@@ -95,6 +95,8 @@ pub(crate) fn served(task: &Task, reply: &Reply, at: DateTime<Utc>) -> Served {
         content_type: text(&CONTENT_TYPE),
         cache_control: text(&CACHE_CONTROL),
         cors_allow_origin: text(&ACCESS_CONTROL_ALLOW_ORIGIN),
+        cors_allow_methods: text(&ACCESS_CONTROL_ALLOW_METHODS),
+        cors_allow_headers: text(&ACCESS_CONTROL_ALLOW_HEADERS),
         bytes: reply.body.as_ref().map_or(0, |body| body.bytes.len() as u64),
         truncated: reply.body.as_ref().is_some_and(|body| body.extent == Extent::Cut)
             && task.body != BodyKind::Homepage,

@@ -175,10 +175,7 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
             Follow::Merge => Role::Part,
             Follow::Manifest => Role::Manifest,
         };
-        // a part on another site would need that site's lease; it is left to that site
-        if role == Role::Part && url.site() != manifest.url.site() {
-            continue;
-        }
+        // a part on another site would need that site's lease: it becomes a seed there
         let body = body_of_link(link, &url);
         follow_ups.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
     }
@@ -294,18 +291,34 @@ mod tests {
         }
     }
 
-    #[test]
-    fn bounds_the_links_read_from_a_manifest() {
-        let (page, follow) = (url("https://a.example/catalog.json"), Some(Follow::Manifest));
-        let mut manifest = manifest::read(&manifest::Document {
+    fn manifest_at(page: &ManifestUrl) -> Manifest {
+        manifest::read(&manifest::Document {
             bytes: b"{}",
-            url: &page,
+            url: page,
             final_url: None,
             discovery: Discovery::Root,
             served: None,
             linked: &[],
             force: None,
-        });
+        })
+    }
+
+    #[test]
+    fn parts_on_another_site_become_seeds() {
+        let mut manifest = manifest_at(&url("https://a.example/agent-manifest.json"));
+        let link = |to: &str| manifest::model::Link::new("tools", to.to_owned(), Some(Follow::Merge));
+        manifest.links = vec![link("https://a.example/tools.json"), link("https://b.example/tools.json")];
+        let follow_ups = of_manifest(&manifest);
+        let tasks: Vec<_> = follow_ups.tasks.iter().map(|task| (task.url.as_str(), task.role)).collect();
+        assert_eq!(tasks, [("https://a.example/tools.json", Role::Part)]);
+        let seeds: Vec<_> = follow_ups.seeds.iter().filter_map(|seed| seed.url.as_ref()).collect();
+        assert_eq!(seeds, [&url("https://b.example/tools.json")]);
+    }
+
+    #[test]
+    fn bounds_the_links_read_from_a_manifest() {
+        let (page, follow) = (url("https://a.example/catalog.json"), Some(Follow::Manifest));
+        let mut manifest = manifest_at(&page);
         let link = |number: usize| manifest::model::Link {
             rel: "item".to_owned(),
             url: format!("https://b{number}.example/agent.json"),

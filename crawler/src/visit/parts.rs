@@ -96,8 +96,10 @@ impl Visit<'_> {
         let mut parts = Vec::new();
         for &part_index in part_indexes {
             let Some(part) = self.progress.findings.fetched.get(part_index) else { continue };
-            let part_url = part.url.clone();
-            if let Some(part_bytes) = self.bytes_of(part_index).await? {
+            let (part_url, is_absent) = (part.url.clone(), part.outcome.is_absent());
+            // without bytes the reader knows that there is no such document
+            let absent = is_absent.then(Vec::new);
+            if let Some(part_bytes) = self.bytes_of(part_index).await?.or(absent) {
                 parts.push((part_url, part_bytes));
             }
         }

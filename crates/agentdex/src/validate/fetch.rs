@@ -41,7 +41,8 @@ fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result
     for fetch in fetches {
         if fetch.url == *url {
             document = Some(fetch);
-        } else if let Some(body) = fetch.body {
+        } else if let Some(body) = fetch.body.or_else(|| fetch.outcome.is_absent().then(Vec::new)) {
+            // without bytes the reader knows that there is no such document
             parts.push((fetch.url, body));
         }
     }

@@ -206,7 +206,7 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
         .map(|finding| {
             let (line, column) = checked.position(finding);
             json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,
-                   "line": line, "column": column, "text": finding.text, "fix": finding.fix})
+                   "pointer_document": finding.pointer_document, "line": line, "column": column, "text": finding.text, "fix": finding.fix})
         })
         .collect();
     let report = json!({

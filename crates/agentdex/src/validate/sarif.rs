@@ -39,7 +39,7 @@ fn result(checked: &Checked<'_>, finding: &Finding) -> Value {
         "message": {"text": format!("{}. {}", finding.text, finding.fix)},
         "locations": [{
             "physicalLocation": {
-                "artifactLocation": {"uri": checked.name},
+                "artifactLocation": {"uri": finding.pointer_document.as_deref().unwrap_or(checked.name)},
                 "region": {"startLine": line, "startColumn": column},
             },
             "logicalLocations": [{"fullyQualifiedName": finding.pointer}],

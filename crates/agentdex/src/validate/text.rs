@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use manifest::Severity;
+use manifest::{Finding, Severity};
 use settings::escape;
 
 use super::Checked;
@@ -42,7 +42,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
             out,
             &format!("{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text),
         )?;
-        write_line(out, &format!("  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer)))?;
+        write_line(out, &format!("  {} ({}) at {}", finding.code, finding.spec, place(finding)))?;
         write_line(out, &format!("  {}", finding.fix))?;
     }
     writeln!(out)?;
@@ -55,8 +55,12 @@ fn write_line(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     writeln!(out, "{}", escape::line(text))
 }
 
-fn shown(pointer: &str) -> &str {
-    if pointer.is_empty() { "the whole document" } else { pointer }
+fn place(finding: &Finding) -> String {
+    let pointer = if finding.pointer.is_empty() { "the whole document" } else { finding.pointer.as_str() };
+    match &finding.pointer_document {
+        Some(document) => format!("{pointer} of {document}"),
+        None => pointer.to_owned(),
+    }
 }
 
 fn tally(checked: &Checked<'_>) -> String {

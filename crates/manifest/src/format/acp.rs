@@ -30,7 +30,7 @@ findings! {
         may("transports", Kind::Texts, "List transports as strings."),
     }
     shape PROTOCOL("acp.protocol", "ACP discovery") {
-        must("name", Kind::OneOf(&["acp"]), "State acp."),
+        may("name", Kind::OneOf(&["acp"]), "State acp."),
         must("version", Kind::Text, "State the version of the protocol."),
     }
     rule FREEFORM: Should("acp.freeform", "ACP discovery")

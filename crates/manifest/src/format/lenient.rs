@@ -100,7 +100,7 @@ pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
         _ => Tristate::Yes,
     };
     let scopes = auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
-    CapabilityAuth { required, schemes, scopes, session: false }
+    CapabilityAuth { required, schemes, scopes, ..CapabilityAuth::default() }
 }
 
 /// A rate limit as text, as a number of requests a minute, or as an object.

@@ -9,7 +9,7 @@ use super::enums::{
     AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate,
     TypeSource,
 };
-use super::parts::{Integrity, Payment, RateLimit};
+use super::parts::{AgentIdentity, Integrity, Payment, RateLimit};
 use crate::name::{CapabilityId, ManifestUrl};
 
 /// `namespace:type` (ATP section 3.5.2), declared or inferred.
@@ -46,6 +46,9 @@ pub struct Invocation {
     /// Shape that wraps the parameters (WoA `{agent, operation, input}`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub envelope: Option<Value>,
+    /// The host is not on the public Internet: a private address or name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_public: bool,
 }
 
 impl Invocation {
@@ -68,6 +71,12 @@ pub struct CapabilityAuth {
     /// A session must be opened first (agents.json).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub session: bool,
+    /// Where the session is opened, with POST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_url: Option<String>,
+    /// The caller must present a verifiable identity of the agent (ATP section 3.3.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_identity: Option<AgentIdentity>,
 }
 
 /// The effect of a call. An inferred class is never shown as declared, and a declared one is never lowered.
@@ -119,6 +128,9 @@ pub struct Capability {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub kind: CapabilityKind,
+    /// Version of the implementation, as published (WoA `version` of an agent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub semantic_types: Vec<SemanticType>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -193,6 +205,7 @@ impl Capability {
             title: None,
             description: None,
             kind,
+            version: None,
             semantic_types: Vec::new(),
             tags: Vec::new(),
             examples: Vec::new(),
@@ -218,9 +231,10 @@ impl Capability {
         }
     }
 
-    /// Whether the declaration alone suffices to call it: an absolute address, and a method or a tool name.
+    /// Whether the declaration alone suffices to call it: an absolute public address, and a method or a tool name.
     pub fn is_invocable(&self) -> bool {
         self.invocation.endpoint().is_some()
+            && !self.invocation.not_public
             && (self.invocation.method.is_some() || self.invocation.native.is_some())
     }
 }

@@ -55,6 +55,11 @@ pub struct Served {
     /// `Access-Control-Allow-Origin`, as served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cors_allow_origin: Option<String>,
+    /// `Access-Control-Allow-Methods` and `Access-Control-Allow-Headers`, as served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors_allow_methods: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors_allow_headers: Option<String>,
     /// Decoded size.
     pub bytes: u64,
     /// The body was cut at the cap.

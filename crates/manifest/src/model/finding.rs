@@ -16,6 +16,9 @@ pub struct Finding {
     pub spec: Cow<'static, str>,
     /// JSON pointer (RFC 6901) into the document as fetched; empty for the whole document.
     pub pointer: String,
+    /// URL of the linked document that the pointer points into, when it is not the manifest itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer_document: Option<String>,
     /// What is wrong here.
     pub text: String,
     /// How to fix it.

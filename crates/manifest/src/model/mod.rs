@@ -19,5 +19,5 @@ pub use enums::{
 pub use finding::{Conformance, Finding};
 pub use parts::{
     AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
-    Link, Payment, Policies, Provider, RateLimit, Sessions, Status, Workflow, WorkflowStep,
+    Link, OAuthFlow, Payment, Policies, Provider, RateLimit, Sessions, Status, Workflow, WorkflowStep,
 };

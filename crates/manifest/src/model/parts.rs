@@ -54,6 +54,22 @@ pub struct AgentIdentity {
     pub format: Option<String>,
 }
 
+/// One flow of an OAuth scheme.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OAuthFlow {
+    /// As published: `authorizationCode`, `clientCredentials`…
+    pub flow: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorize_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh_url: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scopes: BTreeMap<String, String>,
+}
+
 /// One authentication scheme. `none` is an explicit declaration; an empty list means that none was declared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Auth {
@@ -76,6 +92,9 @@ pub struct Auth {
     /// Scope name to its description; the description may be empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scopes: BTreeMap<String, String>,
+    /// The flows of OAuth, where there are several: the members above have the first address of each kind and all scopes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<OAuthFlow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +110,26 @@ pub struct Auth {
 impl Auth {
     pub fn new(scheme: AuthScheme) -> Self {
         Self { scheme, ..Self::default() }
+    }
+
+    /// Adds the flows of an OAuth scheme: the first address of each kind and all scopes, and each flow where there are
+    /// several.
+    pub(crate) fn add_flows(&mut self, flows: Vec<OAuthFlow>) {
+        for flow in &flows {
+            for (known, found) in [
+                (&mut self.authorize_url, &flow.authorize_url),
+                (&mut self.token_url, &flow.token_url),
+                (&mut self.refresh_url, &flow.refresh_url),
+            ] {
+                if known.is_none() {
+                    known.clone_from(found);
+                }
+            }
+            self.scopes.extend(flow.scopes.clone());
+        }
+        if flows.len() > 1 {
+            self.flows = flows;
+        }
     }
 }
 
@@ -222,11 +261,14 @@ pub struct Interface {
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Further configuration, as published: WoA `tool_field`, the members of a private transport.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Value>,
 }
 
 impl Interface {
     pub const fn new(protocol: Protocol, url: Option<String>) -> Self {
-        Self { protocol, declared: None, url, version: None, transport: None }
+        Self { protocol, declared: None, url, version: None, transport: None, settings: BTreeMap::new() }
     }
 }
 

@@ -61,7 +61,10 @@ fn open_host(name: &str, site: &Site) -> Host {
 
 fn file_answer(file: &File) -> Answer {
     let answer = Answer::ok(file.media, file.body).gzip().brotli();
-    answer.header("access-control-allow-origin", "*")
+    answer
+        .header("access-control-allow-origin", "*")
+        .header("access-control-allow-methods", "GET, OPTIONS")
+        .header("access-control-allow-headers", "Accept, Authorization")
 }
 
 /// The home page: a title, a sentence, and where the manifest is, as ATP §2.2 and §2.3 recommend.

@@ -1,13 +1,13 @@
 //! The capabilities of agents.json 0.1: calls, sessions and hand-off to a person.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Flavour, rules, unlisted};
+use super::{Flavour, check_path, rules, unlisted};
 use crate::draft::Draft;
 use crate::format::endpoint;
 use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
 use crate::object::{Object, type_name};
-use crate::schema::Parameters;
+use crate::schema::{self, Parameters};
 use crate::semantic;
 use crate::walk::List;
 
@@ -44,6 +44,7 @@ fn read_capability(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'
     if let Some((_, kind)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         capability.semantic_types.push(semantic::implied(kind, BUILT_IN_CONFIDENCE, "agents_json.built-in"));
     }
+    check_path(published, "endpoint", draft);
     endpoint::read_call(published, &mut capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
@@ -66,6 +67,7 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
                 draft.check(&parameter, &rules::PARAMETER);
                 let listed = ["type", "description", "required", "default", "enum", "items"];
                 unlisted(&parameter, &listed, flavour, draft);
+                check_values(&parameter, draft);
             }
             other => {
                 let text = format!("the parameter \"{name}\" is {}", type_name(other));
@@ -75,4 +77,35 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
         parameters.add_described(name, value, &capability.invocation);
     }
     capability.parameters = parameters.finish();
+}
+
+/// Checks `enum`, `default` and `items` against the type of the parameter, and `default` against `enum`.
+fn check_values(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let schema: Map<String, Value> = parameter
+        .map
+        .get_key_value("type")
+        .map(|(key, kind)| (key.clone(), kind.clone()))
+        .into_iter()
+        .collect();
+    let allowed = parameter.list("enum");
+    if allowed.is_some_and(<[Value]>::is_empty) {
+        draft.report_rule(&rules::ENUM_EMPTY, parameter.at("enum"));
+    }
+    let wrong = allowed.unwrap_or_default().iter().position(|value| !schema::has_type(&schema, value));
+    if let Some(position) = wrong {
+        draft.report_rule(&rules::ENUM_MISTYPED, format!("{}/{position}", parameter.at("enum")));
+    }
+    if let Some(default) = parameter.value("default") {
+        if !schema::has_type(&schema, default) {
+            let text = format!("the default is {}", type_name(default));
+            draft.report(&rules::DEFAULT_MISTYPED, parameter.at("default"), text);
+        } else if allowed.is_some_and(|values| !values.is_empty() && !values.contains(default)) {
+            draft.report_rule(&rules::DEFAULT_UNLISTED, parameter.at("default"));
+        }
+    }
+    if let Some(items) = draft.checked(parameter, "items", &rules::ITEMS)
+        && parameter.text("type").is_some_and(|kind| kind != "array")
+    {
+        draft.report_rule(&rules::ITEMS_UNUSED, items.pointer);
+    }
 }

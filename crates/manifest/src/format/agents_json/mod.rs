@@ -10,15 +10,29 @@ mod rules;
 
 pub(crate) use rules::FINDINGS;
 
+use crate::check::is_url;
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, strong};
+use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::header;
 use crate::model::{AppliesTo, Audit, Auth, AuthScheme, RateLimit, Sessions};
 use crate::object::Object;
 use crate::walk::List;
 
-pub(crate) const MARKERS: &[Marker] =
-    &[strong(|c| c.with_site("protocol_version")), strong(|c| c.with_site("schema_version"))];
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| c.with_site("protocol_version")),
+    strong(|c| c.with_site("schema_version")),
+    at_path(|c| {
+        let is_version = c.has("schema_version") || c.has("protocol_version");
+        let with_site = c.has("site") && (is_version || c.has("capabilities"));
+        // Without `site`: other files at this path have a version and capabilities too, beside their own `name`.
+        let without_site = is_version
+            && !c.has("name")
+            && c.objects("capabilities")
+                .is_some_and(|listed| listed.iter().all(|item| item.get("endpoint").is_some()));
+        let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]) && (with_site || without_site);
+        placed.then(|| format!("two of `schema_version`, `site` and `capabilities` at {}", c.path))
+    }),
+];
 
 /// Default path where sessions are created.
 const SESSION_DEFAULT: &str = "/.well-known/agents/api/session";
@@ -39,7 +53,11 @@ pub(super) enum Flavour {
 
 impl Flavour {
     fn of(root: &Object<'_>) -> Self {
-        if root.has("protocol_version") && !root.has("schema_version") {
+        let part_has = |part: &str, key: &str| root.object(part).is_some_and(|part| part.has(key));
+        let is_schema = root.has("protocol_version")
+            || part_has("session", "ttl")
+            || part_has("rate_limit", "max_requests_per_minute");
+        if is_schema && !root.has("schema_version") {
             Self::Schema
         } else if root.text("schema_version") == Some("1.0") || root.has("flows") {
             Self::Sdk
@@ -138,6 +156,17 @@ fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     draft.manifest.audit = Some(Audit { enabled, url, public_key });
 }
 
+/// Reports an absolute address where the specification defines a path.
+pub(super) fn check_path(object: &Object<'_>, key: &str, draft: &mut Draft<'_>) {
+    if object.text(key).is_some_and(is_url) {
+        draft.report(
+            &rules::ADDRESS_ABSOLUTE,
+            object.at(key),
+            format!("`{key}` is an absolute URL, expected a path"),
+        );
+    }
+}
+
 /// The session's configuration, or its defaults where a capability needs one.
 fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let needing = draft.manifest.capabilities.iter().filter(|capability| capability.auth.session);
@@ -156,17 +185,24 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
             } else {
                 draft.check(session, &rules::SESSION);
             }
+            for key in ["create", "delete", "endpoint"] {
+                check_path(session, key, draft);
+            }
             sessions.create_url = draft.url(session, "create").or_else(|| draft.url(session, "endpoint"));
             sessions.delete_url = draft.url(session, "delete");
             sessions.ttl_s = session.whole("ttl_seconds").or_else(|| session.whole("ttl"));
             if sessions.ttl_s.is_some_and(|ttl_s| ttl_s < TTL_MIN_S) {
-                draft.report_rule(&rules::TTL_SHORT, session.pointer.clone());
+                let key = if session.has("ttl_seconds") { "ttl_seconds" } else { "ttl" };
+                draft.report_rule(&rules::TTL_SHORT, session.at(key));
             }
         }
     }
     sessions.create_url = sessions.create_url.or_else(|| draft.origin_url(SESSION_DEFAULT));
     sessions.delete_url = sessions.delete_url.or_else(|| sessions.create_url.clone());
     sessions.ttl_s = sessions.ttl_s.or(Some(TTL_DEFAULT_S));
+    for capability in draft.manifest.capabilities.iter_mut().filter(|capability| capability.auth.session) {
+        capability.auth.session_url.clone_from(&sessions.create_url);
+    }
     if !sessions.required_ids.is_empty() {
         let applies_to = AppliesTo::Ids { ids: sessions.required_ids.clone() };
         draft.manifest.auth.push(Auth { applies_to, ..Auth::new(AuthScheme::Session) });

@@ -1,6 +1,6 @@
 //! Requirements of agents.json 0.1: the prose, its JSON Schema, and the output of the SDK.
 
-use crate::check::is_semver;
+use crate::check::{is_email, is_semver, is_url};
 use crate::rule::{Kind, findings, may, must, should};
 
 findings! {
@@ -24,10 +24,10 @@ findings! {
         must("name", Kind::Text, "Name the site."),
         must("url", Kind::Url, "Give the site's absolute URL."),
         may("description", Kind::Text, "Describe the site in one line."),
-        may("contact", Kind::Text, "Give an e-mail address or a URL."),
+        may("contact", Kind::Form(is_contact, "an e-mail address or a URL"), "Give an e-mail address or a URL."),
     }
     shape CAPABILITY("agents_json.capability", SPEC) {
-        must("name", Kind::Form(is_name, "lowercase letters, digits, dots and underscores"), "Begin with a letter; use lowercase letters, digits, dots and underscores."),
+        must("name", Kind::Form(is_name, "lowercase letters, digits and underscores, with dots between them"), "Begin with a letter; use lowercase letters, digits, dots and underscores."),
         must("endpoint", Kind::Reference, "Give the path of the endpoint."),
         must("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "Name the HTTP method in capital letters."),
         may("description", Kind::Text, "Describe the capability in plain language."),
@@ -41,6 +41,9 @@ findings! {
         may("required", Kind::Bool, "Say true or false."),
         may("enum", Kind::List, "List the values in an array."),
         may("items", Kind::Object, "Describe the items as a schema."),
+    }
+    shape ITEMS("agents_json.param.items", SPEC) {
+        may("type", Kind::OneOf(crate::schema::TYPES), "Name a type of JSON Schema."),
     }
     shape SESSION("agents_json.session", SPEC) {
         must("create", Kind::Reference, "Give the path where sessions are created."),
@@ -62,7 +65,7 @@ findings! {
     shape AUDIT("agents_json.audit", SPEC) {
         may("enabled", Kind::Bool, "Say true or false."),
         may("endpoint", Kind::Reference, "Give the path of the audit artifacts."),
-        may("public_key", Kind::Text, "Give the key in base64."),
+        may("public_key", Kind::Form(is_ed25519, "a base64-encoded Ed25519 public key"), "Give the base64 of the key's DER structure or of its 32 bytes."),
     }
     shape FLOW("agents_json.flow", "agents.json 0.1.0 SDK") {
         should("name", Kind::Text, "Name the flow."),
@@ -77,6 +80,18 @@ findings! {
         "two capabilities have the same name" => "Give every capability a unique name.";
     rule PARAMETER_MISTYPED: Must("agents_json.param.mistyped", SPEC)
         "a parameter is not an object" => "Describe each parameter as an object with a type.";
+    rule ENUM_EMPTY: Should("agents_json.param.enum.empty", SPEC)
+        "`enum` allows no value" => "List the allowed values, or remove `enum`.";
+    rule ENUM_MISTYPED: Should("agents_json.param.enum.value_mistyped", SPEC)
+        "an allowed value has another type than the parameter" => "List values of the parameter's type.";
+    rule DEFAULT_UNLISTED: Should("agents_json.param.default.unlisted", SPEC)
+        "the default is not among the allowed values" => "Choose the default from `enum`.";
+    rule DEFAULT_MISTYPED: Should("agents_json.param.default.mistyped", SPEC)
+        "the default has another type than the parameter" => "Write a default of the parameter's type.";
+    rule ITEMS_UNUSED: May("agents_json.param.items.unused", SPEC)
+        "`items` describes the elements of a parameter that is not an array" => "Declare the type array, or remove `items`.";
+    rule ADDRESS_ABSOLUTE: Should("agents_json.path.absolute", SPEC)
+        "an absolute URL is given where the specification defines a path" => "Give the path, relative to the site's origin.";
     rule SESSION_MISSING: Should("agents_json.session.missing", SPEC)
         "capabilities require a session and none is configured" => "Publish `session`; until then the defaults apply.";
     rule TTL_SHORT: Must("agents_json.session.ttl.too_short", SPEC)
@@ -94,7 +109,23 @@ const SCHEMA: &str = "agents.json 0.1.0 schema";
 
 fn is_name(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_lowercase())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.'))
+        && text.split('.').all(|part| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        })
+}
+
+fn is_contact(text: &str) -> bool {
+    is_email(text.trim()) || is_url(text.trim())
+}
+
+/// Bytes before the key in a `SubjectPublicKeyInfo` of Ed25519 (RFC 8410 §4).
+const ED25519_HEAD: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+/// Bytes of an Ed25519 public key.
+const ED25519_BYTES: usize = 32;
+
+/// Whether a text is the base64 of an Ed25519 public key: with the head of its structure, or alone.
+fn is_ed25519(text: &str) -> bool {
+    let Ok(bytes) = data_encoding::BASE64.decode(text.trim().as_bytes()) else { return false };
+    bytes.strip_prefix(ED25519_HEAD).unwrap_or(&bytes).len() == ED25519_BYTES
 }

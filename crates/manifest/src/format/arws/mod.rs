@@ -10,22 +10,48 @@ mod tools;
 pub(crate) use rules::FINDINGS;
 
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, medium};
-use crate::model::{Auth, Follow, Interface, Link, Protocol};
+use crate::format::detect::candidate::{Candidate, Marker, at_path, medium};
+use crate::model::{Auth, AuthScheme, Follow, Interface, Link, Protocol};
 use crate::object::Object;
-use crate::{auth, name::ManifestUrl};
+use crate::text::capped;
+use crate::{address, auth, name::ManifestUrl};
 
-pub(crate) const MARKERS: &[Marker] = &[medium(|c| {
-    let tools = c.text("tools").filter(|tools| tools.starts_with("https://") || tools.starts_with('/'))?;
-    let described = c.has("name") || c.has("description");
-    described.then(|| format!("`tools` is the address {tools}"))
-})];
+pub(crate) const MARKERS: &[Marker] = &[
+    medium(|c| {
+        let tools =
+            c.text("tools").filter(|tools| tools.starts_with("https://") || tools.starts_with('/'))?;
+        let described = c.has("name") || c.has("description");
+        described.then(|| format!("`tools` is the address {tools}"))
+    }),
+    at_path(damaged),
+];
+
+/// Members of a manifest that has nothing else but its name and description.
+const BARE_MEMBERS_MAX: usize = 3;
+
+/// A manifest without usable `tools`, known by its path and by what remains.
+fn damaged(candidate: &Candidate<'_>) -> Option<String> {
+    let path = ["/.well-known/agent-manifest.json", "/.well-known/llms.txt"]
+        .into_iter()
+        .find(|path| candidate.path == *path)?;
+    let (is_named, is_described) = (candidate.has("name"), candidate.has("description"));
+    let is_secured = candidate.object("auth").is_some_and(|auth| auth.contains_key("type"));
+    let remains = if candidate.value("tools").is_some() {
+        is_named || is_described || is_secured
+    } else if is_secured {
+        is_named || is_described
+    } else {
+        is_named && is_described && candidate.size() <= BARE_MEMBERS_MAX
+    };
+    remains.then(|| format!("the path is {path}, and `name`, `description`, `auth` or `tools` are there"))
+}
 
 /// Reads an ARWS manifest, with its tool definitions if they are linked.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("ARWS", |code| code.starts_with("arws."));
     draft.check(root, &rules::ROOT);
-    draft.dialect(root.text("version").filter(|_| root.has("arws")), None);
+    let version = root.text("arws_version").or_else(|| root.text("version").filter(|_| root.has("arws")));
+    draft.dialect(version, None);
     draft.manifest.name = draft::name(root.text("name"));
     draft.manifest.description = draft::description(root.text("description"));
     draft.manifest.document_version = draft::name(root.text("version"));
@@ -36,20 +62,36 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(server) = draft.url(root, "mcp") {
         draft.manifest.interfaces.push(mcp(server));
     }
-    let Some(published) = root.text("tools") else {
-        return draft.report_rule(&rules::TOOLS_MISSING, root.at("tools"));
+    if let Some(published) = root.text("tools") {
+        addressed(published, &root.at("tools"), draft);
+    } else if root.list("tools").is_some() {
+        tools::read_inline(root, draft);
+    }
+}
+
+/// Reads the tools at the address that the manifest names.
+fn addressed(published: &str, pointer: &str, draft: &mut Draft<'_>) {
+    let unusable = |reason: String, draft: &mut Draft<'_>| {
+        draft.report(
+            &rules::TOOLS_UNUSABLE,
+            pointer.to_owned(),
+            format!("`tools` cannot be fetched: {reason}"),
+        );
     };
-    match draft
-        .on_document(published, &root.at("tools"))
-        .and_then(|found| ManifestUrl::parse(found.as_str()).ok())
-    {
-        Some(url) => definitions(&url, draft),
-        None => draft.report_rule(&rules::TOOLS_UNUSABLE, root.at("tools")),
+    let Some(address) = address::on_document(draft.base(), published) else {
+        return unusable(format!("\"{}\" is not an address", capped(published, 80)), draft);
+    };
+    match ManifestUrl::parse(address.as_str()) {
+        Ok(url) if url == *draft.base() || url == *draft.document.url => {
+            draft.report_rule(&rules::TOOLS_SELF, pointer.to_owned());
+        }
+        Ok(url) => definitions(&url, pointer, draft),
+        Err(error) => unusable(error.to_string(), draft),
     }
 }
 
 /// Reads the tools: an MCP server, or a document that completes this one.
-fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
+fn definitions(url: &ManifestUrl, pointer: &str, draft: &mut Draft<'_>) {
     if is_mcp(url) {
         draft.manifest.declared_origin = Some(url.origin());
         draft.manifest.interfaces.push(mcp(url.to_string()));
@@ -58,8 +100,16 @@ fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
     let follow = Some(Follow::Merge);
     draft.manifest.links.push(Link::new("tools", url.to_string(), follow));
     let linked = draft.document.linked.iter().find(|linked| linked.url == url).copied();
-    if let Some(linked) = linked {
-        tools::read(&linked, draft);
+    match linked {
+        Some(linked) if linked.bytes.is_empty() => {
+            draft.report_rule(&rules::TOOLS_ABSENT, pointer.to_owned());
+        }
+        Some(linked) => tools::read(&linked, draft),
+        None if url.site() != draft.document.url.site() => {
+            let text = format!("the tools are on another site, {}", url.site());
+            draft.report(&rules::TOOLS_ELSEWHERE, pointer.to_owned(), text);
+        }
+        None => {}
     }
 }
 
@@ -75,12 +125,36 @@ fn mcp(url: String) -> Interface {
 
 fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> {
     draft.check(contract, &rules::AUTH);
-    let mut entry = auth::of_word(contract.text("type")?);
+    let is_described = ["type", "token_url", "scopes"].iter().any(|key| contract.has(key));
+    let scheme = contract.text("type").map_or_else(|| Auth::new(AuthScheme::Other), auth::of_word);
+    let mut entry = is_described.then_some(scheme)?;
+    check_scheme(contract, entry.scheme, draft);
     entry.token_url = draft.url(contract, "token_url");
     entry.authorize_url = draft.url(contract, "authorization_url");
     entry.scopes =
         contract.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())).collect();
     Some(entry)
+}
+
+/// OAuth needs the place where tokens are issued, and scopes for agents; no authentication needs neither.
+fn check_scheme(contract: &Object<'_>, scheme: AuthScheme, draft: &mut Draft<'_>) {
+    let parts = ["token_url", "scopes"].into_iter().find(|key| contract.has(key));
+    match scheme {
+        AuthScheme::OAuth2 => {
+            if !contract.has("token_url") {
+                draft.report_rule(&rules::TOKEN_URL_MISSING, contract.pointer.clone());
+            }
+            if !contract.has("scopes") {
+                draft.report_rule(&rules::SCOPES_MISSING, contract.pointer.clone());
+            } else if contract.list("scopes").is_some_and(<[_]>::is_empty) {
+                draft.report_rule(&rules::SCOPES_MISSING, contract.at("scopes"));
+            }
+        }
+        AuthScheme::None if parts.is_some() => {
+            draft.report_rule(&rules::AUTH_CONTRADICTED, contract.at("type"));
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]

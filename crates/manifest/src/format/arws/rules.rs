@@ -8,17 +8,37 @@ findings! {
         must("name", Kind::Text, "Name the application."),
         must("description", Kind::Text, "Say what the application does."),
         should("auth", Kind::Object, "Say how agents authenticate: type, token_url and scopes."),
+        must("tools", Kind::Text, "Publish the address of an OpenAPI 3.1 document as `tools`."),
     }
     shape AUTH("arws.auth", "ARWS layer 1") {
         must("type", Kind::Text, "Name the scheme, such as oauth2."),
         may("token_url", Kind::Reference, "Publish the address where tokens are issued."),
         may("scopes", Kind::Texts, "List the scopes that agents may ask for."),
     }
-    rule TOOLS_MISSING: Must("arws.tools.missing", "ARWS layer 1")
-        "the manifest does not say where the tool definitions are"
-            => "Publish the address of an OpenAPI 3.1 document as `tools`.";
+    shape TOOL("arws.tool", "ARWS layer 2") {
+        must("name", Kind::Text, "Name the tool."),
+        may("inputSchema", Kind::Object, "Describe the input as a JSON Schema."),
+    }
+    rule TOKEN_URL_MISSING: Must("arws.auth.token_url.missing", "ARWS layer 1")
+        "`token_url` is missing, so an agent cannot get the token that oauth2 asks for"
+            => "Publish the address where tokens are issued.";
+    rule SCOPES_MISSING: Should("arws.auth.scopes.missing", "ARWS layer 4")
+        "`scopes` is missing, so no agent knows what to ask for"
+            => "List the scopes of agents, such as agent:read.";
+    rule AUTH_CONTRADICTED: Should("arws.auth.contradicted", "ARWS layer 1")
+        "`type` says that no authentication is needed, and tokens are described"
+            => "Name the scheme, or drop `token_url` and `scopes`.";
     rule TOOLS_UNUSABLE: Must("arws.tools.unusable", "ARWS layer 1")
-        "`tools` is not an https address" => "Publish an https address, or a path on this origin.";
+        "`tools` is not the address of a document that can be fetched"
+            => "Publish an https address with a public name, or a path on this origin.";
+    rule TOOLS_SELF: Must("arws.tools.self", "ARWS layer 1")
+        "`tools` names the manifest itself" => "Publish the address of the tool definitions.";
+    rule TOOLS_ABSENT: Must("arws.tools.absent", "ARWS layer 2")
+        "there is no document at the address that `tools` names"
+            => "Serve an OpenAPI 3.1 document or JSON Schemas at that address.";
+    rule TOOLS_ELSEWHERE: Note("arws.tools.elsewhere", "agentdex limits")
+        "the tools are on another site, so they are read there and not as part of this manifest"
+            => "Serve the tool definitions on the site of the manifest, if they are to be listed as its own.";
     rule TOOLS_UNREADABLE: Must("arws.tools.unreadable", "ARWS layer 2")
         "the document that `tools` names is neither JSON nor YAML" => "Serve an OpenAPI 3.1 document at that address.";
     rule TOOLS_UNKNOWN: Must("arws.tools.unknown", "ARWS layer 2")
@@ -35,6 +55,20 @@ findings! {
         "a parameter's name is a single letter" => "Use a name that says what is meant, such as search_query for q.";
     rule OPERATION_UNDESCRIBED: Should("arws.tool.description.missing", "ARWS layer 2")
         "a tool has no description" => "Say in a sentence what the tool does and when to use it.";
+    rule TOOL_MISTYPED: Must("arws.tool.mistyped", "ARWS layer 2")
+        "an element of the list of tools is not an object" => "Publish every tool as an object.";
+    rule TOOL_DUPLICATE: Must("arws.tool.name.duplicate", "ARWS layer 2")
+        "two tools have the same name" => "Give every tool a name of its own.";
+    rule TOOL_WITHOUT_SCHEMA: Should("arws.tool.input_schema.missing", "ARWS layer 2")
+        "`inputSchema` is missing, so no agent knows what the tool takes"
+            => "Describe the input as a JSON Schema; an empty object for a tool that takes nothing.";
+    rule TOOL_SCHEMA: Must("arws.tool.schema.invalid", "ARWS layer 2")
+        "the schema of a tool is not valid JSON Schema" => "Correct the schema so that it passes the 2020-12 meta-schema.";
+    rule RESPONSE_UNDESCRIBED: May("arws.tool.response.undescribed", "ARWS layer 2")
+        "a member of a response has no description" => "Say what the member means.";
+    rule WRITE_WITHOUT_OAUTH: Should("arws.tool.auth.not_scoped", "ARWS layer 4")
+        "a tool that changes state asks for credentials that are not an OAuth token with scopes of agents"
+            => "Require an agent-scoped OAuth token for every tool that changes state.";
     rule WRITE_NOT_IDEMPOTENT: Should("arws.tool.idempotency", "ARWS layer 4")
         "a tool that changes state takes no idempotency key"
             => "Accept an idempotency key, so that a repeated request does no harm.";

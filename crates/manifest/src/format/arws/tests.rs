@@ -133,3 +133,159 @@ fn reports_every_violation() {
     breaks(&read(&manifest(), Some("{\"people\": []}")), "arws.tools.unknown");
     breaks(&read(&manifest(), Some("{\"tools\": []}")), "arws.tools.empty");
 }
+
+/// A manifest with other `tools`, as the manifest at the first path of ARWS.
+fn with_tools(tools: Option<Value>, linked: Option<&str>) -> Manifest {
+    let mut document = manifest();
+    match tools {
+        Some(tools) => document["tools"] = tools,
+        None => drop(document.as_object_mut().unwrap().remove("tools")),
+    }
+    read(&document, linked)
+}
+
+fn at_tools(manifest: &Manifest) -> Vec<&str> {
+    let findings = manifest.findings.iter().filter(|finding| finding.pointer == "/tools");
+    findings.map(|finding| finding.code.as_ref()).collect()
+}
+
+#[test]
+fn tools_that_cannot_be_had_are_reported() {
+    for (tools, code) in [
+        ("/.well-known/agent-manifest.json", "arws.tools.self"),
+        ("https://tools.example/openapi.json", "arws.tools.elsewhere"),
+        ("https://127.0.0.1/openapi.json", "arws.tools.unusable"),
+        ("http://museum.example/openapi.json", "arws.tools.unusable"),
+    ] {
+        let manifest = with_tools(Some(json!(tools)), None);
+        assert_eq!(manifest.format(), Format::Arws, "{tools}");
+        assert_eq!(at_tools(&manifest), [code], "{tools}");
+    }
+    let on_address = with_tools(Some(json!("https://127.0.0.1/openapi.json")), None);
+    assert!(on_address.findings[0].text.contains("is an IP address"), "{:?}", on_address.findings);
+    assert_eq!(at_tools(&read(&manifest(), Some(""))), ["arws.tools.absent"]);
+    assert_eq!(
+        at_tools(&read(&manifest(), Some("<!doctype html><title>No</title>"))),
+        ["arws.tools.unreadable"]
+    );
+    assert!(at_tools(&read(&manifest(), None)).is_empty(), "not asked for yet");
+}
+
+#[test]
+fn a_manifest_without_usable_tools_is_known_by_its_path() {
+    for (tools, code) in [
+        (None, "arws.tools.missing"),
+        (Some(json!(5)), "arws.tools.mistyped"),
+        (Some(json!("")), "arws.tools.mistyped"),
+        (Some(json!(null)), "arws.tools.mistyped"),
+        (Some(json!("http://museum.example/openapi.json")), "arws.tools.unusable"),
+        (Some(json!(["find_room"])), "arws.tools.mistyped"),
+    ] {
+        let manifest = with_tools(tools.clone(), None);
+        assert_eq!(manifest.format(), Format::Arws, "{tools:?}");
+        breaks(&manifest, code);
+        assert_eq!(manifest.auth.len(), 1, "the rest is read");
+    }
+    let bare = json!({"name": "City museum", "description": "Exhibitions and tickets."});
+    breaks(&read(&bare, None), "arws.tools.missing");
+    let elsewhere = read_at("/museum.json", &bare, None);
+    assert_ne!(elsewhere.format(), Format::Arws);
+}
+
+#[test]
+fn tools_in_the_manifest_itself_are_reported_and_read() {
+    let list =
+        json!([{"name": "find_room", "description": "Finds a room.", "inputSchema": {"type": "object"}}]);
+    let manifest = with_tools(Some(list), None);
+    assert_eq!(at_tools(&manifest), ["arws.tools.mistyped"]);
+    assert_eq!(manifest.capabilities[0].native_id, "find_room");
+    assert_eq!(manifest.capabilities[0].pointer_document, None);
+}
+
+#[test]
+fn oauth_needs_a_token_url_and_scopes() {
+    let auth = |auth: Value| {
+        let mut document = manifest();
+        document["auth"] = auth;
+        let place = |finding: crate::Finding| (finding.code.into_owned(), finding.pointer);
+        read(&document, None).findings.into_iter().map(place).collect::<Vec<_>>()
+    };
+    let place = |code: &str, pointer: &str| (code.to_owned(), pointer.to_owned());
+    assert_eq!(
+        auth(json!({"type": "oauth2"})),
+        [place("arws.auth.token_url.missing", "/auth"), place("arws.auth.scopes.missing", "/auth")]
+    );
+    assert_eq!(
+        auth(json!({"type": "oauth2", "token_url": "", "scopes": []})),
+        [
+            place("arws.auth.token_url.invalid", "/auth/token_url"),
+            place("arws.auth.scopes.missing", "/auth/scopes")
+        ]
+    );
+    assert_eq!(
+        auth(json!({"type": "none", "token_url": "/t"})),
+        [place("arws.auth.contradicted", "/auth/type")]
+    );
+    assert_eq!(auth(json!({"type": "api_key"})), []);
+}
+
+#[test]
+fn findings_about_tools_point_into_their_document() {
+    let manifest = read(&manifest(), Some(&definitions().to_string()));
+    let place = |code: &str| {
+        let finding = manifest.findings.iter().find(|finding| finding.code == code).unwrap();
+        assert_eq!(finding.pointer_document.as_deref(), Some(TOOLS), "{code}");
+        finding.pointer.as_str()
+    };
+    assert_eq!(place("arws.tool.parameter.undescribed"), "/paths/~1tickets~1{id}/delete/parameters/0");
+    assert_eq!(
+        place("arws.tool.parameter.terse"),
+        "/paths/~1tickets/post/requestBody/content/application~1json/schema/properties/n"
+    );
+    assert_eq!(place("arws.tool.idempotency"), "/paths/~1tickets/post");
+    assert_eq!(place("arws.tool.approval.missing"), "/paths/~1tickets~1{id}/delete");
+    let positions = crate::finding_positions(b"{\"paths\": {}}", &manifest.findings);
+    assert!(positions.iter().all(Option::is_none), "{positions:?}");
+}
+
+#[test]
+fn writes_ask_for_tokens_of_agents_and_take_keys() {
+    let mut tools = definitions();
+    tools["components"] =
+        json!({"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}});
+    let ticket = &mut tools["paths"]["/tickets"]["post"];
+    ticket["security"] = json!([{"key": []}]);
+    ticket["parameters"] = json!([{"name": "Idempotency-Key", "in": "header", "description": "Names the attempt",
+                                   "schema": {"type": "string"}}]);
+    ticket["responses"] = json!({"202": {"description": "Waits for approval"}});
+    let manifest = read(&manifest(), Some(&tools.to_string()));
+    breaks(&manifest, "arws.tool.auth.not_scoped");
+    let buy = manifest.capabilities.iter().find(|capability| capability.native_id == "buy_ticket").unwrap();
+    assert_eq!(buy.idempotency.supported, Some(true));
+    assert_eq!(buy.idempotency.key_field.as_deref(), Some("Idempotency-Key"));
+    assert_eq!(buy.safety.confirmation, crate::model::Confirmation::Required);
+    assert_eq!(buy.execution.model, crate::model::ExecutionModel::Async);
+}
+
+#[test]
+fn reports_what_is_wrong_in_a_list_of_tools() {
+    let list = json!({"tools": [
+        "find_room", {"name": "a", "description": "A", "inputSchema": {"type": "objekt"}},
+        {"name": "a", "description": "A"}, {"description": "A", "inputSchema": {}},
+        {"name": "drop_room", "description": "Drops a room.", "inputSchema": {}, "annotations": {"destructiveHint": true},
+         "outputSchema": {"type": "object", "properties": {"done": {"type": "boolean"}}}},
+    ]});
+    let manifest = read(&manifest(), Some(&list.to_string()));
+    for (code, pointer) in [
+        ("arws.tool.mistyped", "/tools/0"),
+        ("arws.tool.schema.invalid", "/tools/1/inputSchema/type"),
+        ("arws.tool.name.duplicate", "/tools/2/name"),
+        ("arws.tool.input_schema.missing", "/tools/2"),
+        ("arws.tool.name.missing", "/tools/3"),
+        ("arws.tool.response.undescribed", "/tools/4/outputSchema/properties/done"),
+        ("arws.tool.approval.missing", "/tools/4"),
+    ] {
+        let is_it = |finding: &crate::Finding| finding.code == code && finding.pointer == pointer;
+        assert!(manifest.findings.iter().any(is_it), "{code} {pointer}: {:?}", manifest.findings);
+    }
+}

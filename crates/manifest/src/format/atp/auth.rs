@@ -1,30 +1,40 @@
 //! ATP authentication (§3.3): schemes, OAuth flows and the identity of the agent.
 
+use std::collections::BTreeMap;
+
 use super::rules;
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::model::{AgentIdentity, Auth, AuthScheme};
-use crate::object::Object;
+use crate::model::{AgentIdentity, Auth, AuthScheme, OAuthFlow};
+use crate::object::{Object, type_name};
+use crate::walk::List;
+
+/// Scopes of one flow that are kept: the largest APIs published declare some hundred.
+const SCOPES_MAX: usize = 1_000;
 
 /// Reads every scheme; a required identity applies to each.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(auth) = draft.checked(root, "auth", &rules::AUTH) else { return };
-    let identity = auth.object("agentIdentity").map(|identity| {
-        draft.check(&identity, &rules::IDENTITY);
-        AgentIdentity {
-            required: identity.flag("required").unwrap_or_default(),
-            format: draft::name(identity.text("format")),
-        }
-    });
-    for published in auth.objects("schemes") {
-        let mut entry = read_scheme(&published, draft);
+    let identity = auth.object("agentIdentity").map(|identity| read_identity(&identity, draft));
+    draft.each(&auth, "schemes", &List::UNCHECKED.mistyped(&rules::SCHEME_MISTYPED), |published, draft| {
+        let mut entry = read_scheme(published, draft);
         entry.agent_identity.clone_from(&identity);
         draft.manifest.auth.push(entry);
-    }
+    });
     if draft.manifest.auth.is_empty() && identity.is_some() {
         let entry = Auth { agent_identity: identity, ..Auth::new(AuthScheme::AgentIdentity) };
         draft.manifest.auth.push(entry);
     }
+}
+
+fn read_identity(identity: &Object<'_>, draft: &mut Draft<'_>) -> AgentIdentity {
+    draft.check(identity, &rules::IDENTITY);
+    let required = identity.flag("required").unwrap_or_default();
+    let format = identity.text("format");
+    if required && matches!(format, Some("did:key" | "custom")) {
+        draft.report_rule(&rules::IDENTITY_FORMAT, identity.at("format"));
+    }
+    AgentIdentity { required, format: draft::name(format) }
 }
 
 fn read_scheme(published: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
@@ -37,37 +47,52 @@ fn read_scheme(published: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
             entry.name = draft::name(published.text("name"));
             entry.registration_url = draft.url(published, "registration");
         }
-        AuthScheme::OAuth2 => flows(published, &mut entry, draft),
+        AuthScheme::OAuth2 => {
+            draft.check(published, &rules::OAUTH);
+            if let Some(flows) = published.object("flows") {
+                entry.add_flows(read_flows(&flows, draft));
+            }
+        }
         _ => {}
     }
     entry
 }
 
-fn flows(published: &Object<'_>, entry: &mut Auth, draft: &mut Draft<'_>) {
-    let flows = published.object("flows");
-    let flow = |name: &str| flows.as_ref().and_then(|flows| flows.object(name));
-    match flow("authorizationCode") {
-        Some(code) => {
-            draft.check(&code, &rules::CODE_FLOW);
-            entry.authorize_url = draft.url(&code, "authorizationUrl");
-            entry.refresh_url = draft.url(&code, "refreshUrl");
-            token_and_scopes(&code, entry, draft);
-        }
-        None => draft.report_rule(&rules::CODE_FLOW_MISSING, published.pointer.clone()),
+fn read_flows(flows: &Object<'_>, draft: &mut Draft<'_>) -> Vec<OAuthFlow> {
+    if !flows.has("authorizationCode") {
+        draft.report_rule(&rules::CODE_FLOW_MISSING, flows.pointer.clone());
     }
-    if let Some(credentials) = flow("clientCredentials") {
-        draft.check(&credentials, &rules::CREDENTIALS_FLOW);
-        token_and_scopes(&credentials, entry, draft);
+    for name in
+        flows.map.keys().filter(|name| !["authorizationCode", "clientCredentials"].contains(&name.as_str()))
+    {
+        draft.report_rule(&rules::FLOW_UNKNOWN, flows.at(name));
     }
+    let known = [("authorizationCode", &rules::CODE_FLOW), ("clientCredentials", &rules::CREDENTIALS_FLOW)];
+    let mut read = Vec::new();
+    for (name, shape) in known {
+        let Some(value) = flows.value(name) else { continue };
+        let Some(flow) = draft.object(value, flows.at(name), &rules::FLOW_MISTYPED) else { continue };
+        draft.check(&flow, shape);
+        read.push(OAuthFlow {
+            flow: name.to_owned(),
+            authorize_url: draft.url(&flow, "authorizationUrl"),
+            token_url: draft.url(&flow, "tokenUrl"),
+            refresh_url: draft.url(&flow, "refreshUrl"),
+            scopes: read_scopes(&flow, draft),
+        });
+    }
+    read
 }
 
-fn token_and_scopes(flow: &Object<'_>, entry: &mut Auth, draft: &mut Draft<'_>) {
-    let token_url = draft.url(flow, "tokenUrl");
-    if entry.token_url.is_none() {
-        entry.token_url = token_url;
+fn read_scopes(flow: &Object<'_>, draft: &mut Draft<'_>) -> BTreeMap<String, String> {
+    let Some(scopes) = flow.object("scopes") else { return BTreeMap::new() };
+    let mut read = BTreeMap::new();
+    for (name, description) in scopes.map.iter().take(SCOPES_MAX) {
+        if !description.is_string() {
+            let text = format!("the scope \"{name}\" is described by {}", type_name(description));
+            draft.report(&rules::SCOPE_MISTYPED, scopes.at(name), text);
+        }
+        read.insert(name.clone(), draft::description(description.as_str()).unwrap_or_default());
     }
-    for (name, description) in flow.object("scopes").map(|scopes| scopes.map).into_iter().flatten() {
-        let description = draft::description(description.as_str()).unwrap_or_default();
-        entry.scopes.insert(name.clone(), description);
-    }
+    read
 }

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::rules;
+use super::{parameter, rules};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
-use crate::model::{Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
+use crate::json::push_index;
+use crate::model::{AuthScheme, Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
 use crate::object::Object;
-use crate::reference::{ProblemKind, Resolver};
-use crate::schema::{Location, Parameters, object_descriptor};
+use crate::reference::Resolver;
 use crate::walk::List;
 use crate::{safety, semantic, text};
 
@@ -18,11 +18,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("id", &rules::ID_DUPLICATE);
     draft.each(root, "capabilities", &list, |published, draft| {
-        read_capability(published, &scopes, &mut resolver, draft);
+        read_capability(root, published, &scopes, &mut resolver, draft);
     });
 }
 
 fn read_capability<'v>(
+    root: &Object<'v>,
     published: &Object<'v>,
     scopes: &HashSet<String>,
     resolver: &mut Resolver<'v>,
@@ -33,48 +34,80 @@ fn read_capability<'v>(
     let mut capability = draft.begin(CapabilityKind::Operation, published, &["id"], &["name"]);
     if let Some(name) = published.text("semanticType").filter(|name| name.contains(':')) {
         capability.semantic_types.push(semantic::declared(name));
+        check_spelling(name, published, draft);
     }
     endpoint::read_call(published, &mut capability, draft);
-    parameters(published, &mut capability, draft);
-    response(published, &mut capability, resolver, draft);
+    if capability.invocation.endpoint().is_some_and(|address| address.starts_with("http:")) {
+        draft.report_rule(&rules::ENDPOINT_INSECURE, published.at("endpoint"));
+    }
+    parameter::read(published, &mut capability, draft);
+    response(root, published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
     effects(published, &mut capability, draft);
     confirmation(published, &mut capability, draft);
     capability.deprecated = published.flag("deprecated").unwrap_or_default();
     capability.deprecation_message = draft::description(published.text("deprecationMessage"));
+    if capability.deprecation_message.is_some() && !capability.deprecated {
+        let is_stated = published.has("deprecated");
+        let pointer = if is_stated { published.at("deprecated") } else { published.pointer.clone() };
+        draft.report_rule(&rules::DEPRECATION_UNSTATED, pointer);
+    }
     draft.push(capability);
 }
 
-fn parameters(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
-    let mut parameters = Parameters::default();
-    let list = List::of(&rules::PARAMETER).mistyped(&rules::PARAMETER_MISTYPED);
-    draft.each(published, "parameters", &list, |parameter, _| {
-        if let Some(name) = parameter.text("name") {
-            let (schema, presence) = object_descriptor(parameter.map);
-            parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
-        }
-    });
-    capability.parameters = parameters.finish();
+/// The types that §3.5.2 lists.
+pub(super) const STANDARD_TYPES: &[&str] = &[
+    "commerce:product-search",
+    "commerce:cart-add",
+    "commerce:cart-remove",
+    "commerce:order-create",
+    "commerce:order-status",
+    "content:article-search",
+    "content:article-read",
+    "content:media-stream",
+    "content:comment-create",
+    "account:profile-read",
+    "account:profile-update",
+    "account:settings-read",
+    "account:settings-update",
+    "communication:message-send",
+    "communication:message-read",
+    "communication:notification-subscribe",
+    "scheduling:availability-check",
+    "scheduling:appointment-create",
+    "scheduling:appointment-cancel",
+    "data:query",
+    "data:export",
+    "data:report-generate",
+    "auth:login",
+    "auth:logout",
+    "auth:token-refresh",
+    "auth:password-reset",
+];
+
+fn check_spelling(name: &str, published: &Object<'_>, draft: &mut Draft<'_>) {
+    if STANDARD_TYPES.contains(&name) {
+        return;
+    }
+    if let Some(standard) = STANDARD_TYPES.iter().find(|standard| text::is_one_edit_apart(name, standard)) {
+        let text = format!("\"{}\" is one letter away from {standard}", text::capped(name, 60));
+        draft.report(&rules::TYPE_MISSPELT, published.at("semanticType"), text);
+    }
 }
 
-fn response(
-    published: &Object<'_>,
+/// References are reported where they are published, once.
+fn response<'v>(
+    root: &Object<'v>,
+    published: &Object<'v>,
     capability: &mut Capability,
-    resolver: &mut Resolver<'_>,
+    resolver: &mut Resolver<'v>,
     draft: &mut Draft<'_>,
 ) {
     let Some(schema) = published.value("response").filter(|response| response.is_object()) else { return };
     let pointer = published.at("response");
+    super::check_schema(root.map, schema, pointer.clone(), (&rules::RESPONSE, &rules::REFERENCE), draft);
     capability.response = Some(resolver.schema(schema, &pointer));
-    for problem in resolver.take_problems() {
-        let leads = match problem.kind {
-            ProblemKind::Unresolved => "nowhere",
-            ProblemKind::Remote => "out of this document",
-            // The schema is marked where it was cut.
-            ProblemKind::TooLarge => continue,
-        };
-        draft.report(&rules::REFERENCE, pointer.clone(), format!("{} leads {leads}", problem.detail));
-    }
+    resolver.take_problems();
 }
 
 fn authorization(
@@ -83,18 +116,29 @@ fn authorization(
     capability: &mut Capability,
     draft: &mut Draft<'_>,
 ) {
+    let identity = draft.manifest.auth.iter().find_map(|auth| auth.agent_identity.as_ref());
+    capability.auth.agent_identity = identity.filter(|identity| identity.required).cloned();
     let required = published.texts("requiredScopes");
     if required.is_empty() {
         return;
     }
-    let schemes: Vec<_> =
-        draft.manifest.auth.iter().take(draft::SCHEMES_PER_CAPABILITY_MAX).map(|auth| auth.scheme).collect();
+    let declared = draft.manifest.auth.iter().map(|auth| auth.scheme);
+    let mut schemes: Vec<AuthScheme> = Vec::new();
+    for scheme in declared.take(draft::SCHEMES_PER_CAPABILITY_MAX) {
+        if !schemes.contains(&scheme) {
+            schemes.push(scheme);
+        }
+    }
     if schemes.is_empty() {
         draft.report_rule(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {
-        for scope in required.iter().filter(|scope| !scopes.contains(**scope)) {
-            let text = format!("no scheme declares the scope \"{scope}\"");
-            draft.report(&rules::SCOPE_UNKNOWN, published.at("requiredScopes"), text);
+        for (index, value) in published.list("requiredScopes").unwrap_or_default().iter().enumerate() {
+            if let Some(scope) = value.as_str().filter(|scope| !scopes.contains(scope.trim())) {
+                let mut pointer = published.at("requiredScopes");
+                push_index(&mut pointer, index);
+                let text = format!("no scheme declares the scope \"{scope}\"");
+                draft.report(&rules::SCOPE_UNKNOWN, pointer, text);
+            }
         }
     }
     capability.auth.required = Tristate::Yes;
@@ -102,12 +146,21 @@ fn authorization(
     capability.auth.scopes = draft::tags(required);
 }
 
-/// `sideEffects` cannot lower the class of PUT, PATCH and DELETE.
+/// `sideEffects` cannot lower the class of PUT, PATCH and DELETE, nor that of a POST whose name says that it changes
+/// something.
 fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let stated = published.flag("sideEffects");
     let method = capability.invocation.method.as_deref();
+    let changes = match method {
+        Some("PUT" | "PATCH" | "DELETE") => true,
+        Some("POST") => changes_by_name(published),
+        _ => false,
+    };
     match (method, stated) {
-        (Some("PUT" | "PATCH" | "DELETE"), None | Some(false)) => {
+        (_, Some(false)) if changes => {
+            draft.report_rule(&rules::SIDE_EFFECTS_CONTRADICTED, published.at("sideEffects"));
+        }
+        (Some("PUT" | "PATCH" | "DELETE"), None) => {
             draft.report_rule(&rules::SIDE_EFFECTS, published.pointer.clone());
         }
         (Some("POST"), None) => {
@@ -116,10 +169,46 @@ fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draf
         _ => {}
     }
     match (method, stated) {
-        (Some("DELETE"), _) | (_, None) | (Some("PUT" | "PATCH"), Some(false)) => {}
+        (Some("DELETE"), _) | (_, None) => {}
         (_, Some(true)) => capability.safety = safety::declared(SafetyClass::Write),
+        (_, Some(false)) if changes => {}
         (_, Some(false)) => capability.safety = safety::declared(SafetyClass::Read),
     }
+}
+
+/// Words in an id or a semantic type that imply a change.
+const CHANGES: &[&str] = &[
+    "add",
+    "book",
+    "buy",
+    "cancel",
+    "charge",
+    "checkout",
+    "create",
+    "delete",
+    "edit",
+    "pay",
+    "place",
+    "publish",
+    "purchase",
+    "refund",
+    "remove",
+    "reserve",
+    "reset",
+    "send",
+    "submit",
+    "subscribe",
+    "transfer",
+    "update",
+    "upload",
+];
+
+fn changes_by_name(published: &Object<'_>) -> bool {
+    ["id", "semanticType"].into_iter().any(|key| {
+        let words = text::words(published.text(key).unwrap_or_default());
+        let has = |listed: &[&str]| words.iter().any(|word| listed.contains(&word.as_str()));
+        has(CHANGES) && !has(safety::READS)
+    })
 }
 
 /// Words in an id that imply an irreversible or costly effect.
@@ -138,7 +227,10 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     if required == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
         if capability.safety.message.is_none() {
-            draft.report_rule(&rules::MESSAGE_MISSING, published.at("confirmation"));
+            let message = confirmation.as_ref().filter(|confirmation| confirmation.has("message"));
+            let pointer = message
+                .map_or_else(|| published.at("confirmation"), |confirmation| confirmation.at("message"));
+            draft.report_rule(&rules::MESSAGE_MISSING, pointer);
         }
         return;
     }
@@ -147,6 +239,9 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     let changes = published.flag("sideEffects") == Some(true)
         || capability.invocation.method.as_deref() == Some("DELETE");
     if costly && changes {
-        draft.report_rule(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
+        let stated = confirmation.filter(|_| required == Some(false));
+        let pointer =
+            stated.map_or_else(|| published.pointer.clone(), |confirmation| confirmation.at("required"));
+        draft.report_rule(&rules::CONFIRMATION_UNDECLARED, pointer);
     }
 }

@@ -5,18 +5,25 @@
 
 mod auth;
 mod capability;
+mod parameter;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use rules::FINDINGS;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, at_path, medium, strong};
+use crate::format::detect::candidate::{Candidate, Marker, at_path, medium, strong};
 use crate::format::header;
 use crate::model::{PolicyChoice, RateLimit};
 use crate::object::Object;
 use crate::quantity;
+use crate::rule::Rule;
+use crate::schema_check::{self, SchemaFlaw};
 use crate::walk::List;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -38,7 +45,39 @@ pub(crate) const MARKERS: &[Marker] = &[
         (atp && like)
             .then(|| "`capabilities` lists id, endpoint and method; `@context` is missing".to_owned())
     }),
+    at_path(|c| {
+        let signs = shape_signs(c);
+        (c.path == "/.well-known/agent.json" && signs.len() >= SIGNS_MIN)
+            .then(|| format!("the path, {}; `@context` and `@type` are missing", signs.join(", ")))
+    }),
 ];
+
+/// Signs of ATP at its path that make up for a missing context.
+const SIGNS_MIN: usize = 2;
+/// Capabilities that are searched for signs.
+const SIGN_CAPABILITIES_MAX: usize = 20;
+
+/// What a document without context has in common with ATP's alone.
+fn shape_signs(c: &Candidate<'_>) -> Vec<&'static str> {
+    let has = |list: &[Value], key: &str| {
+        list.iter().take(SIGN_CAPABILITIES_MAX).any(|element| element.get(key).is_some())
+    };
+    let listed = c.list("capabilities").unwrap_or_default();
+    let within = |key: &str, member: &str| c.object(key).is_some_and(|object| object.contains_key(member));
+    [
+        (has(listed, "endpoint") && has(listed, "method"), "capabilities with endpoint and method"),
+        (has(listed, "semanticType"), "`semanticType`"),
+        (has(listed, "sideEffects"), "`sideEffects`"),
+        (has(listed, "requiredScopes"), "`requiredScopes`"),
+        (within("auth", "schemes"), "`auth.schemes`"),
+        (within("auth", "agentIdentity"), "`auth.agentIdentity`"),
+        (within("rateLimit", "window"), "`rateLimit.window`"),
+        (within("policies", "training"), "`policies.training`"),
+    ]
+    .into_iter()
+    .filter_map(|(found, sign)| found.then_some(sign))
+    .collect()
+}
 
 /// Longest manifest recommended by §6.1.
 const ADVISED_BYTES: usize = 50_000;
@@ -63,7 +102,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     auth::read(root, draft);
     rate_limit(root, draft);
     policies(root, draft);
-    draft.manifest.schemas = root.object("schemas").map(|schemas| schemas.map.clone()).unwrap_or_default();
+    schemas(root, draft);
     capability::read(root, draft);
     workflows(root, draft);
 }
@@ -90,6 +129,11 @@ fn provider(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn rate_limit(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(limit) = draft.checked(root, "rateLimit", &rules::RATE) else { return };
     draft.check(&limit, &rules::SCHEMA_RATE);
+    for key in ["requests", "burstLimit"] {
+        if limit.whole(key) == Some(0) {
+            draft.report(&rules::RATE_ZERO, limit.at(key), format!("`{key}` is 0: no request is allowed"));
+        }
+    }
     draft.manifest.rate_limit = Some(RateLimit {
         requests: limit.whole("requests"),
         window_s: limit.text("window").and_then(quantity::duration_s),
@@ -115,6 +159,11 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let (terms_url, privacy_url) = (draft.url(&policies, "termsUrl"), draft.url(&policies, "privacyUrl"));
     if let Some(caching) = draft.checked(&policies, "caching", &rules::CACHING) {
+        if caching.flag("allowed") == Some(false)
+            && caching.whole("maxAge").is_some_and(|seconds| seconds > 0)
+        {
+            draft.report_rule(&rules::CACHING_CONTRADICTED, caching.at("maxAge"));
+        }
         draft.manifest.policies.caching_allowed = caching.flag("allowed");
         draft.manifest.policies.caching_max_age_s = caching.whole("maxAge");
     }
@@ -124,19 +173,70 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     stated.attribution = draft::name(policies.text("attribution"));
 }
 
+/// Named schemas (§3.7).
+fn schemas(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(schemas) = root.object("schemas") else { return };
+    for (name, schema) in schemas.map {
+        check_schema(root.map, schema, schemas.at(name), (&rules::SCHEMA, &rules::SCHEMA_REFERENCE), draft);
+    }
+    draft.manifest.schemas.clone_from(schemas.map);
+}
+
+/// Reports the flaws of a schema and its references that lead nowhere.
+fn check_schema(
+    root: &Map<String, Value>,
+    schema: &Value,
+    pointer: String,
+    (invalid, unresolved): (&Rule, &Rule),
+    draft: &mut Draft<'_>,
+) {
+    for (pointer, flaw) in schema_check::flaws(root, schema, pointer) {
+        match flaw {
+            SchemaFlaw::Invalid(text) => draft.report(invalid, pointer, text),
+            SchemaFlaw::Reference(text) => draft.report(unresolved, pointer, text),
+        }
+    }
+}
+
 /// Workflows (§3.6) are advisory: steps that exist are marked on their capabilities.
 fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
     let positions = draft.capability_positions();
-    draft.each(root, "workflows", &List::of(&rules::WORKFLOW), |workflow, draft| {
+    let list = List::of(&rules::WORKFLOW)
+        .mistyped(&rules::WORKFLOW_MISTYPED)
+        .unique("id", &rules::WORKFLOW_DUPLICATE);
+    draft.each(root, "workflows", &list, |workflow, draft| {
+        if workflow.list("steps").is_some_and(<[_]>::is_empty) {
+            draft.report_rule(&rules::STEPS_EMPTY, workflow.at("steps"));
+        }
         let conditions = workflow.value("conditional").cloned();
         draft.add_workflow(workflow, &positions, &rules::STEP_UNKNOWN, conditions);
-        let Some(conditional) = workflow.object("conditional") else { return };
-        let steps: HashSet<&str> = workflow.texts("steps").into_iter().collect();
-        for step in conditional.map.keys().filter(|step| !steps.contains(step.as_str())) {
-            let text = format!("\"{step}\" is not a step");
-            draft.report(&rules::CONDITION_UNKNOWN, conditional.at(step), text);
-        }
+        branches(workflow, &positions, draft);
     });
+}
+
+fn branches(workflow: &Object<'_>, positions: &HashMap<String, usize>, draft: &mut Draft<'_>) {
+    let Some(conditional) = workflow.object("conditional") else { return };
+    let steps: HashSet<&str> = workflow.texts("steps").into_iter().collect();
+    for (step, branch) in conditional.map {
+        if !steps.contains(step.as_str()) {
+            draft.report(
+                &rules::CONDITION_UNKNOWN,
+                conditional.at(step),
+                format!("\"{step}\" is not a step"),
+            );
+        }
+        let Some(branch) = draft.object(branch, conditional.at(step), &rules::BRANCH_MISTYPED) else {
+            continue;
+        };
+        draft.check(&branch, &rules::BRANCH);
+        for key in ["onTrue", "onFalse"] {
+            let target = branch.text(key).filter(|id| !steps.contains(id) && !positions.contains_key(*id));
+            if let Some(target) = target {
+                let text = format!("`{key}` leads to \"{target}\", which is neither a step nor a capability");
+                draft.report(&rules::BRANCH_UNKNOWN, branch.at(key), text);
+            }
+        }
+    }
 }
 
 fn is_atp_context(context: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Requirements of ATP: the prose, and where its published JSON Schema is stricter.
 
 use crate::check::{is_email, is_semver};
+use crate::pattern;
 use crate::quantity::is_duration;
 use crate::rule::{Kind, findings, may, must, should};
 
@@ -29,7 +30,9 @@ findings! {
     }
     shape SCHEME("atp.auth.scheme", "ATP 0.1 §3.3") {
         must("type", Kind::OneOf(&["oauth2", "apiKey", "bearer", "delegated"]), "Name one of the four types."),
-        may("flows", Kind::Object, "Publish flows as an object."),
+    }
+    shape OAUTH("atp.auth.scheme", "ATP 0.1 §3.3.1") {
+        should("flows", Kind::Object, "Publish `flows` as an object with an authorizationCode flow."),
     }
     shape CODE_FLOW("atp.auth.authorization_code", "ATP 0.1 §3.3.1") {
         must("authorizationUrl", Kind::Url, "Give the absolute URL of the authorization endpoint."),
@@ -80,7 +83,7 @@ findings! {
         may("format", Kind::Text, "Name the format as a string."),
         may("minimum", Kind::Number, "Give a number."),
         may("maximum", Kind::Number, "Give a number."),
-        may("pattern", Kind::Text, "Give the pattern as a string."),
+        may("pattern", Kind::Form(pattern::is_valid, "a regular expression"), "Give a regular expression of ECMA-262."),
     }
     shape CONFIRMATION("atp.confirmation", "ATP 0.1 §3.5.3") {
         should("required", Kind::Bool, "Say true or false."),
@@ -92,6 +95,11 @@ findings! {
         must("description", Kind::Text, "Describe the workflow."),
         should("steps", Kind::Texts, "List the ids of the capabilities in order."),
         may("conditional", Kind::Object, "Publish branches as an object from step id to branch."),
+    }
+    shape BRANCH("atp.workflow.branch", "ATP 0.1 §3.6") {
+        should("condition", Kind::Text, "Say in `condition` what decides."),
+        should("onTrue", Kind::Text, "Name the step that follows."),
+        may("onFalse", Kind::Text, "Name the other step."),
     }
     shape POLICIES("atp.policies", "ATP 0.1 §3.8") {
         may("training", Kind::OneOf(&["allow", "deny", "conditional"]), "Say allow, deny or conditional."),
@@ -127,9 +135,17 @@ findings! {
     rule ID_DUPLICATE: Must("atp.capability.id.duplicate", "ATP 0.1 §3.5")
         "two capabilities have the same id" => "Give every capability a unique id.";
     rule SIDE_EFFECTS: Must("atp.capability.side_effects.undeclared", "ATP 0.1 §3.5.3")
-        "the method changes state and `sideEffects` is not true" => "Declare \"sideEffects\": true.";
+        "the method changes state and `sideEffects` is not declared" => "Declare \"sideEffects\": true.";
+    rule SIDE_EFFECTS_CONTRADICTED: Must("atp.capability.side_effects.contradicted", "ATP 0.1 §3.5.3")
+        "`sideEffects` is false where the method or the name says that state changes" => "Declare \"sideEffects\": true.";
+    rule ENDPOINT_INSECURE: Must("atp.capability.endpoint.insecure", "ATP 0.1 §5.1")
+        "`endpoint` is not https" => "Serve the endpoint over https and publish its https address.";
+    rule TYPE_MISSPELT: Should("atp.capability.semantic_type.misspelt", "ATP 0.1 §3.5.2")
+        "`semanticType` is one letter away from a standard type" => "Correct the spelling, or use a namespace of your own.";
+    rule DEPRECATION_UNSTATED: May("atp.capability.deprecated.unstated", "ATP 0.1 §3.5")
+        "a `deprecationMessage` is given and `deprecated` is not true" => "Declare \"deprecated\": true, or remove the message.";
     rule SIDE_EFFECTS_UNSTATED: May("atp.capability.side_effects.unstated", "ATP 0.1 §3.5.3")
-        "a POST does not say whether it changes state" => "Declare `sideEffects` as true or false.";
+        "a POST does not say in `sideEffects` whether it changes state" => "Declare `sideEffects` as true or false.";
     rule CONFIRMATION_UNDECLARED: Should("atp.capability.confirmation.undeclared", "ATP 0.1 §3.5.3")
         "an irreversible or costly capability asks for no confirmation"
             => "Declare `confirmation` with \"required\": true and a message.";
@@ -137,17 +153,55 @@ findings! {
         "a confirmation is required and says nothing" => "Say in `message` what the person agrees to.";
     rule PARAMETER_MISTYPED: Must("atp.parameter.mistyped", "ATP 0.1 §3.5.1")
         "a parameter is not an object" => "Describe each parameter as an object.";
+    rule PARAMETER_DUPLICATE: Should("atp.parameter.name.duplicate", "ATP 0.1 §3.5.1")
+        "two parameters of a capability have the same name" => "Give every parameter a name of its own.";
+    rule PARAMETER_RANGE: Should("atp.parameter.range.empty", "ATP 0.1 §3.5.1")
+        "`minimum` is above `maximum`" => "Let `minimum` be the smaller number.";
+    rule PARAMETER_ENUM: Should("atp.parameter.enum.contradicted", "ATP 0.1 §3.5.1")
+        "`enum` is empty or lists a value of another type" => "List values of the parameter's type.";
+    rule PARAMETER_DEFAULT: Should("atp.parameter.default.contradicted", "ATP 0.1 §3.5.1")
+        "`default` is a value that the parameter does not allow" => "Give a default that type, enum, minimum and maximum allow.";
+    rule RESPONSE: Should("atp.response.schema", "ATP 0.1 §3.5")
+        "the response is not a valid JSON Schema" => "Publish a schema of JSON Schema 2020-12.";
+    rule SCHEMA: Should("atp.schemas.invalid", "ATP 0.1 §3.7")
+        "an entry of `schemas` is not a valid JSON Schema" => "Publish a schema of JSON Schema 2020-12.";
+    rule SCHEMA_REFERENCE: Should("atp.schemas.reference.unresolved", "ATP 0.1 §3.7")
+        "a `$ref` in `schemas` leads nowhere in this document" => "Declare the schema in `schemas`, or correct the reference.";
     rule REFERENCE: Should("atp.response.reference.unresolved", "ATP 0.1 §3.7")
         "a `$ref` leads nowhere in this document" => "Declare the schema in `schemas`, or correct the reference.";
     rule SCOPE_UNKNOWN: Should("atp.capability.required_scopes.unknown", "ATP 0.1 §5.3")
         "a required scope is declared by no scheme" => "Declare the scope in the scheme's flow, or correct its name.";
     rule AUTH_UNDECLARED: Should("atp.capability.required_scopes.without_auth", "ATP 0.1 §3.3")
         "scopes are required and no scheme is declared" => "Declare in `auth.schemes` how agents authenticate.";
+    rule SCHEME_MISTYPED: Must("atp.auth.scheme.mistyped", "ATP 0.1 §3.3")
+        "a scheme is not an object" => "Describe each scheme as an object with a type.";
+    rule FLOW_UNKNOWN: Should("atp.auth.flow.unknown", "ATP 0.1 §3.3.1")
+        "a flow of OAuth is neither authorizationCode nor clientCredentials" => "Use one of the two flows.";
+    rule FLOW_MISTYPED: Should("atp.auth.flow.mistyped", "ATP 0.1 §3.3.1")
+        "a flow of OAuth is not an object" => "Describe the flow as an object with its URLs.";
+    rule SCOPE_MISTYPED: Should("atp.auth.scope.mistyped", "ATP 0.1 §3.3.1")
+        "a scope has no description in words" => "Describe the scope as a string.";
+    rule IDENTITY_FORMAT: May("atp.auth.agent_identity.format.other", "ATP 0.1 §3.3.3")
+        "an identity is required in another format than the recommended did:web" => "Accept did:web, if you can.";
+    rule RATE_ZERO: Should("atp.rate_limit.zero", "ATP 0.1 §3.4")
+        "a limit of zero forbids every request" => "Give the number of requests that are allowed.";
+    rule CACHING_CONTRADICTED: May("atp.policies.caching.contradicted", "ATP 0.1 §3.8")
+        "caching is not allowed and has a maximum age" => "Remove `maxAge`, or allow caching.";
     rule CODE_FLOW_MISSING: Should("atp.auth.authorization_code.missing", "ATP 0.1 §3.3.1")
         "OAuth is offered without the authorizationCode flow"
             => "Support the authorizationCode flow, so that people can delegate.";
     rule TERMS_MISSING: Should("atp.policies.terms_url.missing", "ATP 0.1 §3.8")
         "a policy is conditional and `termsUrl` is missing" => "Name the terms that hold the conditions.";
+    rule WORKFLOW_MISTYPED: Must("atp.workflow.mistyped", "ATP 0.1 §3.6")
+        "a workflow is not an object" => "Describe each workflow as an object.";
+    rule WORKFLOW_DUPLICATE: Should("atp.workflow.id.duplicate", "ATP 0.1 §3.6")
+        "two workflows have the same id" => "Give every workflow an id of its own.";
+    rule BRANCH_MISTYPED: Should("atp.workflow.branch.mistyped", "ATP 0.1 §3.6")
+        "a branch is not an object" => "Describe the branch as an object with `condition`, `onTrue` and `onFalse`.";
+    rule BRANCH_UNKNOWN: Should("atp.workflow.branch.unknown", "ATP 0.1 §3.6")
+        "a branch leads to no step and to no capability" => "Correct the id of the step.";
+    rule STEPS_EMPTY: Should("atp.workflow.steps.empty", "ATP 0.1 §3.6")
+        "a workflow has no steps" => "List the ids of the capabilities in order.";
     rule STEP_UNKNOWN: Should("atp.workflow.step.unknown", "ATP 0.1 §3.6")
         "a step names no capability" => "Declare the capability, or correct the id.";
     rule CONDITION_UNKNOWN: May("atp.workflow.conditional.unknown", "ATP 0.1 §3.6")

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::rules;
-use super::types::{References, Types, report_unknown};
+use super::types::{References, Types};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::model::{
     Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, SafetyClass, Tristate,
 };
 use crate::object::{Object, type_name};
-use crate::schema::{Location, Parameters, Presence};
+use crate::schema::{self, Location, Parameters, Presence};
+use crate::text::capped;
 use crate::walk::List;
 use crate::{auth, quantity, safety};
 
@@ -24,6 +25,8 @@ struct Shared<'r> {
     required_for: HashSet<&'r str>,
     optional_for: HashSet<&'r str>,
     degraded: HashSet<&'r str>,
+    /// The surface as a whole is not available.
+    is_down: bool,
 }
 
 pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
@@ -41,6 +44,7 @@ pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
         required_for: required.iter().map(String::as_str).collect(),
         optional_for: optional.iter().map(String::as_str).collect(),
         degraded: degraded.iter().map(String::as_str).collect(),
+        is_down: draft.manifest.status.operational == Some(false),
     };
     let actions = root.list("actions").unwrap_or_default();
     if actions.is_empty() && root.has("actions") {
@@ -56,7 +60,7 @@ fn read_action(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) 
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name"]);
     capability.title = draft::name(action.text("title"));
     capability.tags = draft::tags(action.texts("tags"));
-    capability.degraded = shared.degraded.contains(id);
+    capability.degraded = shared.is_down || shared.degraded.contains(id);
     call(action, shared, &mut capability, draft);
     inputs(action, shared, &mut capability, draft);
     outputs(action, shared, &mut capability, draft);
@@ -104,45 +108,73 @@ fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability,
     let mut parameters = Parameters::default();
     let mut references = References::default();
     for (name, value) in inputs.map {
+        let schema = shared.types.value(value, &mut references);
         let required = match value {
             Value::Object(map) => {
                 let input = Object { map, pointer: inputs.at(name) };
-                draft.check(&input, &rules::INPUT);
-                if input.text("type") == Some("enum") && input.list("options").is_none_or(<[Value]>::is_empty)
-                {
-                    draft.report_rule(&rules::OPTIONS_MISSING, input.pointer.clone());
-                }
+                check_input(&input, &schema, draft);
+                references.report(&input.at("type"), draft);
                 input.flag("required")
             }
             other => {
-                let text = format!("the input \"{name}\" is {}", type_name(other));
+                let text = format!("the input \"{}\" is {}", capped(name, 60), type_name(other));
                 draft.report(&rules::INPUT_MISTYPED, inputs.at(name), text);
+                references.report(&inputs.at(name), draft);
                 None
             }
         };
-        let schema = shared.types.value(value, &mut references);
         let location = Location::of(&capability.invocation, name);
         parameters.add(name, schema, location, Presence::of(required));
     }
+    add_key(action, &inputs, capability, &mut parameters);
     capability.parameters = parameters.finish();
     if let Some(schema) = &mut capability.parameters {
         shared.types.attach(schema, &references);
     }
-    report_unknown(&references, &inputs.pointer, draft);
+}
+
+/// Adds the idempotency key, which the specification's own example does not repeat among the inputs.
+fn add_key(
+    action: &Object<'_>,
+    inputs: &Object<'_>,
+    capability: &mut Capability,
+    parameters: &mut Parameters,
+) {
+    let contract = action.object("idempotency").filter(|contract| contract.flag("supported") == Some(true));
+    let Some(name) = contract.and_then(|contract| draft::name(contract.text("key_field"))) else { return };
+    if !inputs.has(&name) {
+        let described = serde_json::json!({
+            "type": "string", "description": "Idempotency key: repeat it when the same call is repeated.",
+        });
+        parameters.add_described(&name, &described, &capability.invocation);
+        capability.inferred.insert("parameters".to_owned(), "awp.idempotency.key_field".to_owned());
+    }
+}
+
+fn check_input(input: &Object<'_>, schema: &Map<String, Value>, draft: &mut Draft<'_>) {
+    draft.check(input, &rules::INPUT);
+    let options = input.list("options");
+    if input.text("type") == Some("enum") && options.is_none_or(<[Value]>::is_empty) {
+        let pointer = if input.has("options") { input.at("options") } else { input.pointer.clone() };
+        draft.report_rule(&rules::OPTIONS_MISSING, pointer);
+    }
+    let Some(default) = input.value("default") else { return };
+    let listed = schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
+    if listed.is_some_and(|values| !values.contains(default)) {
+        draft.report_rule(&rules::DEFAULT_UNLISTED, input.at("default"));
+    } else if listed.is_none() && !schema::has_type(schema, default) {
+        let text = format!("the default is {}", type_name(default));
+        draft.report(&rules::DEFAULT_MISTYPED, input.at("default"), text);
+    }
 }
 
 fn outputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(outputs) = action.object("outputs").filter(|outputs| !outputs.map.is_empty()) else { return };
     let mut references = References::default();
-    let properties: serde_json::Map<String, Value> = outputs
-        .map
-        .iter()
-        .map(|(name, value)| (name.clone(), Value::Object(shared.types.value(value, &mut references))))
-        .collect();
+    let properties = shared.types.fields(&outputs, &rules::OUTPUT_MISTYPED, &mut references, draft);
     let mut schema = serde_json::json!({"type": "object", "properties": properties});
     shared.types.attach(&mut schema, &references);
     capability.response = Some(schema);
-    report_unknown(&references, &outputs.pointer, draft);
 }
 
 /// The action's own declaration takes precedence over the lists of the contract (§7).
@@ -158,6 +190,9 @@ fn authentication(
     let optional = shared.optional_for.contains(id);
     if own == Some(false) && listed {
         draft.report_rule(&rules::AUTH_CONTRADICTED, action.at("auth_required"));
+    }
+    if optional && own == Some(true) {
+        draft.report_rule(&rules::AUTH_OPTIONAL, action.at("auth_required"));
     }
     let required = match own {
         Some(false) | None if listed => Some(true),
@@ -180,6 +215,9 @@ fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Dr
     if sensitivity == Some("irreversible") && reversible == Some(true) {
         draft.report_rule(&rules::REVERSIBLE_CONTRADICTED, action.at("reversible"));
     }
+    if sensitivity == Some("standard") && reversible == Some(false) {
+        draft.report_rule(&rules::STANDARD_CONTRADICTED, action.at("sensitivity"));
+    }
     let class = match (sensitivity, reversible) {
         (Some("irreversible"), _) | (_, Some(false)) => Some(SafetyClass::Irreversible),
         (Some("destructive"), _) => Some(SafetyClass::Destructive),
@@ -189,14 +227,35 @@ fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Dr
         capability.safety = safety::declared(class);
     }
     capability.safety.reversible = reversible;
-    let confirmed = action.flag("requires_human_confirmation") == Some(true);
+    let confirmed = action.flag("requires_human_confirmation");
     capability.safety.confirmation = match class {
-        _ if confirmed || class == Some(SafetyClass::Irreversible) => Confirmation::Required,
+        _ if confirmed == Some(true) || class == Some(SafetyClass::Irreversible) => Confirmation::Required,
         Some(_) => Confirmation::Recommended,
         None => Confirmation::None,
     };
-    if sensitivity.is_none() && capability.invocation.method.as_deref() == Some("DELETE") {
-        draft.report_rule(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone());
+    if sensitivity == Some("irreversible") && confirmed == Some(false) {
+        let pointer = action.at("requires_human_confirmation");
+        draft.report_rule(&rules::CONFIRMATION_CONTRADICTED, pointer);
+    }
+    if sensitivity.is_none() {
+        check_undeclared(action, capability, draft);
+    }
+}
+
+/// Actions that delete, or whose name says that they pay, cancel or remove, have consequences (§15).
+fn check_undeclared(action: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
+    let method = capability.invocation.method.as_deref();
+    let named = safety::dangerous_word(&capability.native_id)
+        .filter(|_| matches!(method, Some("POST" | "PUT" | "PATCH")));
+    match named {
+        Some(word) => {
+            let text = format!("the action speaks of \"{word}\" and declares no `sensitivity`");
+            draft.report(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone(), text);
+        }
+        None if method == Some("DELETE") => {
+            draft.report_rule(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone());
+        }
+        None => {}
     }
 }
 
@@ -214,25 +273,24 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     if model == ExecutionModel::Async && !action.has("poll_endpoint") {
         draft.report_rule(&rules::POLL_MISSING, action.pointer.clone());
     }
+    if model == ExecutionModel::Sync && action.has("poll_endpoint") {
+        draft.report_rule(&rules::POLL_UNUSED, action.at("poll_endpoint"));
+    }
     capability.execution = Execution { model, poll_url };
 }
 
-/// The action's own contract, else the manifest's flag (§6).
+/// The action's own contract. The manifest's flag (§6) says that keys are supported somewhere, not that this action takes one.
 fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
-    let Some(contract) = action.object("idempotency") else {
-        let supported = draft.manifest.features.idempotency;
-        if supported.is_some() && !matches!(capability.invocation.method.as_deref(), Some("GET" | "HEAD")) {
-            capability.idempotency.supported = supported;
-            capability.inferred.insert("idempotency".to_owned(), "awp.capabilities.idempotency".to_owned());
-        }
-        return;
-    };
-    draft.check(&contract, &rules::IDEMPOTENCY);
-    if contract.flag("supported") == Some(true) && !contract.has("key_field") {
+    let Some(contract) = draft.checked(action, "idempotency", &rules::IDEMPOTENCY) else { return };
+    let supported = contract.flag("supported");
+    if supported == Some(true) && !contract.has("key_field") {
         draft.report_rule(&rules::KEY_FIELD_MISSING, contract.pointer.clone());
     }
+    if supported == Some(true) && draft.manifest.features.idempotency == Some(false) {
+        draft.report_rule(&rules::IDEMPOTENCY_CONTRADICTED, contract.at("supported"));
+    }
     capability.idempotency = Idempotency {
-        supported: contract.flag("supported"),
+        supported,
         key_field: draft::name(contract.text("key_field")),
         window_s: contract.text("window").and_then(quantity::duration_s),
     };

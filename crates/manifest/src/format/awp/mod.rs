@@ -14,10 +14,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, strong};
-use crate::model::{AppliesTo, Auth, ErrorRecovery, Follow, Interface, Link, Source, SourceKind};
-use crate::object::{Object, type_name};
+use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::model::{AppliesTo, Auth, AuthScheme, ErrorRecovery, Follow, Interface, Link, Source, SourceKind};
+use crate::object::{Object, children, type_name};
+use crate::text::capped;
 use crate::{auth, quantity};
 use types::Types;
 
@@ -28,11 +30,25 @@ pub(crate) const MARKERS: &[Marker] = &[
         (!workstate).then(|| format!("`awp_version` is \"{version}\""))
     }),
     strong(|c| {
-        // No other dialect has this member, even mistyped as a number.
-        let version = c.value("awp_version").filter(|value| value.is_number())?;
-        c.list("actions").map(|_| format!("`awp_version` is the number {version}, beside `actions`"))
+        // No other dialect has this member, even with a value of another type.
+        let version = c.value("awp_version").filter(|value| !value.is_string())?;
+        c.list("actions").map(|_| format!("`awp_version` is {}, beside `actions`", type_name(version)))
+    }),
+    at_path(|c| {
+        let parts = ["awp_version", "domain", "intent", "actions"].iter().filter(|key| c.has(key)).count();
+        let listed = c.list("actions").is_some_and(|actions| actions.iter().all(is_action));
+        let whole = listed && c.text("domain").is_some() && c.text("intent").is_some();
+        let placed =
+            c.is_file(&["/agent.json"]) && (parts >= 3 || c.has("awp_version") || listed && parts == 2);
+        (placed || whole)
+            .then(|| format!("`domain`, `intent` and `actions` as in AWP at {}, without its version", c.path))
     }),
 ];
+
+/// Whether an element of `actions` can be one of AWP's.
+fn is_action(element: &Value) -> bool {
+    element.get("id").is_some() && (element.get("endpoint").is_some() || element.get("inputs").is_some())
+}
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("AWP 0.1", |code| code.starts_with("awp."));
@@ -61,7 +77,7 @@ fn version(root: &Object<'_>, draft: &mut Draft<'_>) {
     let number = root.value("awp_version").filter(|value| value.is_number()).map(ToString::to_string);
     let version = root.string("awp_version").or(number);
     draft.dialect(version.as_deref(), None);
-    if version.is_some_and(|version| !version.starts_with("0.") && version != "0") {
+    if version.is_some_and(|version| is_major_minor(&version) && !version.starts_with("0.")) {
         draft.report_rule(&rules::MAJOR, root.at("awp_version"));
     }
 }
@@ -87,12 +103,17 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// The authentication contract (§7): one entry for the actions that need it, one for those that may use it.
 fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(contract) = draft.checked(root, "auth", &rules::AUTH) else { return };
-    let Some(word) = contract.text("type") else { return };
-    let mut entry = auth::of_word(word);
+    if contract.map.is_empty() {
+        return;
+    }
+    let mut entry = contract.text("type").map_or_else(|| Auth::new(AuthScheme::Unknown), auth::of_word);
     entry.token_expiry_s = contract.text("token_expiry").and_then(quantity::duration_s);
     entry.refresh_url = draft.url(&contract, "refresh_endpoint");
     let ids = |key: &str| contract.texts(key).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let (required, optional) = (ids("required_for"), ids("optional_for"));
+    if entry.scheme == AuthScheme::None && !required.is_empty() {
+        draft.report_rule(&rules::AUTH_NONE, contract.at("type"));
+    }
     if !required.is_empty() {
         entry.applies_to = AppliesTo::Ids { ids: required };
     } else if !optional.is_empty() {
@@ -108,30 +129,119 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// Error recovery contracts (§10): instructions for clients, kept raw.
 fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(errors) = root.object("errors") else { return };
-    let actions: Vec<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
+    let actions: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     for (code, value) in errors.map {
-        let recovery = match value {
+        let (recovery, pointer) = match value {
             Value::Object(map) => {
                 let contract = Object { map, pointer: errors.at(code) };
                 draft.check(&contract, &rules::ERROR);
-                contract.text("recovery")
+                (contract.text("recovery"), contract.at("recovery"))
             }
             other => {
                 let text = format!("the contract of \"{code}\" is {}", type_name(other));
                 draft.report(&rules::ERROR_MISTYPED, errors.at(code), text);
-                other.as_str()
+                (other.as_str(), errors.at(code))
             }
         };
-        let concrete = |text: &str| {
-            text.contains('/')
-                || text.contains(char::is_numeric)
-                || actions.iter().any(|id| text.contains(id))
-        };
-        if recovery.is_some_and(|text| !concrete(text)) {
-            draft.report_rule(&rules::ERROR_VAGUE, errors.at(code));
+        match recovery.map(|text| Actionable::of(text, &actions)) {
+            Some(Actionable::No) => draft.report_rule(&rules::ERROR_NOT_ACTIONABLE, pointer),
+            Some(Actionable::Vaguely) => draft.report_rule(&rules::ERROR_VAGUE, pointer),
+            Some(Actionable::Yes) | None => {}
         }
         let recovery = draft::description(recovery);
         draft.manifest.errors.push(ErrorRecovery { code: code.clone(), recovery });
+    }
+}
+
+/// Whether a machine can act on a recovery.
+enum Actionable {
+    /// It refers to an endpoint, to an action, or to a number of seconds or tries.
+    Yes,
+    /// It says what to do, such as "retry".
+    Vaguely,
+    No,
+}
+
+/// What a machine can do without further information.
+const DEEDS: &[&str] = &[
+    "retry",
+    "retries",
+    "wait",
+    "call",
+    "refresh",
+    "authenticate",
+    "reauthenticate",
+    "authorize",
+    "login",
+    "request",
+    "query",
+    "fetch",
+    "poll",
+    "search",
+    "set",
+    "omit",
+    "remove",
+    "provide",
+    "include",
+    "send",
+    "resend",
+    "use",
+    "check",
+    "reduce",
+    "increase",
+    "validate",
+    "correct",
+    "choose",
+    "select",
+    "skip",
+    "abort",
+    "stop",
+    "back",
+    "add",
+    "change",
+    "replace",
+    "repeat",
+    "create",
+    "get",
+    "list",
+    "read",
+    "update",
+    "confirm",
+    "re-authenticate",
+    "obtain",
+    "pass",
+    "renew",
+    "restart",
+    "resubmit",
+    "submit",
+    "prompt",
+    "ask",
+];
+
+impl Actionable {
+    fn of(text: &str, actions: &HashSet<&str>) -> Self {
+        let text = capped(text, draft::DESCRIPTION_CHARS_MAX);
+        let mut words = text.split(|letter: char| {
+            letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '"' | '\'' | '`')
+        });
+        let refers = words.any(|word| {
+            let bare = word.trim_end_matches(['.', ':', '!', '?']);
+            bare.len() > 1 && bare.starts_with('/')
+                || bare.contains("://")
+                || bare.contains(|letter: char| letter.is_ascii_digit())
+                || actions.contains(bare)
+        });
+        if refers {
+            return Self::Yes;
+        }
+        let mut acts = false;
+        for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
+            match word.to_ascii_lowercase().as_str() {
+                "support" | "contact" | "sorry" | "helpdesk" => return Self::No,
+                word => acts |= DEEDS.contains(&word),
+            }
+        }
+        if acts { Self::Vaguely } else { Self::No }
     }
 }
 
@@ -146,13 +256,11 @@ fn status(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Synthetic declarations (§14).
 fn source(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(word) = root.text("source") else {
-        if root.has("generated_by") && root.has("confidence") {
-            draft.report_rule(&rules::SYNTHETIC_UNMARKED, root.pointer.clone());
+    if root.text("source") != Some("synthetic") {
+        if root.has("generated_by") && (root.has("confidence") || root.has("last_verified")) {
+            let pointer = if root.has("source") { root.at("source") } else { root.pointer.clone() };
+            draft.report_rule(&rules::SYNTHETIC_UNMARKED, pointer);
         }
-        return;
-    };
-    if word != "synthetic" {
         return;
     }
     draft.check(root, &rules::SYNTHETIC);
@@ -180,6 +288,7 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             url,
             version: draft::name(protocol.text("version")),
             transport: draft::name(protocol.text("transport")),
+            settings: BTreeMap::new(),
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
@@ -199,24 +308,66 @@ fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
     ];
     for (part, key, rule) in lists {
         let Some(part) = root.object(part) else { continue };
-        for id in part.texts(key).into_iter().filter(|id| !known.contains(id)) {
-            draft.report(rule, part.at(key), format!("`{key}` names \"{id}\", which is not an action"));
+        for (id, pointer) in unknown(&part, key, &known) {
+            draft.report(
+                rule,
+                pointer,
+                format!("`{key}` names \"{}\", which is not an action", capped(id, 60)),
+            );
         }
     }
     if let Some(graph) = root.object("dependencies") {
         dependencies(&graph, &known, draft);
     }
+    if let Some(auth) = root.object("auth") {
+        let required: HashSet<&str> = auth.texts("required_for").into_iter().collect();
+        let optional = children_of(&auth, "optional_for");
+        for (_, pointer) in optional.into_iter().filter(|(id, _)| required.contains(id.trim())) {
+            draft.report_rule(&rules::AUTH_OPTIONAL, pointer);
+        }
+    }
+}
+
+/// The ids of a list that name no action, with their pointers.
+fn unknown<'v>(part: &Object<'v>, key: &str, known: &HashSet<&str>) -> Vec<(&'v str, String)> {
+    let mut ids = children_of(part, key);
+    ids.retain(|(id, _)| !known.contains(id.trim()));
+    ids
+}
+
+/// The strings of a list, or a lone string, with their pointers.
+fn children_of<'v>(part: &Object<'v>, key: &str) -> Vec<(&'v str, String)> {
+    let Some(value) = part.value(key) else { return Vec::new() };
+    let single = value.as_str().map(|id| (id, part.at(key)));
+    let listed = children(value, &part.at(key));
+    listed.filter_map(|(_, element, pointer)| Some((element.as_str()?, pointer))).chain(single).collect()
 }
 
 fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>) {
     for (id, value) in graph.map {
+        if !known.contains(id.as_str()) {
+            draft.report(
+                &rules::DEPENDENCY_UNKNOWN,
+                graph.at(id),
+                format!("\"{}\" is not an action", capped(id, 60)),
+            );
+        }
         if !value.is_array() {
             let text = format!("the prerequisites of \"{id}\" are {}", type_name(value));
             draft.report(&rules::DEPENDENCY_MISTYPED, graph.at(id), text);
         }
-        let needs = graph.texts(id);
-        for name in std::iter::once(id.as_str()).chain(needs).filter(|name| !known.contains(name)) {
-            draft.report(&rules::DEPENDENCY_UNKNOWN, graph.at(id), format!("\"{name}\" is not an action"));
+        for (_, element, pointer) in
+            children(value, &graph.at(id)).filter(|(_, element, _)| !element.is_string())
+        {
+            let text = format!("a prerequisite of \"{id}\" is {}", type_name(element));
+            draft.report(&rules::DEPENDENCY_MISTYPED, pointer, text);
+        }
+        for (name, pointer) in unknown(graph, id, known) {
+            draft.report(
+                &rules::DEPENDENCY_UNKNOWN,
+                pointer,
+                format!("\"{}\" is not an action", capped(name, 60)),
+            );
         }
     }
     if let Some(id) = circle(graph.map) {

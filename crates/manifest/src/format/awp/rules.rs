@@ -8,7 +8,7 @@ findings! {
     // Required members of the root (§5) and the types of the optional ones.
     shape ROOT("awp", "AWP 0.1 §5") {
         must("awp_version", Kind::Form(is_major_minor, "MAJOR.MINOR"), "Declare the version as a string, such as \"0.1\"."),
-        must("domain", Kind::Text, "Name the domain that this file applies to."),
+        must("domain", Kind::Form(is_domain, "a domain such as shop.example"), "Name the domain that this file applies to, without scheme and path."),
         must("intent", Kind::Text, "Say in plain language what the site is for."),
         must("actions", Kind::List, "List the actions that agents may take."),
         may("capabilities", Kind::Object, "Publish feature flags as an object."),
@@ -30,7 +30,7 @@ findings! {
     shape AUTH("awp.auth", "AWP 0.1 §7") {
         may("required_for", Kind::Texts, "List the ids of the actions that need authentication."),
         may("optional_for", Kind::Texts, "List the ids of the actions that may use authentication."),
-        should("type", Kind::OneOf(&["oauth2", "api_key", "bearer", "none"]), "Name one of the four types."),
+        may("type", Kind::OneOf(&["oauth2", "api_key", "bearer", "none"]), "Name one of the four types."),
         may("token_expiry", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
         may("refresh_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     }
@@ -69,7 +69,7 @@ findings! {
         may("description", Kind::Text, "Describe the input in words."),
     }
     shape IDEMPOTENCY("awp.idempotency", "AWP 0.1 §9") {
-        should("supported", Kind::Bool, "Say true or false."),
+        may("supported", Kind::Bool, "Say true or false."),
         may("key_field", Kind::Text, "Name the input that carries the key."),
         may("window", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
     }
@@ -77,15 +77,15 @@ findings! {
         must("recovery", Kind::Text, "Say what to do, so that a machine can do it."),
     }
     shape STATUS("awp.agent_status", "AWP 0.1 §13") {
-        should("operational", Kind::Bool, "Say true or false."),
+        may("operational", Kind::Bool, "Say true or false."),
         may("degraded_actions", Kind::Texts, "List the ids of the actions that are impaired."),
         may("status_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     }
     // Checked only where `source` says synthetic.
     shape SYNTHETIC("awp.synthetic", "AWP 0.1 §14") {
         must("generated_by", Kind::Text, "Name the generator."),
-        should("confidence", Kind::Number, "State a confidence between 0 and 1."),
-        should("last_verified", Kind::Form(is_date_time, "an RFC 3339 time"), "State when the declaration was last verified."),
+        must("confidence", Kind::Number, "State a confidence between 0 and 1."),
+        must("last_verified", Kind::Form(is_date, "an ISO 8601 date or time"), "State when the declaration was last verified."),
     }
     shape PROTOCOL("awp.protocol", "AWP 0.2 §5") {
         must("version", Kind::Text, "Declare the version of the protocol."),
@@ -98,6 +98,16 @@ findings! {
         "an action is not an object" => "Describe each action as an object.";
     rule ENTITY_MISTYPED: Should("awp.entity.mistyped", "AWP 0.1 §8")
         "an entity is not an object" => "Write {\"fields\": {…}}.";
+    rule FIELD_MISTYPED: Should("awp.entity.field.mistyped", "AWP 0.1 §8")
+        "a field of an entity has no type" => "Write the name of a type, such as \"string\" or \"array[flight]\".";
+    rule OUTPUT_MISTYPED: Must("awp.output.mistyped", "AWP 0.1 §9")
+        "an output has no type" => "Write the name of a type, such as \"string\" or \"array[flight]\".";
+    rule TYPE_MALFORMED: Should("awp.type.malformed", "AWP 0.1 §8")
+        "a type is not written as the specification defines it" => "Write array[type], object[entity] or enum[a, b].";
+    rule DEFAULT_UNLISTED: Should("awp.input.default.unlisted", "AWP 0.1 §9")
+        "the default is not among the options" => "Choose the default from the options.";
+    rule DEFAULT_MISTYPED: Should("awp.input.default.mistyped", "AWP 0.1 §9")
+        "the default has another type than the input" => "Write a default of the input's type.";
     rule ID_DUPLICATE: Must("awp.action.id.duplicate", "AWP 0.1 §9")
         "two actions have the same id" => "Give every action a unique id.";
     rule NO_ACTIONS: Note("awp.actions.empty", "AWP 0.1 §9")
@@ -116,6 +126,21 @@ findings! {
         "an action with consequences declares no sensitivity" => "Declare `sensitivity` as destructive or irreversible.";
     rule REVERSIBLE_CONTRADICTED: Should("awp.action.reversible.contradicted", "AWP 0.1 §9")
         "`reversible` is true and `sensitivity` is irreversible" => "Let the two agree.";
+    rule STANDARD_CONTRADICTED: Should("awp.action.sensitivity.contradicted", "AWP 0.1 §9")
+        "`sensitivity` is standard and `reversible` is false" => "Declare `sensitivity` as destructive or irreversible.";
+    rule CONFIRMATION_CONTRADICTED: Should("awp.action.requires_human_confirmation.contradicted", "AWP 0.1 §9")
+        "`requires_human_confirmation` is false and `sensitivity` is irreversible, which agents have to confirm" => "Let the two agree.";
+    rule AUTH_OPTIONAL: Should("awp.auth.optional_for.contradicted", "AWP 0.1 §7")
+        "`auth.optional_for` lists an action that requires authentication" => "List the action in `required_for` alone.";
+    rule AUTH_NONE: Should("awp.auth.type.contradicted", "AWP 0.1 §7")
+        "`type` is none and actions require authentication" => "Name the type of authentication, or remove the requirement.";
+    rule IDEMPOTENCY_CONTRADICTED: Should("awp.idempotency.supported.contradicted", "AWP 0.1 §6")
+        "the action supports idempotency keys and `capabilities.idempotency` is false" => "Let the two agree.";
+    rule POLL_UNUSED: May("awp.action.poll_endpoint.unused", "AWP 0.1 §9")
+        "a synchronous action names a `poll_endpoint`" => "Remove it, or declare \"execution_model\": \"async\".";
+    rule ERROR_NOT_ACTIONABLE: Must("awp.error.recovery.not_actionable", "AWP 0.1 §10")
+        "no machine can act on the recovery"
+            => "Name the endpoint to call, the action to repeat, or the time to wait.";
     rule AUTH_CONTRADICTED: Should("awp.action.auth_required.contradicted", "AWP 0.1 §7")
         "`auth_required` is false and `auth.required_for` lists the action" => "Let the two agree.";
     rule POLL_MISSING: Should("awp.action.poll_endpoint.missing", "AWP 0.1 §9")
@@ -125,20 +150,20 @@ findings! {
     rule ERROR_MISTYPED: Must("awp.error.mistyped", "AWP 0.1 §10")
         "an error contract is not an object" => "Write {\"recovery\": \"…\"}.";
     rule ERROR_VAGUE: May("awp.error.recovery.vague", "AWP 0.1 §10")
-        "the recovery names no endpoint, no action and no number"
+        "the recovery names no endpoint and no action"
             => "Refer to the endpoint or action that helps, so that a machine can follow.";
     rule AUTH_UNKNOWN_ID: May("awp.auth.unknown_action", "AWP 0.1 §7")
         "the authentication contract names an action that does not exist" => "Declare the action, or correct the id.";
     rule STATUS_UNKNOWN_ID: May("awp.agent_status.unknown_action", "AWP 0.1 §13")
         "the status names an action that does not exist" => "Declare the action, or correct the id.";
     rule DEPENDENCY_MISTYPED: Should("awp.dependencies.mistyped", "AWP 0.1 §11")
-        "the prerequisites of an action are not a list" => "List the ids of the actions that have to come first.";
+        "the prerequisites of an action are not a list of ids" => "List the ids of the actions that have to come first.";
     rule DEPENDENCY_UNKNOWN: May("awp.dependencies.unknown_action", "AWP 0.1 §11")
         "the dependency graph names an action that does not exist" => "Declare the action, or correct the id.";
     rule DEPENDENCY_CIRCLE: Should("awp.dependencies.circle", "AWP 0.1 §11")
         "an action is its own prerequisite" => "Break the circle: no agent could begin.";
     rule SYNTHETIC_UNMARKED: Must("awp.synthetic.unmarked", "AWP 0.1 §14")
-        "a generated declaration does not say that it is synthetic" => "Declare \"source\": \"synthetic\".";
+        "a generated declaration does not state the `source` synthetic" => "Declare \"source\": \"synthetic\".";
     rule CONFIDENCE: Should("awp.synthetic.confidence.out_of_range", "AWP 0.1 §14")
         "the confidence is not between 0 and 1" => "State a number between 0 and 1.";
 }
@@ -167,6 +192,17 @@ pub(super) const VALIDATED: &[&str] = &[
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
 
-fn is_date_time(text: &str) -> bool {
+/// An RFC 3339 time or a calendar date.
+fn is_date(text: &str) -> bool {
     chrono::DateTime::parse_from_rfc3339(text).is_ok()
+        || chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
+/// A host with an optional port; published with a scheme too.
+fn is_domain(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or(text);
+    let text = text.strip_suffix('/').unwrap_or(text);
+    !text.contains(['/', '@', '?', '#'])
+        && url::Url::parse(&format!("https://{text}/")).is_ok_and(|url| url.has_host())
 }

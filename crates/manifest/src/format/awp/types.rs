@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 use super::rules;
 use crate::draft::Draft;
 use crate::object::{Object, type_name};
+use crate::rule::Rule;
 use crate::schema;
+use crate::text::capped;
 
 /// Deepest nesting of `array[array[…]]`.
 const NESTING_MAX: usize = 8;
@@ -22,11 +24,37 @@ pub(super) struct Types {
     entities: Map<String, Value>,
 }
 
-/// The entities that a schema refers to.
+/// The entities that a schema refers to, and what is wrong with the type that was read last.
 #[derive(Default)]
 pub(super) struct References {
     known: BTreeSet<String>,
-    pub(super) unknown: BTreeSet<String>,
+    flaws: Vec<Flaw>,
+}
+
+/// What is wrong with the name of a type.
+enum Flaw {
+    /// The entity that is not declared.
+    Unknown(String),
+    /// A name with brackets that is not written as `array[…]`, `object[…]` or `enum[…]`.
+    Malformed(String),
+}
+
+impl References {
+    /// Reports what is wrong with the type that was read last, which the document has at `pointer`.
+    pub(super) fn report(&mut self, pointer: &str, draft: &mut Draft<'_>) {
+        for flaw in self.flaws.drain(..) {
+            match flaw {
+                Flaw::Unknown(name) => {
+                    let text = format!("\"{}\" is not a declared entity", capped(&name, 60));
+                    draft.report(&rules::ENTITY_UNKNOWN, pointer.to_owned(), text);
+                }
+                Flaw::Malformed(word) => {
+                    let text = format!("\"{}\" is not a type", capped(&word, 60));
+                    draft.report(&rules::TYPE_MALFORMED, pointer.to_owned(), text);
+                }
+            }
+        }
+    }
 }
 
 impl Types {
@@ -46,19 +74,38 @@ impl Types {
             };
             let entity = Object { map, pointer: published.at(name) };
             draft.check(&entity, &rules::ENTITY);
-            let schema = types.entity(&entity, &mut references);
+            let fields = entity.object("fields");
+            let properties =
+                fields.map(|fields| types.fields(&fields, &rules::FIELD_MISTYPED, &mut references, draft));
+            let schema = json!({"type": "object", "properties": properties.unwrap_or_default()});
             types.entities.insert(name.clone(), schema);
         }
-        report_unknown(&references, &published.pointer, draft);
         types
     }
 
-    fn entity(&self, entity: &Object<'_>, references: &mut References) -> Value {
+    /// The schemas of named fields, each with a type. Reports `mistyped` for those without.
+    pub(super) fn fields(
+        &self,
+        fields: &Object<'_>,
+        mistyped: &Rule,
+        references: &mut References,
+        draft: &mut Draft<'_>,
+    ) -> Map<String, Value> {
         let mut properties = Map::new();
-        for (name, value) in entity.object("fields").map(|fields| fields.map).into_iter().flatten() {
+        for (name, value) in fields.map {
+            let is_type = match value {
+                Value::String(word) => !word.trim().is_empty(),
+                Value::Object(described) => described.get("type").is_none_or(Value::is_string),
+                _ => false,
+            };
+            if !is_type {
+                let text = format!("the type of \"{}\" is {}", capped(name, 60), found(value));
+                draft.report(mistyped, fields.at(name), text);
+            }
             properties.insert(name.clone(), Value::Object(self.value(value, references)));
+            references.report(&fields.at(name), draft);
         }
-        json!({"type": "object", "properties": properties})
+        properties
     }
 
     pub(super) fn schemas(&self) -> Map<String, Value> {
@@ -94,6 +141,9 @@ impl Types {
         if let Some((outer, inner)) = word.strip_suffix(']').and_then(|word| word.split_once('[')) {
             return self.bracketed(outer.trim(), inner.trim(), references, depth);
         }
+        if word.contains(['[', ']']) {
+            references.flaws.push(Flaw::Malformed(word.to_owned()));
+        }
         let pairs: &[(&str, &str)] = match word {
             "string" | "text" | "enum" => &[("type", "string")],
             "integer" | "int" => &[("type", "integer")],
@@ -119,25 +169,42 @@ impl Types {
         depth: usize,
     ) -> Map<String, Value> {
         let mut schema = Map::new();
+        let is_whole = match outer {
+            "enum" => inner.split(',').all(|value| !value.trim().is_empty()),
+            "array" | "object" => !inner.is_empty(),
+            _ => false,
+        };
+        if !is_whole {
+            references.flaws.push(Flaw::Malformed(format!("{outer}[{inner}]")));
+        }
         match outer {
             "enum" => {
-                let values: Vec<Value> = inner.split(',').map(|value| Value::from(value.trim())).collect();
+                let values: Vec<Value> = inner
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|value| !value.is_empty())
+                    .map(Value::from)
+                    .collect();
                 schema.insert("type".to_owned(), Value::from("string"));
-                schema.insert("enum".to_owned(), Value::Array(values));
+                if !values.is_empty() {
+                    schema.insert("enum".to_owned(), Value::Array(values));
+                }
             }
             "array" => {
                 schema.insert("type".to_owned(), Value::from("array"));
                 if depth < NESTING_MAX {
                     let items = self.word(inner, references, depth + 1);
-                    if items.contains_key("x-type") && !inner.contains('[') {
-                        references.unknown.insert(inner.to_owned());
+                    if items.contains_key("x-type") && !inner.is_empty() && !inner.contains(['[', ']']) {
+                        references.flaws.push(Flaw::Unknown(inner.to_owned()));
                     }
                     schema.insert("items".to_owned(), Value::Object(items));
                 }
             }
             "object" if self.entities.contains_key(inner) => return Self::reference(inner, references),
             "object" => {
-                references.unknown.insert(inner.to_owned());
+                if !inner.is_empty() {
+                    references.flaws.push(Flaw::Unknown(inner.to_owned()));
+                }
                 schema.insert("type".to_owned(), Value::from("object"));
                 schema.insert("x-type".to_owned(), Value::from(inner));
             }
@@ -186,13 +253,11 @@ fn collect_references<'v>(value: &'v Value, open: &mut Vec<&'v str>) {
     }
 }
 
-/// Reports the entities that were referred to and are not declared.
-pub(super) fn report_unknown(references: &References, pointer: &str, draft: &mut Draft<'_>) {
-    for name in &references.unknown {
-        draft.report(
-            &rules::ENTITY_UNKNOWN,
-            pointer.to_owned(),
-            format!("\"{name}\" is not a declared entity"),
-        );
+/// The value as the text of a finding names it.
+fn found(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "empty",
+        Value::Object(_) => "not a string",
+        other => type_name(other),
     }
 }

@@ -19,7 +19,7 @@ use crate::model::{Auth, Tristate};
 use crate::object::Object;
 
 pub(crate) use rules::FINDINGS;
-pub(crate) use tools::read as read_tools;
+pub(crate) use tools::{annotate, read as read_tools};
 
 pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
     let servers = c.object("mcpServers").is_some() && c.list("skills").is_none();

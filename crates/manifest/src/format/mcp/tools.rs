@@ -132,7 +132,7 @@ fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capab
 }
 
 /// Sets the declared effect of a tool.
-fn annotate(annotations: &Map<String, Value>, capability: &mut Capability) {
+pub(crate) fn annotate(annotations: &Map<String, Value>, capability: &mut Capability) {
     let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
     let class = match (hint("readOnlyHint"), hint("destructiveHint")) {
         (Some(true), _) => Some(SafetyClass::Read),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
 
 /// Schemes of one document that are kept.
 const SCHEMES_MAX: usize = 200;
@@ -62,20 +62,26 @@ pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     auth
 }
 
-/// OAuth flows: the first address of each kind, the union of the scopes.
 fn read_flows(auth: &mut Auth, scheme: &Map<String, Value>) {
     let flows = scheme.get("flows").and_then(Value::as_object);
-    let listed = flows.into_iter().flatten().filter_map(|(_, flow)| flow.as_object());
-    for flow in listed.take(FLOWS_MAX).chain(std::iter::once(scheme)) {
-        let text = |name: &str| flow.get(name).and_then(Value::as_str).map(str::to_owned);
-        auth.token_url = auth.token_url.take().or_else(|| text("tokenUrl"));
-        auth.authorize_url = auth.authorize_url.take().or_else(|| text("authorizationUrl"));
-        auth.refresh_url = auth.refresh_url.take().or_else(|| text("refreshUrl"));
-        for (scope, description) in
-            flow.get("scopes").and_then(Value::as_object).into_iter().flatten().take(SCOPES_MAX)
-        {
-            auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
-        }
+    let listed =
+        flows.into_iter().flatten().filter_map(|(name, flow)| Some((name.as_str(), flow.as_object()?)));
+    let flows = listed.take(FLOWS_MAX).map(|(name, flow)| read_flow(name, flow)).collect();
+    auth.add_flows(flows);
+    auth.add_flows(vec![read_flow("", scheme)]);
+}
+
+fn read_flow(name: &str, flow: &Map<String, Value>) -> OAuthFlow {
+    let text = |name: &str| flow.get(name).and_then(Value::as_str).map(str::to_owned);
+    let scopes = flow.get("scopes").and_then(Value::as_object).into_iter().flatten().take(SCOPES_MAX);
+    OAuthFlow {
+        flow: name.to_owned(),
+        authorize_url: text("authorizationUrl"),
+        token_url: text("tokenUrl"),
+        refresh_url: text("refreshUrl"),
+        scopes: scopes
+            .map(|(scope, description)| (scope.clone(), description.as_str().unwrap_or_default().to_owned()))
+            .collect(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! WoA, the Web of Agents: `woa.json` with agents, their operations and the transports that invoke them.
 //!
 //! Follows draft-gaikwad-woa-00. An agent without operations is one capability; an agent with operations is one
-//! capability an operation, whose own schemas override the agent's. The effect of a call is not declared, so its
-//! safety is unknown.
+//! capability an operation, whose own schemas override the agent's and whose description is followed by the agent's.
+//! The effect of a call is not declared, so its safety is unknown.
 
 mod rules;
+mod schemas;
 mod transport;
 
 pub(crate) use rules::FINDINGS;
@@ -12,15 +13,38 @@ pub(crate) use rules::FINDINGS;
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, strong};
-use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
+use crate::format::detect::candidate::{Marker, medium, strong};
+use crate::model::{
+    AppliesTo, Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate,
+};
 use crate::object::Object;
 use crate::schema::{self, Location};
+use crate::text;
 use crate::walk::List;
 use transport::Transports;
 
-pub(crate) const MARKERS: &[Marker] =
-    &[strong(|c| c.value("woa_version").map(|version| format!("`woa_version` is {version}")))];
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| c.value("woa_version").map(|version| format!("`woa_version` is {version}"))),
+    // Without its version, a document is known by what remains of its shape, and by its path.
+    medium(|c| {
+        let described = c.object("transports").is_some_and(|transports| {
+            let has = |name: &str, key: &str| transports.get(name).is_some_and(|one| one.get(key).is_some());
+            has("rest", "invoke_path") || has("mcp", "tool_namespace")
+        });
+        (described && c.list("agents").is_some())
+            .then(|| "`woa_version` is missing, `agents` and `transports` are there".to_owned())
+    }),
+    medium(|c| {
+        let key = ["agents", "transports"].into_iter().find(|key| c.has(key))?;
+        c.is_file(&["/.well-known/woa.json"])
+            .then(|| format!("`woa_version` is missing, `{key}` and the path {} agree", c.path))
+    }),
+];
+
+/// Different `authz` objects of agents that are kept.
+const AUTHORIZATIONS_MAX: usize = 100;
+/// Characters of an operation's description before that of its agent.
+const OPERATION_DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("draft-gaikwad-woa-00", |code| code.starts_with("woa."));
@@ -33,7 +57,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     draft.manifest.name = Some(draft.base().host().to_string());
     if let Some(authz) = root.object("authz") {
-        draft.manifest.auth.push(authorization(&authz));
+        let auth = authorization(&authz, draft);
+        draft.manifest.auth.push(auth);
     }
     let transports = Transports::read(root, draft);
     agents(root, &transports, draft);
@@ -58,6 +83,7 @@ fn read_agent(
 ) {
     draft.check(agent, &rules::AGENT);
     let called_over = transports.of_agent(agent, draft);
+    let first = draft.manifest.capabilities.len();
     let needs_authorization = authorized_by_root || agent.has("authz");
     let mut whole =
         new_capability(agent, agent, CapabilityKind::Agent, agent.text("id").unwrap_or_default(), draft);
@@ -67,9 +93,24 @@ fn read_agent(
         whole.auth.required = Tristate::Yes;
         whole.auth.schemes = vec![AuthScheme::Other];
     }
-    let operations = agent.list("operations").unwrap_or_default();
-    if operations.is_empty() {
-        transports.invoke(&mut whole, agent.text("id").unwrap_or_default(), None, &called_over);
+    capabilities(agent, whole, transports, &called_over, draft);
+    if let Some(authz) = agent.object("authz") {
+        let auth = authorization(&authz, draft);
+        authorize(auth, first, draft);
+    }
+}
+
+/// Keeps an agent, or each of its operations.
+fn capabilities(
+    agent: &Object<'_>,
+    mut whole: Capability,
+    transports: &Transports<'_>,
+    called_over: &[&str],
+    draft: &mut Draft<'_>,
+) {
+    let id = agent.text("id").unwrap_or_default();
+    if agent.list("operations").unwrap_or_default().is_empty() {
+        transports.invoke(&mut whole, id, None, called_over);
         return draft.push(whole);
     }
     let list =
@@ -77,13 +118,29 @@ fn read_agent(
     draft.each(agent, "operations", &list, |operation, draft| {
         let capability = with_operation(agent, operation, &whole, draft);
         let mut capability = Capability { auth: whole.auth.clone(), ..capability };
-        let id = agent.text("id").unwrap_or_default();
-        transports.invoke(&mut capability, id, operation.text("name"), &called_over);
+        transports.invoke(&mut capability, id, operation.text("name"), called_over);
         draft.push(capability);
     });
 }
 
-/// An operation overrides its agent's description and schemas.
+/// Keeps the authorization of an agent, for its capabilities: those from `first` on.
+fn authorize(auth: Auth, first: usize, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let own = manifest.capabilities.iter().skip(first).map(|capability| capability.native_id.clone());
+    let is_same = |known: &Auth| {
+        known.applies_to != AppliesTo::All
+            && (&known.declared, &known.name, &known.docs_url) == (&auth.declared, &auth.name, &auth.docs_url)
+    };
+    if let Some(position) = manifest.auth.iter().position(is_same) {
+        if let Some(Auth { applies_to: AppliesTo::Ids { ids }, .. }) = manifest.auth.get_mut(position) {
+            ids.extend(own);
+        }
+    } else if manifest.auth.len() < AUTHORIZATIONS_MAX {
+        manifest.auth.push(Auth { applies_to: AppliesTo::Ids { ids: own.collect() }, ..auth });
+    }
+}
+
+/// An operation overrides its agent's schemas.
 fn with_operation(
     agent: &Object<'_>,
     operation: &Object<'_>,
@@ -91,6 +148,9 @@ fn with_operation(
     draft: &mut Draft<'_>,
 ) -> Capability {
     draft.check(operation, &rules::OPERATION);
+    if operation.text("name").is_some_and(|name| !rules::is_token(name)) {
+        draft.report_rule(&rules::OPERATION_NAME, operation.at("name"));
+    }
     let (id, name) = (agent.text("id").unwrap_or_default(), operation.text("name").unwrap_or_default());
     let mut capability =
         new_capability(agent, operation, CapabilityKind::AgentOperation, &format!("{id}/{name}"), draft);
@@ -114,8 +174,11 @@ fn new_capability(
         _ => agent_name.to_owned(),
     };
     let mut capability = draft.capability(kind, native_id, &name, described.pointer.clone());
-    let description = described.text("description").or_else(|| agent.text("description"));
-    capability.description = draft::description(description);
+    capability.description = match kind {
+        CapabilityKind::AgentOperation => description_of_both(agent, described),
+        _ => draft::description(agent.text("description")),
+    };
+    capability.version = draft::name(agent.text("version"));
     capability.tags = draft::tags(agent.texts("capabilities"));
     capability.execution = Execution { model: ExecutionModel::Sync, poll_url: None };
     capability.inferred.insert("execution".to_owned(), "woa.default-sync".to_owned());
@@ -130,31 +193,30 @@ fn outputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
     checked_schema(object, "outputs", draft).map(|schema| Value::Object(schema.map.clone()))
 }
 
-/// A schema, checked against the 2020-12 meta-schema; kept as published even when it fails.
+/// A schema, checked; kept as published even when it fails.
 fn checked_schema<'v>(object: &Object<'v>, key: &str, draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let schema = object.object(key)?;
-    if let Err(error) = jsonschema::draft202012::meta::validate(&Value::Object(schema.map.clone())) {
-        let pointer = format!("{}{}", schema.pointer, error.instance_path());
-        draft.report(
-            &rules::SCHEMA_INVALID,
-            pointer,
-            format!("`{key}` is not valid JSON Schema 2020-12: {error}"),
-        );
-    } else if !is_plain_object(&schema) {
-        draft.report_rule(&rules::SCHEMA_ROOT, schema.pointer.clone());
-    }
+    schemas::check(&schema, object.value(key)?, draft);
     Some(schema)
 }
 
-fn is_plain_object(schema: &Object<'_>) -> bool {
-    schema.text("type") == Some("object") && schema.object("properties").is_some()
+/// What an operation does, then what its agent does.
+fn description_of_both(agent: &Object<'_>, operation: &Object<'_>) -> Option<String> {
+    let own = text::plain(operation.text("description").unwrap_or_default(), OPERATION_DESCRIPTION_CHARS_MAX);
+    let of_agent = draft::description(agent.text("description"));
+    match (own, of_agent) {
+        (Some(own), Some(of_agent)) if own != of_agent => {
+            draft::description(Some(&format!("{own} {of_agent}")))
+        }
+        (own, of_agent) => own.or(of_agent),
+    }
 }
 
 /// The `authz` extension (appendix A): a custom scheme with a policy and the header of the token.
-fn authorization(authz: &Object<'_>) -> Auth {
+fn authorization(authz: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
     let mut auth = Auth::new(AuthScheme::Other);
     auth.declared = draft::name(authz.text("scheme"));
-    auth.docs_url = authz.string("policy_uri");
+    auth.docs_url = draft.url(authz, "policy_uri");
     auth.name = draft::name(authz.text("token_header"));
     auth.location = auth.name.as_ref().map(|_| "header".to_owned());
     auth

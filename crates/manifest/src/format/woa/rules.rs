@@ -39,12 +39,19 @@ findings! {
             => "Declare `woa_version` as the string \"1\".";
     rule NO_AGENTS: May("woa.agents.empty", "draft-gaikwad-woa-00 §4")
         "the list of agents is empty" => "List an agent, or take the document down.";
+    rule NO_TRANSPORTS: Should("woa.transports.empty", "draft-gaikwad-woa-00 §4.3")
+        "no transport is described, so no agent can be invoked" => "Describe a transport, such as `rest`.";
+    rule AGENT_UNREACHABLE: Should("woa.agent.transports.empty", "draft-gaikwad-woa-00 §4.1")
+        "an agent names no transport, so it cannot be invoked" => "Name a transport of the document.";
     rule AGENT_MISTYPED: Must("woa.agent.mistyped", "draft-gaikwad-woa-00 §4.1")
         "an element of `agents` is not an object" => "Publish every agent as an object.";
     rule ID_DUPLICATE: Must("woa.agent.id.duplicate", "draft-gaikwad-woa-00 §4.1")
         "two agents have the same id" => "Give every agent a unique id.";
     rule OPERATION_MISTYPED: Must("woa.operation.mistyped", "draft-gaikwad-woa-00 §4.1")
         "an element of `operations` is not an object" => "Publish every operation as an object.";
+    rule OPERATION_NAME: Should("woa.operation.name.not_token", "draft-gaikwad-woa-00 §4.1")
+        "the name of an operation is not a token of letters, digits, - and _"
+            => "Use only letters, digits, - and _.";
     rule OPERATION_DUPLICATE: Should("woa.operation.name.duplicate", "draft-gaikwad-woa-00 §4.1")
         "two operations of an agent have the same name" => "Give every operation of an agent a unique name.";
     rule TRANSPORT_UNKNOWN: Must("woa.agent.transports.unknown", "draft-gaikwad-woa-00 §4.1")
@@ -59,18 +66,32 @@ findings! {
             => "Use `rest` or `mcp`, or name a private transport like com.example.mytransport.";
     rule BASE_NOT_HTTPS: Must("woa.rest.base.not_https", "draft-gaikwad-woa-00 §4.3.1")
         "the base of the REST transport is not https" => "Publish an https URL.";
+    rule BASE_ENDING: Should("woa.rest.base.ending", "draft-gaikwad-woa-00 §4.3.1")
+        "`base` ends in a way that does not join with `invoke_path`, which begins with / and is appended as it stands"
+            => "End the base without a slash, query or fragment.";
     rule PLACEHOLDER_CASE: Should("woa.rest.invoke_path.placeholder", "draft-gaikwad-woa-00 §4.3.1")
         "the path holds a placeholder other than {agent_id}, which is the only one that clients replace"
             => "Write {agent_id} in just this spelling, and no other placeholder.";
     rule SCHEMA_INVALID: Must("woa.schema.invalid", "draft-gaikwad-woa-00 §4.2")
         "the schema is not valid JSON Schema 2020-12" => "Correct the schema so that it passes the 2020-12 meta-schema.";
+    rule SCHEMA_DIALECT: Must("woa.schema.dialect", "draft-gaikwad-woa-00 §4.2")
+        "the schema declares another dialect than JSON Schema 2020-12"
+            => "Write the schema in JSON Schema 2020-12 and declare https://json-schema.org/draft/2020-12/schema.";
+    rule SCHEMA_PATTERN: Must("woa.schema.pattern", "draft-gaikwad-woa-00 §4.2")
+        "the pattern is not a regular expression" => "Correct the pattern; it follows ECMA-262.";
+    rule SCHEMA_REFERENCE: Must("woa.schema.ref.unresolved", "draft-gaikwad-woa-00 §4.2")
+        "a `$ref` leads to nothing in its schema" => "Correct the reference, or add what it names to `$defs` of the same schema.";
+    rule SCHEMA_REMOTE: Note("woa.schema.ref.remote", "draft-gaikwad-woa-00 §4.2")
+        "a `$ref` leads to another document, which is not fetched" => "Copy the referenced schema into `$defs`.";
+    rule SCHEMA_CONTRADICTED: Should("woa.schema.contradicted", "draft-gaikwad-woa-00 §4.2")
+        "the schema contradicts itself" => "Correct the keyword, so that the schema is accurate.";
     rule SCHEMA_ROOT: Should("woa.schema.root", "draft-gaikwad-woa-00 §4.2")
         "the root of the schema is not an object with named properties, which is all that every client understands"
             => "Describe an object: `type` \"object\" with `properties` and `required`.";
 }
 
 /// `agent-id = 1*( ALPHA / DIGIT / "-" / "_" )`
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::rules;
 use crate::draft::{self, Draft};
+use crate::json::push_index;
 use crate::model::{Capability, Interface, Protocol};
 use crate::object::{Object, type_name};
+use crate::text::capped;
 
 /// The placeholder of the agent's id in the path, case-sensitive.
 const PLACEHOLDER: &str = "{agent_id}";
@@ -32,6 +34,9 @@ impl<'v> Transports<'v> {
             draft.manifest.interfaces.push(interface(name, &transport));
             transports.insert(name.as_str(), transport);
         }
+        if published.map.is_empty() {
+            draft.report_rule(&rules::NO_TRANSPORTS, published.pointer.clone());
+        }
         report_unused(root, &published, draft);
         Self(transports)
     }
@@ -39,19 +44,29 @@ impl<'v> Transports<'v> {
     /// The transports that an agent names and the document describes.
     pub(super) fn of_agent(&self, agent: &Object<'v>, draft: &mut Draft<'_>) -> Vec<&'v str> {
         let mut known = Vec::new();
-        for name in agent.texts("transports") {
+        let names = agent.list("transports").unwrap_or_default();
+        if names.is_empty() && agent.list("transports").is_some() {
+            draft.report_rule(&rules::AGENT_UNREACHABLE, agent.at("transports"));
+        }
+        for (index, name) in names.iter().enumerate() {
+            let Some(name) = name.as_str() else { continue };
             if let Some((name, _)) = self.0.get_key_value(name) {
                 known.push(*name);
             } else {
-                let text = format!("the transport \"{name}\" is not described");
-                draft.report(&rules::TRANSPORT_UNKNOWN, agent.at("transports"), text);
+                let mut pointer = agent.at("transports");
+                push_index(&mut pointer, index);
+                let text = format!("the transport \"{}\" is not described", capped(name, 100));
+                draft.report(&rules::TRANSPORT_UNKNOWN, pointer, text);
             }
+        }
+        if let Some(Value::String(name)) = agent.value("transports") {
+            known.extend(self.0.get_key_value(name.as_str()).map(|(name, _)| *name));
         }
         known
     }
 
     /// Says how an agent or one of its operations is invoked: over REST where it can be, else over MCP, else over
-    /// the first private transport.
+    /// the first private transport. A transport without a usable address comes last.
     pub(super) fn invoke(
         &self,
         capability: &mut Capability,
@@ -59,8 +74,10 @@ impl<'v> Transports<'v> {
         operation: Option<&str>,
         called_over: &[&str],
     ) {
-        let preferred = ["rest", "mcp"].into_iter().find(|name| called_over.contains(name));
-        let Some(name) = preferred.or_else(|| called_over.first().copied()) else { return };
+        let mut registered = ["rest", "mcp"].into_iter().filter(|name| called_over.contains(name));
+        let is_usable = |name: &&str| self.0.get(*name).is_some_and(|transport| is_usable(name, transport));
+        let usable = registered.clone().find(is_usable).or_else(|| registered.next());
+        let Some(name) = usable.or_else(|| called_over.first().copied()) else { return };
         let Some(transport) = self.0.get(name) else { return };
         let invocation = &mut capability.invocation;
         invocation.envelope = Some(envelope(agent_id, operation));
@@ -103,8 +120,15 @@ fn rest_url(transport: &Object<'_>, agent_id: &str) -> Option<String> {
     Some(format!("{base}{}", path.replace(PLACEHOLDER, agent_id)))
 }
 
+fn is_usable(name: &str, transport: &Object<'_>) -> bool {
+    match name {
+        "rest" => rest_url(transport, "").is_some(),
+        _ => transport.text("server").is_some_and(is_https),
+    }
+}
+
 fn is_https(text: &str) -> bool {
-    text.starts_with("https://")
+    text.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
 
 fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {
@@ -114,12 +138,21 @@ fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {
             if transport.text("base").is_some_and(|base| base.contains("://") && !is_https(base)) {
                 draft.report_rule(&rules::BASE_NOT_HTTPS, transport.at("base"));
             }
+            if transport.text("base").is_some_and(|base| base.ends_with('/') || base.contains(['?', '#'])) {
+                draft.report_rule(&rules::BASE_ENDING, transport.at("base"));
+            }
             let rest = transport.text("invoke_path").map(|path| path.replace(PLACEHOLDER, ""));
             if rest.is_some_and(|path| path.contains('{')) {
                 draft.report_rule(&rules::PLACEHOLDER_CASE, transport.at("invoke_path"));
             }
         }
-        "mcp" => draft.check(transport, &rules::MCP),
+        "mcp" => {
+            draft.check(transport, &rules::MCP);
+            // An identifier is allowed too.
+            if transport.text("server").is_some_and(|server| server.contains("://")) {
+                draft.url(transport, "server");
+            }
+        }
         private if is_reverse_dns(private) => {}
         other => {
             let text = format!("\"{other}\" is neither registered nor named with a reverse DNS prefix");
@@ -137,16 +170,20 @@ fn is_reverse_dns(name: &str) -> bool {
     name.split('.').count() >= 3 && name.split('.').all(label_ok)
 }
 
+/// A transport as an interface: its address, the namespace of its tools, and the rest as it was published.
 fn interface(name: &str, transport: &Object<'_>) -> Interface {
-    let (protocol, address) = match name {
-        "rest" => (Protocol::Http, transport.text("base")),
-        "mcp" => (Protocol::Mcp, transport.text("server")),
-        _ => (Protocol::Other, transport.text("url")),
+    let (protocol, key) = match name {
+        "rest" => (Protocol::Http, "base"),
+        "mcp" => (Protocol::Mcp, "server"),
+        _ => (Protocol::Other, "url"),
     };
-    let url = address.filter(|address| is_https(address)).map(str::to_owned);
+    let url = transport.text(key).filter(|address| is_https(address)).map(str::to_owned);
+    let is_kept_elsewhere = |member: &str| (member == key && url.is_some()) || member == "tool_namespace";
+    let settings = transport.map.iter().filter(|(member, _)| !is_kept_elsewhere(member));
+    let settings = settings.map(|(member, value)| (member.clone(), value.clone())).collect();
     let declared = draft::name(Some(name));
     let transport = draft::name(transport.text("tool_namespace"));
-    Interface { declared, transport, ..Interface::new(protocol, url) }
+    Interface { declared, transport, settings, ..Interface::new(protocol, url) }
 }
 
 fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {

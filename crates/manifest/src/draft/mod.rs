@@ -7,18 +7,22 @@
 //!
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+mod addresses;
+mod steering;
 
-use crate::address::{self, Address};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
 use crate::budget;
 use crate::document::Document;
+use crate::json::push_index;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
 };
 use crate::name::{ContentHash, ManifestId, ManifestUrl};
 use crate::object::Object;
+use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
 use crate::{check, safety, semantic, text};
 
@@ -58,12 +62,30 @@ findings! {
             => "Describe what the capability does; instructions to readers are shown as quoted data and never affect ranking.";
     rule INSECURE: Should("address.insecure", "RFC 9325 §3.2")
         "an address is not https" => "Serve the endpoint over https and publish its https address.";
+    rule NOT_PUBLIC: Should("address.not_public", "RFC 6890 §2.2")
+        "an address is not on the public Internet: agents cannot reach it"
+            => "Publish the public address of the service.";
     rule UNUSABLE: Should("address.unusable", "RFC 3986 §5")
         "an address cannot be resolved to an absolute URL" => "Publish a path that begins with / or an absolute https URL.";
 }
 
 /// Selects the finding codes of one specification.
 pub(crate) type CodeFilter = fn(&str) -> bool;
+
+/// Where a finding is.
+#[derive(Default)]
+pub(crate) struct FindingLocation {
+    /// JSON pointer; empty for the whole document.
+    pub(crate) pointer: String,
+    /// URL of the linked document that the pointer is for; `None` for the document itself.
+    pub(crate) document: Option<String>,
+}
+
+impl FindingLocation {
+    pub(crate) fn of(capability: &Capability) -> Self {
+        Self { pointer: capability.pointer.clone(), document: capability.pointer_document.clone() }
+    }
+}
 
 pub(crate) struct Draft<'d> {
     pub(crate) document: &'d Document<'d>,
@@ -76,6 +98,14 @@ pub(crate) struct Draft<'d> {
     specs: Vec<(&'static str, CodeFilter)>,
     /// Pointer of the part that is read as a separate document; empty for the whole.
     base_pointer: String,
+    /// Pointers of texts that address the reader, as far as the document was searched: `None` for texts without pointers.
+    steering: Option<Vec<String>>,
+    /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
+    is_private: bool,
+    /// Addresses that are not public and were reported where they are published.
+    not_public: HashSet<String>,
+    /// URL of the linked document that is read: findings point into it.
+    pointer_document: Option<String>,
 }
 
 impl<'d> Draft<'d> {
@@ -90,6 +120,10 @@ impl<'d> Draft<'d> {
             full: false,
             specs: Vec::new(),
             base_pointer: String::new(),
+            steering: None,
+            is_private: not_public(served_as.as_str()).is_some(),
+            not_public: HashSet::new(),
+            pointer_document: None,
         }
     }
 
@@ -125,11 +159,25 @@ impl<'d> Draft<'d> {
         self.base_pointer.truncate(outer);
     }
 
+    /// Reads a linked document: findings point into it.
+    pub(crate) fn within_linked(&mut self, url: &ManifestUrl, read: impl FnOnce(&mut Self)) {
+        let outer = self.pointer_document.replace(url.to_string());
+        read(self);
+        self.pointer_document = outer;
+    }
+
     // --- findings ---
 
     /// Reports a violated rule with a text about this document.
     pub(crate) fn report(&mut self, rule: &Rule, pointer: String, text: impl Into<String>) {
         self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
+    }
+
+    /// Reports a violated rule at a place in this document or in a linked one.
+    pub(crate) fn report_at(&mut self, rule: &Rule, location: FindingLocation, text: impl Into<String>) {
+        let outer = std::mem::replace(&mut self.pointer_document, location.document);
+        self.report(rule, location.pointer, text);
+        self.pointer_document = outer;
     }
 
     /// Refuses the document because of its cost.
@@ -157,6 +205,11 @@ impl<'d> Draft<'d> {
         let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
         let (pointer, severity) = match flaw {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
+            check::Flaw::Element(position, _) => {
+                let mut pointer = object.at(field.key);
+                push_index(&mut pointer, *position);
+                (pointer, field.wrong())
+            }
             _ => (object.at(field.key), field.wrong()),
         };
         self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);
@@ -177,63 +230,21 @@ impl<'d> Draft<'d> {
             let pointer = within_cap(self.absolute_pointer(pointer));
             text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
-            self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
+            let pointer_document = self.pointer_document.clone();
+            self.manifest.findings.push(Finding {
+                code,
+                severity,
+                spec,
+                pointer,
+                pointer_document,
+                text,
+                fix,
+            });
         }
     }
 
     fn absolute_pointer(&self, pointer: String) -> String {
         if self.base_pointer.is_empty() { pointer } else { format!("{}{pointer}", self.base_pointer) }
-    }
-
-    // --- addresses ---
-
-    /// An absolute address from what was published, resolved against the root of the served origin.
-    pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
-        let address = address::on_origin(self.base(), published);
-        self.check_address(address, published, pointer)
-    }
-
-    /// An absolute address from what was published, resolved against the document's own URL.
-    pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
-        let address = address::on_document(self.base(), published);
-        self.check_address(address, published, pointer)
-    }
-
-    /// The same without a finding: where no specification demands an address.
-    pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
-        address::on_origin(self.base(), published).map(Address::into_string)
-    }
-
-    /// The address of a string field as text, resolved against the root of the served origin.
-    pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
-        let published = object.text(key)?;
-        self.on_origin(published, &object.at(key)).map(Address::into_string)
-    }
-
-    /// The address of a string field as text, resolved against the document's own URL.
-    pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
-        let published = object.text(key)?;
-        self.on_document(published, &object.at(key)).map(Address::into_string)
-    }
-
-    /// Whether an interface with this address is known.
-    pub(crate) fn has_interface(&self, url: &str) -> bool {
-        self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
-    }
-
-    fn check_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
-        match &address {
-            None => {
-                let text = format!("\"{}\" is not an address", text::capped(published, 80));
-                self.report(&UNUSABLE, pointer.to_owned(), text);
-            }
-            Some(found) if found.as_str().starts_with("http:") || found.as_str().starts_with("ws:") => {
-                let text = format!("\"{}\" is not https", text::capped(found.as_str(), 80));
-                self.report(&INSECURE, pointer.to_owned(), text);
-            }
-            Some(_) => {}
-        }
-        address
     }
 
     // --- capabilities ---
@@ -286,7 +297,7 @@ impl<'d> Draft<'d> {
         }
         safety::infer(&mut capability);
         semantic::infer(&mut capability);
-        self.flag_suspicious_texts(&mut capability);
+        self.flag_understated(&capability);
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
         }
@@ -298,11 +309,7 @@ impl<'d> Draft<'d> {
         self.full
     }
 
-    fn flag_suspicious_texts(&mut self, capability: &mut Capability) {
-        if capability.description.as_deref().is_some_and(text::addresses_reader) {
-            capability.addresses_reader = true;
-            self.report_rule(&ADDRESSES_READER, capability.pointer.clone());
-        }
+    fn flag_understated(&mut self, capability: &Capability) {
         if let Some(danger) = safety::understated(&capability.native_id, capability.safety.class) {
             let text = format!(
                 "\"{}\" contains \"{danger}\", classed {}",
@@ -314,9 +321,7 @@ impl<'d> Draft<'d> {
 
     /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
-        if self.manifest.description.as_deref().is_some_and(text::addresses_reader) {
-            self.report_rule(&ADDRESSES_READER, String::new());
-        }
+        self.flag_steering_texts();
         self.count_omitted_findings();
         for (spec, includes) in std::mem::take(&mut self.specs) {
             let level = self.level(includes);

@@ -1,0 +1,81 @@
+//! Published addresses: resolved to absolute URLs, with findings for those that agents cannot use.
+
+use super::{Draft, FindingLocation, INSECURE, NOT_PUBLIC, UNUSABLE};
+use crate::address::{self, Address};
+use crate::object::Object;
+use crate::public_address;
+use crate::text::capped;
+
+impl Draft<'_> {
+    /// An absolute address from what was published, resolved against the root of the served origin.
+    pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
+        let address = address::on_origin(self.base(), published);
+        self.check_address(address, published, pointer)
+    }
+
+    /// An absolute address from what was published, resolved against the document's own URL.
+    pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
+        let address = address::on_document(self.base(), published);
+        self.check_address(address, published, pointer)
+    }
+
+    /// The same without a finding: where no specification demands an address.
+    pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
+        address::on_origin(self.base(), published).map(Address::into_string)
+    }
+
+    /// The address of a string field as text, resolved against the root of the served origin.
+    pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let published = object.text(key)?;
+        self.on_origin(published, &object.at(key)).map(Address::into_string)
+    }
+
+    /// The address of a string field as text, resolved against the document's own URL.
+    pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let published = object.text(key)?;
+        self.on_document(published, &object.at(key)).map(Address::into_string)
+    }
+
+    /// Whether an interface with this address is known.
+    pub(crate) fn has_interface(&self, url: &str) -> bool {
+        self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
+    }
+
+    fn check_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
+        match &address {
+            None => {
+                let text = format!("\"{}\" is not an address", capped(published, 80));
+                self.report(&UNUSABLE, pointer.to_owned(), text);
+            }
+            Some(found) if found.as_str().starts_with("http:") || found.as_str().starts_with("ws:") => {
+                let text = format!("\"{}\" is not https", capped(found.as_str(), 80));
+                self.report(&INSECURE, pointer.to_owned(), text);
+            }
+            Some(_) => {}
+        }
+        if let Some(found) = &address
+            && let Some(reason) = self.not_public(found.as_str())
+        {
+            let location =
+                FindingLocation { pointer: pointer.to_owned(), document: self.pointer_document.clone() };
+            self.report_not_public(location, found.as_str(), reason);
+            self.not_public.insert(found.as_str().to_owned());
+        }
+        address
+    }
+
+    /// Why an address of this document is not on the public Internet.
+    pub(crate) fn not_public(&self, address: &str) -> Option<&'static str> {
+        if self.is_private { None } else { public_address::not_public(address) }
+    }
+
+    /// Whether an address was reported where it is published.
+    pub(crate) fn is_reported_not_public(&self, address: &str) -> bool {
+        self.not_public.contains(address)
+    }
+
+    pub(crate) fn report_not_public(&mut self, location: FindingLocation, address: &str, reason: &str) {
+        let text = format!("\"{}\" is not public: {reason}", capped(address, 80));
+        self.report_at(&NOT_PUBLIC, location, text);
+    }
+}

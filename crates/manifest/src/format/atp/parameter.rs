@@ -1,0 +1,75 @@
+//! ATP parameters (§3.5.1): their schema, and the values that contradict it.
+
+use serde_json::Value;
+
+use super::rules;
+use crate::draft::Draft;
+use crate::json::push_index;
+use crate::model::Capability;
+use crate::object::Object;
+use crate::schema::{Location, Parameters, is_of_type, object_descriptor};
+use crate::walk::List;
+
+pub(super) fn read(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let mut parameters = Parameters::default();
+    let list = List::of(&rules::PARAMETER)
+        .mistyped(&rules::PARAMETER_MISTYPED)
+        .unique("name", &rules::PARAMETER_DUPLICATE);
+    draft.each(published, "parameters", &list, |parameter, draft| {
+        if let Some(name) = parameter.text("name") {
+            let (schema, presence) = object_descriptor(parameter.map);
+            parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
+        }
+        check_range(parameter, draft);
+        check_enum(parameter, draft);
+        check_default(parameter, draft);
+    });
+    capability.parameters = parameters.finish();
+}
+
+fn check_range(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    if let (Some(low), Some(high)) = (number(parameter, "minimum"), number(parameter, "maximum"))
+        && low > high
+    {
+        let text = format!("`minimum` {low} is above `maximum` {high}");
+        draft.report(&rules::PARAMETER_RANGE, parameter.pointer.clone(), text);
+    }
+}
+
+fn check_enum(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(values) = parameter.list("enum") else { return };
+    if values.is_empty() {
+        draft.report(&rules::PARAMETER_ENUM, parameter.at("enum"), "`enum` is empty: no value is allowed");
+    }
+    let Some(name) = parameter.text("type") else { return };
+    for (index, _) in values.iter().enumerate().filter(|(_, value)| !is_of_type(value, name)) {
+        let mut pointer = parameter.at("enum");
+        push_index(&mut pointer, index);
+        draft.report(&rules::PARAMETER_ENUM, pointer, format!("the value is not of the type {name}"));
+    }
+}
+
+fn check_default(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(default) = parameter.value("default") else { return };
+    let wrong_type = parameter.text("type").filter(|name| !is_of_type(default, name));
+    let is_outside = |key: &str, compare: fn(f64, f64) -> bool| {
+        let limit = number(parameter, key).zip(default.as_f64());
+        limit.is_some_and(|(limit, default)| compare(default, limit))
+    };
+    let text = if let Some(name) = wrong_type {
+        format!("`default` is not of the type {name}")
+    } else if parameter.list("enum").is_some_and(|values| !values.contains(default)) {
+        "`default` is not in `enum`".to_owned()
+    } else if is_outside("minimum", |default, limit| default < limit) {
+        "`default` is below `minimum`".to_owned()
+    } else if is_outside("maximum", |default, limit| default > limit) {
+        "`default` is above `maximum`".to_owned()
+    } else {
+        return;
+    };
+    draft.report(&rules::PARAMETER_DEFAULT, parameter.at("default"), text);
+}
+
+fn number(parameter: &Object<'_>, key: &str) -> Option<f64> {
+    parameter.value(key).and_then(Value::as_f64)
+}

@@ -1,0 +1,238 @@
+//! Decides which addresses are on the public Internet: IP addresses, and the hosts of URLs.
+//!
+//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), also when it is embedded in an
+//! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
+//! included. Nothing is looked up: a public name may still lead to a private address.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::site_scope;
+
+crate::string_enum! {
+    /// Why an address is refused.
+    AddressRefusal, "address refusal" {
+        /// 0.0.0.0/8, or the unspecified address.
+        ThisNetwork = "this_network",
+        /// 127.0.0.0/8, `::1`.
+        Loopback = "loopback",
+        /// RFC 1918, or IPv6 unique local.
+        Private = "private",
+        /// 100.64.0.0/10, carrier-grade NAT.
+        Shared = "shared",
+        /// 169.254.0.0/16, `fe80::/10`; includes the metadata services of clouds.
+        LinkLocal = "link_local",
+        /// IETF protocol assignments and deprecated anycast.
+        ProtocolAssignment = "protocol_assignment",
+        /// Addresses for examples in documents.
+        Documentation = "documentation",
+        /// Addresses for measuring devices.
+        Benchmarking = "benchmarking",
+        /// Multicast groups.
+        Multicast = "multicast",
+        /// 240.0.0.0/4 and the broadcast address.
+        Reserved = "reserved",
+        /// IPv6 outside global unicast space.
+        NotGlobalUnicast = "not_global_unicast",
+    }
+}
+
+/// Schemes of URLs whose host is connected to.
+const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
+
+/// Why the host of a URL is not on the public Internet; `None` if it may be, or if the URL has no such host.
+///
+/// A host with `{name}` variables is not decided.
+pub(crate) fn not_public(url: &str) -> Option<&'static str> {
+    let (scheme, rest) = url.split_once("://")?;
+    if !SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((address, _)) => {
+            return address.parse().ok().and_then(AddressRefusal::of).map(AddressRefusal::in_words);
+        }
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host_is_not_public(host)
+}
+
+/// The same for a host without scheme and port.
+pub(crate) fn host_is_not_public(host: &str) -> Option<&'static str> {
+    let host = host.trim_end_matches('.');
+    if host.is_empty() || host.contains(['{', '<', '$']) {
+        return None;
+    }
+    let is_plain =
+        host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'));
+    let last = host.rsplit('.').next().unwrap_or_default();
+    if is_plain && last.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        return name_is_not_public(host);
+    }
+    // Numbers of other forms are addresses too: 2130706433, 0x7f.1.
+    match url::Host::parse(host).ok()? {
+        url::Host::Ipv4(address) => AddressRefusal::of(IpAddr::V4(address)).map(AddressRefusal::in_words),
+        url::Host::Ipv6(address) => AddressRefusal::of(IpAddr::V6(address)).map(AddressRefusal::in_words),
+        url::Host::Domain(name) => name_is_not_public(&name),
+    }
+}
+
+fn name_is_not_public(name: &str) -> Option<&'static str> {
+    let without_dot =
+        || (!name.contains('.')).then_some("a name without a dot is known in a local network only");
+    site_scope::special_use(name).or_else(without_dot)
+}
+
+/// Special-purpose IPv4 ranges (IANA registry, RFC 6890) that are not globally reachable.
+const REFUSED_V4: &[(Ipv4Addr, u8, AddressRefusal)] = &[
+    (Ipv4Addr::UNSPECIFIED, 8, AddressRefusal::ThisNetwork),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, AddressRefusal::Private),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, AddressRefusal::Shared),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, AddressRefusal::Loopback),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, AddressRefusal::LinkLocal),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, AddressRefusal::Private),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, AddressRefusal::ProtocolAssignment),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, AddressRefusal::Documentation),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, AddressRefusal::ProtocolAssignment),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, AddressRefusal::Private),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, AddressRefusal::Benchmarking),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, AddressRefusal::Documentation),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, AddressRefusal::Documentation),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, AddressRefusal::Multicast),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, AddressRefusal::Reserved),
+];
+
+/// Special-purpose IPv6 ranges (IANA registry). `2001::/23` holds benchmarking, ORCHID, AMT and anycast assignments, none
+/// of which serves the web; Teredo is inside it and is unwrapped before this table is read.
+const REFUSED_V6: &[(Ipv6Addr, u8, AddressRefusal)] = &[
+    (Ipv6Addr::UNSPECIFIED, 128, AddressRefusal::ThisNetwork),
+    (Ipv6Addr::LOCALHOST, 128, AddressRefusal::Loopback),
+    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, AddressRefusal::Private),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, AddressRefusal::LinkLocal),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, AddressRefusal::Multicast),
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, AddressRefusal::ProtocolAssignment),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32, AddressRefusal::Documentation),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, AddressRefusal::Documentation),
+];
+
+impl AddressRefusal {
+    /// Why an address is not globally reachable; `None` if it is.
+    pub fn of(address: IpAddr) -> Option<Self> {
+        match address.to_canonical() {
+            IpAddr::V4(address) => refusal_v4(address),
+            IpAddr::V6(address) => refusal_v6(address),
+        }
+    }
+
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::ThisNetwork => "the address is of \"this network\", RFC 1122",
+            Self::Loopback => "the address is of the machine itself, RFC 1122",
+            Self::Private => "the address is private, RFC 1918 and RFC 4193",
+            Self::Shared => "the address is shared behind a provider's NAT, RFC 6598",
+            Self::LinkLocal => "the address is link-local, RFC 3927 and RFC 4291",
+            Self::ProtocolAssignment => "the address is assigned to a protocol, RFC 6890",
+            Self::Documentation => "the address is for documentation, RFC 5737 and RFC 3849",
+            Self::Benchmarking => "the address is for benchmarks, RFC 2544",
+            Self::Multicast => "the address is of a multicast group, RFC 5771",
+            Self::Reserved => "the address is reserved, RFC 1112",
+            Self::NotGlobalUnicast => "the address is outside global unicast, RFC 4291",
+        }
+    }
+}
+
+fn refusal_v4(address: Ipv4Addr) -> Option<AddressRefusal> {
+    let contains =
+        |network: Ipv4Addr, bits: u8| (u32::from(network) ^ u32::from(address)) >> (32 - bits) == 0;
+    REFUSED_V4.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason)
+}
+
+fn refusal_v6(address: Ipv6Addr) -> Option<AddressRefusal> {
+    if let Some(embedded) = embedded_v4(address) {
+        return embedded.into_iter().flatten().find_map(refusal_v4);
+    }
+    let contains =
+        |network: Ipv6Addr, bits: u8| (u128::from(network) ^ u128::from(address)) >> (128 - bits) == 0;
+    let listed =
+        REFUSED_V6.iter().find(|(network, bits, _)| contains(*network, *bits)).map(|(_, _, reason)| *reason);
+    let global_unicast = address.segments()[0] & 0xe000 == 0x2000;
+    listed.or(if global_unicast { None } else { Some(AddressRefusal::NotGlobalUnicast) })
+}
+
+/// The IPv4 addresses embedded in a tunnel or translation address; all of them must be global.
+fn embedded_v4(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
+    let [s0, s1, s2, s3, .., s6, s7] = address.segments();
+    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match (s0, s1) {
+        // 6to4, RFC 3056 §2
+        (0x2002, _) => Some([Some(join(s1, s2)), None]),
+        // Teredo, RFC 4380 §4: the server, and the client with its bits flipped
+        (0x2001, 0) => Some([Some(join(s2, s3)), Some(join(!s6, !s7))]),
+        // NAT64 with the well-known prefix, RFC 6052 §2.1; the local prefix 64:ff9b:1::/48 stays refused
+        (0x64, 0xff9b) if address.segments()[2..6] == [0; 4] => Some([Some(join(s6, s7)), None]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_private_hosts_are_not_public() {
+        for url in [
+            "https://127.0.0.1/x",
+            "https://169.254.169.254/latest",
+            "https://100.64.0.1/",
+            "http://10.1.2.3:8080/x",
+            "https://192.168.1.1?x",
+            "https://[fd00::1]/",
+            "https://[fe80::1]:8443/",
+            "https://[::1]",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[::ffff:a00:1]/",
+            "https://[64:ff9b::10.0.0.1]/",
+            "https://2130706433/",
+            "https://0x7f000001/",
+            "https://0x7f.1/",
+            "https://017700000001/",
+            "https://127.1/",
+            "https://user@localhost:3000/",
+            "https://LOCALHOST/",
+            "https://localhost./",
+            "https://db.internal/",
+            "https://printer.local/{id}",
+            "https://app.localhost/",
+            "https://intranet/x",
+            "wss://nas.home.arpa/",
+            "https://a.invalid/",
+            "https://x.onion/",
+        ] {
+            assert!(not_public(url).is_some(), "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_of_other_hosts_may_be_public() {
+        for url in [
+            "https://shop.example/x",
+            "https://site1.test/",
+            "https://8.8.8.8/",
+            "https://[2606:4700::1]/",
+            "https://[::ffff:8.8.8.8]/",
+            "https://10.example.com/",
+            "https://127.0.0.1.example.org/",
+            "https://internal.example.com/",
+            "https://my-local.example/",
+            "https://xn--bcher-kva.example/",
+            "https://{tenant}/x",
+            "https://{tenant}.internal/x",
+            "did:web:localhost",
+            "stdio://localhost",
+            "",
+        ] {
+            assert_eq!(not_public(url), None, "{url}");
+        }
+    }
+}
