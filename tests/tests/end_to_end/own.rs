@@ -77,11 +77,15 @@ async fn served(api: &Api, path: &str) -> Answer {
     let text =
         |name: header::HeaderName| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     let media_type = text(header::CONTENT_TYPE).unwrap();
+    let names = [
+        header::CACHE_CONTROL,
+        header::ACCESS_CONTROL_ALLOW_ORIGIN,
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        header::LINK,
+    ];
     let copied: Vec<(header::HeaderName, String)> =
-        [header::CACHE_CONTROL, header::ACCESS_CONTROL_ALLOW_ORIGIN, header::LINK]
-            .into_iter()
-            .filter_map(|name| Some((name.clone(), text(name)?)))
-            .collect();
+        names.into_iter().filter_map(|name| Some((name.clone(), text(name)?))).collect();
     #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     let body = answer.bytes().await.unwrap();
     copied.iter().fold(Answer::ok(&media_type, body), |made, (name, value)| made.header(name.as_str(), value))
