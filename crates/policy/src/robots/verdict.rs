@@ -173,7 +173,7 @@ impl RobotsVerdict {
         paths.iter().map(decide).collect()
     }
 
-    /// Whether decisions on these paths take at most [`SHORT_WORK_MAX`].
+    /// Whether decisions on these paths take at most `SHORT_WORK_MAX`.
     pub fn is_short_work(&self, paths: &[String]) -> bool {
         let work = |file: &RobotsFile| {
             paths.iter().fold(0, |sum: u64, path| sum.saturating_add(file.comparison_work(path)))
