@@ -25,7 +25,7 @@ use crate::egress::{Body, Failure, Reply};
 use crate::reading::{NoMemory, OwnedDocument, Reading};
 
 /// Why a document is dropped that is within its own limits.
-const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
+pub(super) const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
 /// Characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -225,7 +225,7 @@ impl Visit<'_> {
     }
 }
 
-fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
+pub(super) fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
     match held {
         Ok(()) => Ok(None),
         Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),
