@@ -107,9 +107,9 @@ fn text_stays_within_the_memory_and_time_budget() {
 
 /// As OpenAPI documents of large services are: 12 MB, indented, half paths and half schemas.
 fn lifelike(units: usize) -> String {
-    let paths: serde_json::Map<String, Value> = (0..units)
+    let paths: Map<String, Value> = (0..units)
         .map(|at| {
-            let operation = serde_json::json!({
+            let operation = json!({
                 "summary": "List the things of a repository", "description": "Lists what there is, newest first. ".repeat(4),
                 "tags": ["things"], "operationId": format!("things/list-{at}"),
                 "externalDocs": {"description": "API method documentation", "url": "https://docs.example/rest"},
@@ -118,13 +118,14 @@ fn lifelike(units: usize) -> String {
                     "schema": {"type": "array", "items": {"$ref": format!("#/components/schemas/thing-{at}")}},
                     "examples": {"default": {"value": [{"id": at, "name": "thing", "url": "https://api.example/things/1"}]}}}}}}
             });
-            (format!("/repos/{{owner}}/things-{at}"), serde_json::json!({"get": operation, "post": operation}))
+            (format!("/repos/{{owner}}/things-{at}"), json!({"get": operation, "post": operation}))
         })
         .collect();
-    let property = serde_json::json!({"type": "string", "description": "What it is in a few words.", "example": "octocat"});
-    let schemas: serde_json::Map<String, Value> = (0..units)
+    let property =
+        json!({"type": "string", "description": "What it is in a few words.", "example": "octocat"});
+    let schemas: Map<String, Value> = (0..units)
         .map(|at| {
-            let properties: serde_json::Map<String, Value> =
+            let properties: Map<String, Value> =
                 (0..20).map(|name| (format!("property_{name}"), property.clone())).collect();
             (
                 format!("thing-{at}"),
