@@ -32,7 +32,7 @@ pub enum LimitReached {
     Client,
     /// The limit of all clients together.
     All,
-    /// The limit of one share, even if nobody holds another.
+    /// The limit of one share, even if all other shares are free.
     Share,
 }
 
@@ -177,7 +177,7 @@ mod tests {
         let shares = Shares::new(32, 8);
         let mut large = shares.take(client(1), 15).unwrap();
         assert_eq!(large.grow(1), Ok(()));
-        assert_eq!(large.grow(1), Err(LimitReached::Share), "even though nobody holds anything");
+        assert_eq!(large.grow(1), Err(LimitReached::Share), "even if nothing else is held");
         assert_eq!(shares.take(client(2), 17).unwrap_err(), LimitReached::Share);
         assert_eq!(shares.take(client(1), 1).unwrap_err(), LimitReached::Client);
         let others = [shares.take(client(2), 8).unwrap(), shares.take(client(3), 8).unwrap()];

@@ -90,7 +90,7 @@ impl Failure {
         Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
     }
 
-    /// The limit of open files is reached: a fault of this machine, which its operator is told of.
+    /// The limit of open files is reached. This is a fault of this machine and is logged as an error.
     pub(super) fn out_of_files() -> Self {
         let mut logged = OUT_OF_FILES_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.is_none_or(|at| at.elapsed() >= OUT_OF_FILES_INTERVAL) {

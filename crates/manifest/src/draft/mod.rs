@@ -362,12 +362,12 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Memory of a capability with its schemas and long texts.
+/// About how much memory a capability takes: its JSON, which has every member, and the trees of its schemas.
 fn bytes_of(capability: &Capability) -> usize {
     let schemas = [&capability.parameters, &capability.response].into_iter().flatten();
     let schemas: usize = schemas.map(|schema| budget::bytes_of(schema, CAPABILITY_BYTES_MAX)).sum();
     let mut json = Counted(0);
-    // every member, also those that are added later; counting ends at the limit with an error
+    // writing ends with an error at the limit
     let is_within = serde_json::to_writer(&mut json, capability).is_ok();
     if is_within { size_of::<Capability>() + schemas + json.0 } else { CAPABILITY_BYTES_MAX + 1 }
 }

@@ -135,7 +135,7 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     interfaces
 }
 
-/// Additional interfaces that are read: each repeats the version of the card.
+/// Maximum number of additional interfaces that are read. Each repeats the version of the card.
 const INTERFACES_MAX: usize = 1_000;
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.

@@ -203,8 +203,8 @@ fn is_undescribed(schema: &Value) -> bool {
     schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty())
 }
 
-/// Parameters of an operation among which one is looked up for a pointer, once for each finding. Findings about later ones point
-/// at the operation.
+/// Maximum number of parameters of an operation that are searched for a pointer. Each finding searches them again. Findings about
+/// further parameters point at the operation.
 const POINTED_PARAMETERS_MAX: usize = 200;
 
 /// Pointers to the parts of a tool.

@@ -73,6 +73,7 @@ fn substituted(server: &Value) -> Option<String> {
     (url.len() <= BASE_BYTES_MAX).then_some(url)
 }
 
+/// Swagger 2.0 "Swagger Object". None if the address is longer than [`BASE_BYTES_MAX`], as for `servers`.
 fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<String> {
     document.get("swagger")?;
     let path = document.get("basePath").and_then(Value::as_str).unwrap_or("/");
@@ -86,13 +87,13 @@ fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<Str
     let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { schemes.first()? };
     let slash = if path.starts_with('/') { "" } else { "/" };
     let host = document.get("host").and_then(Value::as_str);
-    if path.len() + host.map_or(0, str::len) > BASE_BYTES_MAX {
-        return Some(base.origin());
+    if scheme.len() + host.map_or(0, str::len) + path.len() > BASE_BYTES_MAX {
+        return None;
     }
-    match document.get("host").and_then(Value::as_str) {
-        Some(host) => Some(format!("{scheme}://{host}{slash}{path}")),
-        None => Some(format!("{}{slash}{path}", base.origin())),
-    }
+    Some(match host {
+        Some(host) => format!("{scheme}://{host}{slash}{path}"),
+        None => format!("{}{slash}{path}", base.origin()),
+    })
 }
 
 /// Resolves a server's URL against the document, leaving `{variables}` as they are written.

@@ -114,7 +114,8 @@ fn envelope(agent_id: &str, operation: Option<&str>) -> Value {
     }
 }
 
-/// `base` and `invoke_path` concatenated, the placeholder replaced by the agent's id (§4.3.1). None if it is too long for a URL.
+/// `base` and `invoke_path` concatenated, the placeholder replaced by the agent's id (§4.3.1). `None` for an address that
+/// is longer than [`URL_BYTES_MAX`].
 fn rest_url(transport: &Object<'_>, agent_id: &str) -> Option<String> {
     let base = transport.text("base").filter(|base| is_https(base))?;
     let path = transport.text("invoke_path")?;
