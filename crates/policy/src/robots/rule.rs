@@ -45,6 +45,10 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    const fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
     fn line(&self) -> RuleLine {
         RuleLine { line: self.line, text: format!("{}: {}", self.kind.field(), self.written) }
     }
@@ -88,25 +92,29 @@ impl Rules {
     /// Decides on a path, and names the rule that decided.
     pub(super) fn decide(&self, path: &NormalPath) -> RobotsDecision {
         if self.robot.as_ref().is_some_and(|robot| robot.allowed(path.as_str())) {
-            RobotsDecision::Allowed(longest_match(&self.allows, path).map(Rule::line))
+            RobotsDecision::Allowed(longest_match(&self.allows, Rule::pattern, path).map(Rule::line))
         } else {
-            RobotsDecision::Disallowed(longest_match(&self.disallows, path).map(Rule::line))
+            RobotsDecision::Disallowed(longest_match(&self.disallows, Rule::pattern, path).map(Rule::line))
         }
     }
 }
 
-/// The first rule that matches: the first batch with a match, halved until one rule is left.
-fn longest_match<'r>(rules: &'r [Rule], path: &NormalPath) -> Option<&'r Rule> {
-    let mut batch = rules.chunks(BATCH_RULES).find(|batch| any_matches(batch, path))?;
+/// The first of the rules, longest pattern first, that matches: the first batch with a match, halved until one rule is left.
+pub(super) fn longest_match<'r, T>(
+    rules: &'r [T],
+    pattern: impl Fn(&T) -> &Pattern + Copy,
+    path: &NormalPath,
+) -> Option<&'r T> {
+    let mut batch = rules.chunks(BATCH_RULES).find(|batch| any_matches(batch, pattern, path))?;
     while batch.len() > 1 {
         let (first, second) = batch.split_at(batch.len() / 2);
-        batch = if any_matches(first, path) { first } else { second };
+        batch = if any_matches(first, pattern, path) { first } else { second };
     }
     batch.first()
 }
 
-fn any_matches(rules: &[Rule], path: &NormalPath) -> bool {
-    let as_disallow = rules.iter().map(|rule| (RuleKind::Disallow, &rule.pattern));
+fn any_matches<T>(rules: &[T], pattern: impl Fn(&T) -> &Pattern, path: &NormalPath) -> bool {
+    let as_disallow = rules.iter().map(|rule| (RuleKind::Disallow, pattern(rule)));
     robot(as_disallow).is_some_and(|robot| !robot.allowed(path.as_str()))
 }
 
