@@ -79,7 +79,8 @@ impl ContentUsage {
     }
 }
 
-const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
+/// Of two statements on one use: a denial, then a condition, then a permission.
+pub const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
     match (one, other) {
         (PolicyChoice::Deny, _) | (_, PolicyChoice::Deny) => PolicyChoice::Deny,
         (PolicyChoice::Conditional, _) | (_, PolicyChoice::Conditional) => PolicyChoice::Conditional,

@@ -86,7 +86,7 @@ impl RobotsFile {
         if path.is_robots() {
             return RobotsDecision::Allowed(None);
         }
-        let work = self.rules.comparison_work(path.as_str().len());
+        let work = self.comparison_work(path.as_str());
         match work_left.checked_sub(work).filter(|_| work <= PATH_WORK_MAX) {
             None => RobotsDecision::TooMuchWork,
             Some(left) => {
@@ -107,8 +107,11 @@ impl RobotsFile {
         self.crawl_delay
     }
 
-    /// The preferences about the use of the document at a path and query.
+    /// The preferences about the use of the document at a path and query; none where [`Self::decide`] disallows it.
     pub fn usage(&self, path_and_query: &str) -> ContentUsage {
+        if self.comparison_work(path_and_query) > PATH_WORK_MAX {
+            return ContentUsage::default();
+        }
         self.usages.of(&NormalPath::parse(path_and_query)).usage
     }
 
@@ -123,7 +126,8 @@ impl RobotsFile {
 
     /// About how much work a decision on a path takes, in bytes compared.
     pub(super) const fn comparison_work(&self, path_and_query: &str) -> u64 {
-        self.rules.comparison_work(path_and_query.len())
+        let path_bytes = path_and_query.len();
+        self.rules.comparison_work(path_bytes).saturating_add(self.usages.comparison_work(path_bytes))
     }
 
     /// The number of rules that apply to the crawler.

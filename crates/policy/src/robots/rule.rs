@@ -62,22 +62,43 @@ pub(super) struct Rules {
     disallows: Vec<Rule>,
     /// `None` if the rules cannot be parsed, which forbids everything.
     robot: Option<Robot>,
-    /// Rules with a wildcard, each of which is searched for in the whole path.
+    work: Work,
+}
+
+/// The comparison work of patterns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// Patterns with a wildcard, each of which is searched for in the whole path.
     with_wildcards: u64,
-    /// Comparison work that does not depend on the path.
-    fixed_work: u64,
+    /// Work that does not depend on the path.
+    fixed: u64,
+}
+
+impl Work {
+    pub(super) fn of<'p>(patterns: impl Iterator<Item = &'p Pattern>) -> Self {
+        patterns.fold(Self::default(), |work, pattern| {
+            let wildcards = pattern.wildcards() as u64;
+            let fixed = RULE_WORK + pattern.bytes() as u64 + WILDCARD_WORK * wildcards;
+            Self {
+                with_wildcards: work.with_wildcards + u64::from(wildcards > 0),
+                fixed: work.fixed.saturating_add(fixed),
+            }
+        })
+    }
+
+    /// An upper bound of the work on a path of this length, in bytes compared.
+    pub(super) const fn on_path(self, path_bytes: usize) -> u64 {
+        self.fixed.saturating_add(self.with_wildcards.saturating_mul(path_bytes as u64))
+    }
 }
 
 impl Rules {
     pub(super) fn new(mut rules: Vec<Rule>) -> Self {
         let robot = robot(rules.iter().map(|rule| (rule.kind, &rule.pattern)));
-        let wildcards = |rule: &Rule| rule.pattern.wildcards() as u64;
-        let with_wildcards = rules.iter().filter(|rule| wildcards(rule) > 0).count() as u64;
-        let work = |rule: &Rule| RULE_WORK + rule.pattern.bytes() as u64 + WILDCARD_WORK * wildcards(rule);
-        let fixed_work = rules.iter().map(work).sum();
+        let work = Work::of(rules.iter().map(Rule::pattern));
         rules.sort_by_key(|rule| Reverse(rule.pattern.bytes()));
         let (allows, disallows) = rules.into_iter().partition(|rule| rule.kind == RuleKind::Allow);
-        Self { allows, disallows, robot, with_wildcards, fixed_work }
+        Self { allows, disallows, robot, work }
     }
 
     pub(super) const fn count(&self) -> usize {
@@ -86,7 +107,7 @@ impl Rules {
 
     /// An upper bound of the work of a decision on a path of this length, in bytes compared.
     pub(super) const fn comparison_work(&self, path_bytes: usize) -> u64 {
-        self.fixed_work.saturating_add(self.with_wildcards.saturating_mul(path_bytes as u64))
+        self.work.on_path(path_bytes)
     }
 
     /// Decides on a path, and names the rule that decided.

@@ -9,7 +9,7 @@ use manifest::model::PolicyChoice;
 
 use super::decision::RuleLine;
 use super::pattern::{NormalPath, Pattern};
-use super::rule::longest_match;
+use super::rule::{Work, longest_match};
 use crate::ContentUsage;
 
 /// Content-Usage rules with a path that are kept of one group. What further ones deny, they deny for every path.
@@ -57,6 +57,7 @@ pub(super) struct Usages {
     elsewhere: Stated,
     /// Of Content-Signal lines, which apply to every path.
     everywhere: Stated,
+    work: Work,
 }
 
 impl Usages {
@@ -95,8 +96,14 @@ impl Usages {
 
     /// Prepares the rules for [`Self::of`].
     pub(super) fn sorted(mut self) -> Self {
+        self.work = Work::of(self.rules.iter().map(UsageRule::pattern));
         self.rules.sort_by_key(|rule| Reverse(rule.pattern.bytes()));
         self
+    }
+
+    /// An upper bound of the work of [`Self::of`] on a path of this length, in bytes compared.
+    pub(super) const fn comparison_work(&self, path_bytes: usize) -> u64 {
+        self.work.on_path(path_bytes)
     }
 
     /// The preferences of the rules with the longest path that matches, with those that apply to every path.
