@@ -130,7 +130,7 @@ pub(crate) struct ManifestLine {
     pub(crate) last_seen_at: DateTime<Utc>,
     pub(crate) changed_at: DateTime<Utc>,
     pub(crate) body_kept: bool,
-    /// Whether models may be trained with it: the most restrictive of its own policies, robots.txt and the last response
+    // no doc comment: utoipa joins the description of an inlined schema as a part of type object
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     pub(crate) training: PolicyChoice,
     /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.

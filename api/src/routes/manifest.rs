@@ -30,7 +30,7 @@ pub(crate) struct ManifestAnswer {
     changed_at: chrono::DateTime<chrono::Utc>,
     versions: u32,
     body_kept: bool,
-    /// Whether models may be trained with it: the most restrictive of its own policies, robots.txt and the last response
+    // no doc comment: utoipa joins the description of an inlined schema as a part of type object
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     training: PolicyChoice,
     text_is: &'static str,

@@ -24,7 +24,7 @@ pub struct ContentUsage {
 impl ContentUsage {
     /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that
     /// cannot be parsed states nothing.
-    pub fn of_usage(value: &[u8]) -> Self {
+    pub(crate) fn of_usage(value: &[u8]) -> Self {
         let parsed = (value.len() <= STATEMENT_BYTES_MAX).then(|| Parser::new(value).parse::<Dictionary>());
         let Some(Ok(statement)) = parsed else { return Self::default() };
         let choice = |label: &str| match statement.get(label) {
@@ -39,7 +39,7 @@ impl ContentUsage {
     }
 
     /// The value of a `Content-Signal` line or header: `search=yes, ai-train=no`.
-    pub fn of_signal(value: &[u8]) -> Self {
+    pub(crate) fn of_signal(value: &[u8]) -> Self {
         let value = value.get(..STATEMENT_BYTES_MAX).unwrap_or(value);
         value.split(|byte| *byte == b',').fold(Self::default(), |usage, signal| {
             let mut parts = signal.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
