@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use hostile::{Hostile, read};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use support::Case;
 
 /// Factor allowed for a doubled input, in tenths: two, and a margin for containers that grow by powers of two.
@@ -107,9 +107,9 @@ fn text_stays_within_the_memory_and_time_budget() {
 
 /// As OpenAPI documents of large services are: 12 MB, indented, half paths and half schemas.
 fn lifelike(units: usize) -> String {
-    let paths: serde_json::Map<String, Value> = (0..units)
+    let paths: Map<String, Value> = (0..units)
         .map(|at| {
-            let operation = serde_json::json!({
+            let operation = json!({
                 "summary": "List the things of a repository", "description": "Lists what there is, newest first. ".repeat(4),
                 "tags": ["things"], "operationId": format!("things/list-{at}"),
                 "externalDocs": {"description": "API method documentation", "url": "https://docs.example/rest"},
@@ -118,13 +118,14 @@ fn lifelike(units: usize) -> String {
                     "schema": {"type": "array", "items": {"$ref": format!("#/components/schemas/thing-{at}")}},
                     "examples": {"default": {"value": [{"id": at, "name": "thing", "url": "https://api.example/things/1"}]}}}}}}
             });
-            (format!("/repos/{{owner}}/things-{at}"), serde_json::json!({"get": operation, "post": operation}))
+            (format!("/repos/{{owner}}/things-{at}"), json!({"get": operation, "post": operation}))
         })
         .collect();
-    let property = serde_json::json!({"type": "string", "description": "What it is in a few words.", "example": "octocat"});
-    let schemas: serde_json::Map<String, Value> = (0..units)
+    let property =
+        json!({"type": "string", "description": "What it is in a few words.", "example": "octocat"});
+    let schemas: Map<String, Value> = (0..units)
         .map(|at| {
-            let properties: serde_json::Map<String, Value> =
+            let properties: Map<String, Value> =
                 (0..20).map(|name| (format!("property_{name}"), property.clone())).collect();
             (
                 format!("thing-{at}"),
@@ -188,6 +189,69 @@ fn cpu_time() -> Duration {
 
 /// Elements that lists of a fixture are grown to.
 const GROWN: usize = 64;
+
+/// A long text that a reader repeats for each of many small values. Sizes are those of documents that took gigabytes.
+fn repeated_texts() -> Vec<(&'static str, &'static str, Value)> {
+    let text = "v".repeat(60_000);
+    let numbered = |count: usize, make: &dyn Fn(usize) -> Value| (0..count).map(make).collect::<Vec<_>>();
+    let agent = |transports: Value, operations: usize| {
+        let names: Vec<&String> =
+            transports.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        let operations = numbered(operations, &|number| json!({"name": format!("o{number}")}));
+        json!({"woa_version": "1", "transports": transports, "agents": [{"id": text, "name": "n", "description": "d",
+            "version": "1", "transports": names, "inputs": {}, "outputs": {}, "operations": operations}]})
+    };
+    let rest = |path: String| json!({"rest": {"base": "https://x.example", "invoke_path": path}});
+    let ids = "{agent_id}".repeat(6_000);
+    let mcp = json!({"mcp": {"server": "https://x.example/mcp", "tool_namespace": "a"}});
+    let dependencies = numbered(100_000, &|number| json!(format!("b{number}")));
+    let actions = numbered(1_500, &|_| json!({"id": "a"}));
+    let additional = numbered(30_000, &|number| json!({"url": format!("/{number}"), "transport": "JSONRPC"}));
+    let mut payments = json!({"pricing": {"price": "1", "asset": text, "network": text, "payTo": text}});
+    for number in 0..5_000 {
+        payments[format!("x-{number}")] = json!({"chains": ["a"]});
+    }
+    let paths: Map<String, Value> = (0..4_900).map(|n| (format!("/a{n}"), json!({"get": {}}))).collect();
+    vec![
+        ("ids in a URL", "/.well-known/woa.json", agent(rest(format!("/{ids}")), 1)),
+        ("ids in a URL template", "/.well-known/woa.json", agent(rest(format!("/{ids}{{x}}")), 10)),
+        ("an id in each envelope", "/.well-known/woa.json", agent(mcp, 4_900)),
+        (
+            "dependencies of repeated ids",
+            "/agent.json",
+            json!({"awp_version": "0.1", "domain": "x.example",
+            "intent": "i", "actions": actions, "dependencies": {"a": dependencies}}),
+        ),
+        (
+            "a version for each interface",
+            "/.well-known/agent-card.json",
+            json!({"name": "n", "description": "d",
+            "url": "https://x.example/a", "version": "1", "protocolVersion": text, "capabilities": {},
+            "skills": [], "additionalInterfaces": additional}),
+        ),
+        (
+            "a price for each method",
+            "/agents.txt",
+            json!({"standard": "https://agents-txt.com", "version": "1.0",
+            "site": {"name": "a", "url": "https://x.example"}, "payments": payments}),
+        ),
+        (
+            "a base path for each operation",
+            "/openapi.json",
+            json!({"swagger": "2.0",
+            "info": {"title": "t", "version": "1"}, "host": "x.example", "basePath": format!("/{{t}}/{text}"),
+            "paths": paths}),
+        ),
+    ]
+}
+
+#[test]
+fn texts_that_are_repeated_stay_within_the_memory_budget() {
+    for (name, path, document) in repeated_texts() {
+        let spent = cost(document.to_string().as_bytes(), path);
+        assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{name}: {} MiB", spent.bytes_max / 1_024 / 1_024);
+    }
+}
 
 #[test]
 fn every_list_and_map_of_every_format_grows_linearly() {

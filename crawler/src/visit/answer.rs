@@ -25,7 +25,7 @@ use crate::egress::{Body, Failure, Reply};
 use crate::reading::{NoMemory, OwnedDocument, Reading};
 
 /// Why a document is dropped that is within its own limits.
-const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
+pub(super) const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
 /// Why a document that was received is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
@@ -242,7 +242,7 @@ impl Visit<'_> {
     }
 }
 
-fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
+pub(super) fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
     match held {
         Ok(()) => Ok(None),
         Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),

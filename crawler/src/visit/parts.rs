@@ -11,6 +11,7 @@ use policy::FetchOutcome;
 use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
+use super::answer::{TOO_MUCH, without_memory};
 use super::context::Interrupt;
 use super::fetched;
 use super::findings::known;
@@ -114,8 +115,18 @@ impl Visit<'_> {
             linked: parts,
         });
         let reading = Box::pin(self.tools.reader.read(&self.site.name, Arc::clone(&document))).await?;
+        let too_large = match &reading {
+            Reading::Read { json_bytes, .. } => {
+                let memory = &self.tools.reader.memory;
+                without_memory(memory.hold_manifest(&mut self.requester.memory, *json_bytes).await)?
+            }
+            Reading::Quarantined(_) => None,
+        };
         let Some(whole) = self.progress.findings.fetched.get_mut(index) else { return Ok(()) };
         match reading {
+            Reading::Read { .. } if too_large.is_some() => {
+                whole.reject(FetchOutcome::TooLarge, TOO_MUCH.to_owned());
+            }
             Reading::Read { manifest, .. } => {
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);

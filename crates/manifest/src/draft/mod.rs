@@ -12,6 +12,7 @@ mod steering;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 use crate::budget;
 use crate::document::Document;
@@ -365,15 +366,27 @@ impl<'d> Draft<'d> {
 fn bytes_of(capability: &Capability) -> usize {
     let schemas = [&capability.parameters, &capability.response].into_iter().flatten();
     let schemas: usize = schemas.map(|schema| budget::bytes_of(schema, CAPABILITY_BYTES_MAX)).sum();
-    let texts: usize = [&capability.description, &capability.title, &capability.invocation.url]
-        .into_iter()
-        .flatten()
-        .chain(&capability.tags)
-        .chain(&capability.examples)
-        .map(String::len)
-        .sum();
-    let scopes: usize = capability.auth.scopes.iter().map(|scope| size_of::<String>() + scope.len()).sum();
-    size_of::<Capability>() + schemas + texts + scopes + capability.pointer.len()
+    let mut json = Counted(0);
+    // every member, also those that are added later; counting ends at the limit with an error
+    let is_within = serde_json::to_writer(&mut json, capability).is_ok();
+    if is_within { size_of::<Capability>() + schemas + json.0 } else { CAPABILITY_BYTES_MAX + 1 }
+}
+
+/// Counts bytes up to [`CAPABILITY_BYTES_MAX`].
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        if self.0 > CAPABILITY_BYTES_MAX {
+            return Err(io::Error::other("more bytes than a document's capabilities may have"));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Cuts a pointer to whole steps within the cap.

@@ -135,16 +135,19 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     interfaces
 }
 
+/// Additional interfaces that are read: each repeats the version of the card.
+const INTERFACES_MAX: usize = 1_000;
+
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut preferred = Interface::new(Protocol::A2a, draft.url(root, "url"));
-    preferred.version = root.string("protocolVersion");
+    preferred.version = draft::name(root.text("protocolVersion"));
     preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());
     let version = preferred.version.clone();
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
     let mut seen: HashSet<Interface> = interfaces.iter().cloned().collect();
-    for additional in root.objects("additionalInterfaces") {
+    for additional in root.objects("additionalInterfaces").take(INTERFACES_MAX) {
         draft.check(&additional, &rules::ADDITIONAL);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);

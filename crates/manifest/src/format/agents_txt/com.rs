@@ -158,6 +158,11 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let price = payments.value("pricing").and_then(lenient::price).unwrap_or_default();
     for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
+        // each repeats the texts of the price
+        let left = ENTRIES_MAX.saturating_sub(draft.manifest.payments.len());
+        if left == 0 {
+            return;
+        }
         let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));
         if listed.is_some_and(<[Value]>::is_empty) {
             draft.report_rule(&EMPTY_METHOD, method.pointer.clone());
@@ -168,7 +173,7 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
             draft.manifest.payments.push(base);
             continue;
         }
-        for network in networks.into_iter().take(ENTRIES_MAX) {
+        for network in networks.into_iter().take(left) {
             draft.manifest.payments.push(Payment { network: Some(network.to_owned()), ..base.clone() });
         }
     }

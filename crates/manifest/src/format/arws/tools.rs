@@ -203,6 +203,10 @@ fn is_undescribed(schema: &Value) -> bool {
     schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty())
 }
 
+/// Parameters of an operation among which one is looked up for a pointer, once for each finding. Findings about later ones point
+/// at the operation.
+const POINTED_PARAMETERS_MAX: usize = 200;
+
 /// Pointers to the parts of a tool.
 struct Place<'p> {
     description: Option<&'p Value>,
@@ -218,7 +222,9 @@ impl Place<'_> {
         for owner in [self.tool, item] {
             let list = document.pointer(&format!("{owner}/parameters")).and_then(Value::as_array);
             let is_it = |parameter: &Value| parameter.get("name").and_then(Value::as_str) == Some(name);
-            if let Some(index) = list.and_then(|list| list.iter().position(is_it)) {
+            if let Some(index) =
+                list.and_then(|list| list.iter().take(POINTED_PARAMETERS_MAX).position(is_it))
+            {
                 return format!("{owner}/parameters/{index}");
             }
         }

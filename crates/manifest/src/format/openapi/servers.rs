@@ -85,6 +85,10 @@ fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<Str
         .collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { schemes.first()? };
     let slash = if path.starts_with('/') { "" } else { "/" };
+    let host = document.get("host").and_then(Value::as_str);
+    if path.len() + host.map_or(0, str::len) > BASE_BYTES_MAX {
+        return Some(base.origin());
+    }
     match document.get("host").and_then(Value::as_str) {
         Some(host) => Some(format!("{scheme}://{host}{slash}{path}")),
         None => Some(format!("{}{slash}{path}", base.origin())),

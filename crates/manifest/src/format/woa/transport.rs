@@ -9,6 +9,7 @@ use super::rules;
 use crate::draft::{self, Draft};
 use crate::json::push_index;
 use crate::model::{Capability, Interface, Protocol};
+use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, type_name};
 use crate::text::capped;
 
@@ -113,10 +114,14 @@ fn envelope(agent_id: &str, operation: Option<&str>) -> Value {
     }
 }
 
-/// `base` and `invoke_path` concatenated, the placeholder replaced by the agent's id (§4.3.1).
+/// `base` and `invoke_path` concatenated, the placeholder replaced by the agent's id (§4.3.1). None if it is too long for a URL.
 fn rest_url(transport: &Object<'_>, agent_id: &str) -> Option<String> {
     let base = transport.text("base").filter(|base| is_https(base))?;
     let path = transport.text("invoke_path")?;
+    let ids_bytes = path.matches(PLACEHOLDER).count().saturating_mul(agent_id.len());
+    if base.len() + path.len() + ids_bytes > URL_BYTES_MAX {
+        return None;
+    }
     Some(format!("{base}{}", path.replace(PLACEHOLDER, agent_id)))
 }
 
