@@ -109,6 +109,7 @@ async fn visit(app: &App, name: &str, manifest: Manifest) {
         final_url: None,
         discovery: Discovery::WellKnown,
         linked_from: None,
+        training: manifest::model::PolicyChoice::Unset,
         outcome: FetchOutcome::Found,
         reason: None,
         robots_rule: None,

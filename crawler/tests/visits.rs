@@ -5,6 +5,7 @@
 mod support;
 
 use manifest::SiteName;
+use manifest::model::PolicyChoice;
 use policy::{FetchOutcome, VisitEnd};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host};
@@ -101,6 +102,53 @@ async fn robots_rules_hold_for_every_path() {
     let denied = crawl.fetch("shop.example", "/agent.json").await;
     assert_eq!(denied.outcome, FetchOutcome::RobotsDenied);
     assert!(denied.robots_rule.unwrap().contains("Disallow: /agent.json"));
+}
+
+#[tokio::test]
+async fn requests_only_robots_of_a_site_that_denies_search() {
+    let crawl =
+        Crawl::of([shop().robots("User-agent: *\nAllow: /\nContent-Signal: search=no, ai-train=no\n")]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 0);
+    assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
+    let denied = Crawl::of([shop().robots("User-agent: *\nContent-Usage: /agent.json search=n\n")]).await;
+    assert_eq!(denied.pass().await.manifests_added, 0);
+    assert!(!denied.paths("shop.example").contains(&"/agent.json".to_owned()));
+    let fetch = denied.fetch("shop.example", "/agent.json").await;
+    assert_eq!(fetch.outcome, FetchOutcome::RobotsDenied);
+    assert!(fetch.robots_rule.unwrap().contains("Content-Usage: /agent.json search=n"));
+}
+
+#[tokio::test]
+async fn a_response_that_denies_search_removes_its_manifest() {
+    let mut crawl = Crawl::of([shop()]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 1);
+    // a changed body, since a 304 need not repeat the header
+    let denying = Answer::json(AWP.replace("buy_book", "sell_book")).header("content-usage", "search=n");
+    crawl.web.set("shop.example", "/agent.json", denying);
+    assert_eq!(crawl.pass_again().await.manifests_removed, 1);
+    let fetch = crawl.fetch("shop.example", "/agent.json").await;
+    assert_eq!(fetch.outcome, FetchOutcome::RobotsDenied);
+    assert!(fetch.reason.unwrap().contains("Content-Usage"));
+}
+
+#[tokio::test]
+async fn keeps_what_robots_and_responses_say_about_training() {
+    let host =
+        shop().robots("User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /agent.json train-ai=n\n");
+    let site = SiteName::parse("shop.example").unwrap();
+    let by_robots = Crawl::of([host]).await;
+    by_robots.pass().await;
+    let stored = by_robots.store.manifests_of_site(&site).await.unwrap();
+    assert_eq!(stored[0].training_policy(), PolicyChoice::Deny);
+    let denying = Answer::json(AWP).header("content-signal", "ai-train=no, search=yes");
+    let mut by_header = Crawl::of([shop().route("/agent.json", denying)]).await;
+    by_header.pass().await;
+    let stored = by_header.store.manifests_of_site(&site).await.unwrap();
+    assert_eq!(stored[0].training, PolicyChoice::Deny);
+    by_header.web.set_file("shop.example", "/agent.json", "application/json", AWP.to_owned());
+    by_header.pass_again().await;
+    let stored = by_header.store.manifests_of_site(&site).await.unwrap();
+    assert_eq!(stored[0].training, PolicyChoice::Unset);
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTim
         body: capability.map(|capability| capability.as_bytes().to_vec()),
         store_body: true,
         manifest: manifest.map(Box::new),
+        training: manifest::model::PolicyChoice::Unset,
         at: now,
         duration_ms: 1,
         address: None,

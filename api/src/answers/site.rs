@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::Conformance;
+use manifest::model::{Conformance, PolicyChoice};
 use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, ManifestId, ManifestUrl, SiteName};
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
@@ -130,6 +130,9 @@ pub(crate) struct ManifestLine {
     pub(crate) last_seen_at: DateTime<Utc>,
     pub(crate) changed_at: DateTime<Utc>,
     pub(crate) body_kept: bool,
+    // no doc comment: utoipa joins the description of an inlined schema as a part of type object
+    #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
+    pub(crate) training: PolicyChoice,
     /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.
     pub(crate) capabilities: Vec<CapabilityLine>,
     /// How many capabilities there are.
@@ -242,6 +245,7 @@ fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
 
 /// A manifest in short. Its findings and capabilities are listed as far as they fit into `bytes_left`.
 fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
+    let training = stored.training_policy();
     let manifest = stored.manifest;
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
@@ -274,6 +278,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
         last_seen_at: stored.last_seen_at,
         changed_at: stored.changed_at,
         body_kept: stored.body_kept,
+        training,
         capabilities,
         capabilities_total,
         findings,

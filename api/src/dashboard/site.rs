@@ -2,6 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use manifest::model::PolicyChoice;
 use store::{FetchReport, NextVisit, VisitReport};
 
 use super::capability::FindingView;
@@ -44,6 +45,7 @@ struct Resource {
     headers: Vec<(String, String)>,
     manifest_id: Option<String>,
     raw: bool,
+    training_denied: bool,
     versions: String,
     capabilities: Vec<Link>,
     more_capabilities: Option<Link>,
@@ -160,6 +162,7 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
         headers: line.headers.iter().map(header).collect(),
         manifest_id: manifest.map(|manifest| manifest.id.to_string()),
         raw: manifest.is_some_and(|manifest| manifest.body_kept),
+        training_denied: manifest.is_some_and(|manifest| manifest.training == PolicyChoice::Deny),
         versions: manifest
             .map(|manifest| labels::counted(u64::from(manifest.versions), "version", "versions"))
             .unwrap_or_default(),

@@ -73,6 +73,7 @@ vocabulary! {
     ConfirmationWord = Confirmation,
     AuthWord [AuthWords] = manifest::AuthScheme,
     StatusWord = policy::Status,
+    PolicyWord = manifest::model::PolicyChoice,
     SourceWord = manifest::model::SourceKind,
     KindWord = CapabilityKind,
     ProtocolWord = manifest::model::Protocol,

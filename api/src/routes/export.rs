@@ -202,9 +202,10 @@ impl ManifestLines {
     }
 }
 
-/// `policies.training: deny` excludes a manifest from exports, which are made to be copied as a whole.
+/// A publisher who denies training, in the manifest or for its URL, excludes it from exports, which are made to be copied as a
+/// whole.
 fn may_be_exported(stored: &StoredManifest) -> bool {
-    stored.manifest.policies.training != PolicyChoice::Deny
+    stored.training_policy() != PolicyChoice::Deny
 }
 
 /// A chunk of an export, or its end: without the end it is incomplete.

@@ -1,6 +1,7 @@
 //! `GET /manifests/{id}`: a manifest as normalised. `GET /manifests/{id}/versions`: the versions seen so far.
 
 use axum::extract::Path;
+use manifest::model::PolicyChoice;
 use manifest::{Manifest, ManifestId, SiteName};
 use policy::Status;
 use serde::Serialize;
@@ -29,6 +30,9 @@ pub(crate) struct ManifestAnswer {
     changed_at: chrono::DateTime<chrono::Utc>,
     versions: u32,
     body_kept: bool,
+    // no doc comment: utoipa joins the description of an inlined schema as a part of type object
+    #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
+    training: PolicyChoice,
     text_is: &'static str,
     #[schema(value_type = Object)]
     manifest: Manifest,
@@ -82,6 +86,7 @@ pub(crate) async fn show(
             changed_at: stored.changed_at,
             versions: stored.versions,
             body_kept: stored.body_kept,
+            training: stored.training_policy(),
             text_is: TEXT_IS,
             manifest: stored.manifest,
         };

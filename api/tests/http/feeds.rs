@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use chrono::DateTime;
 use http_body_util::BodyExt;
+use manifest::model::PolicyChoice;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -329,6 +330,26 @@ async fn exports_leave_out_manifests_that_deny_training() {
     let recent = lines(&world.get(&format!("/export.jsonl?updated_since={since}")).await.text());
     let records: Vec<&Value> = recent.iter().filter(of_secretive).map(|line| &line["record"]).collect();
     assert_eq!(records, [&json!("tombstone")]);
+}
+
+#[tokio::test]
+async fn exports_leave_out_manifests_whose_responses_deny_training() {
+    let world = World::new().await;
+    let skyhop = documents::skyhop();
+    let of_skyhop = |line: &&Value| line["id"] == json!(skyhop.id) || line["manifest_id"] == json!(skyhop.id);
+    let all = lines(&world.get("/export.jsonl").await.text());
+    assert!(all.iter().any(|line| of_skyhop(&line)), "it is exported at first");
+    world.publish_with_training(skyhop.clone(), PolicyChoice::Deny).await;
+    let all = lines(&world.get("/export.jsonl").await.text());
+    assert_eq!(all.iter().find(of_skyhop), None);
+    let since = (crate::world::fetched_at() + chrono::TimeDelta::minutes(30)).format("%Y-%m-%dT%H:%M:%SZ");
+    let recent = lines(&world.get(&format!("/export.jsonl?updated_since={since}")).await.text());
+    let records: Vec<&Value> = recent.iter().filter(of_skyhop).map(|line| &line["record"]).collect();
+    assert_eq!(records, [&json!("tombstone")]);
+    let manifest = world.get(&format!("/manifests/{}", skyhop.id)).await.json();
+    assert_eq!(manifest["training"], "deny");
+    let page = world.page("/sites/skyhop.example").await.text();
+    assert!(page.contains("not in the bulk export"), "the page of the site says so");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::model::PolicyChoice;
 use manifest::{Host, Manifest, ManifestUrl, SiteName};
 use policy::RobotsKind;
 use store::{FetchRecord, RobotsRecord, Seed, Store};
@@ -82,6 +83,13 @@ impl World {
     pub(crate) async fn publish(&self, manifest: Manifest) {
         visit(&self.fixture, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
         self.store.feed_head().await.unwrap();
+    }
+
+    /// Publishes a manifest whose response says this about training.
+    pub(crate) async fn publish_with_training(&self, manifest: Manifest, training: PolicyChoice) {
+        let now = fetched_at() + TimeDelta::hours(1);
+        let fetch = FetchRecord { training, ..published(manifest, true, now) };
+        self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

@@ -132,6 +132,7 @@ pub(crate) fn not_found(url: ManifestUrl, now: DateTime<Utc>) -> FetchRecord {
         discovery: Discovery::WellKnown,
         linked_from: None,
         outcome: FetchOutcome::NotFound,
+        training: manifest::model::PolicyChoice::Unset,
         reason: None,
         robots_rule: None,
         status: Some(404),

@@ -230,6 +230,7 @@ mod tests {
         builder
             .add(&store::StoredManifest {
                 manifest,
+                training: manifest::model::PolicyChoice::Unset,
                 status: policy::Status::Fresh,
                 first_seen_at: seen,
                 last_seen_at: seen,

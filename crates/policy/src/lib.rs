@@ -17,6 +17,7 @@ pub mod robots;
 pub mod schedule;
 mod spread;
 mod time;
+pub mod usage;
 pub mod visit;
 
 pub use address::{AddressVerdict, OwnNetworks};
@@ -30,4 +31,5 @@ pub use retry::RetryAfter;
 pub use robots::{RobotsCause, RobotsDecision, RobotsFile, RobotsResponse, RobotsVerdict};
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::Seed;
+pub use usage::ContentUsage;
 pub use visit::{NextStep, VisitRules};

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
+use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 
@@ -21,6 +22,7 @@ const MISSES_TO_REMOVE: u32 = 2;
 pub(crate) struct KnownManifest {
     pub(crate) hash: ContentHash,
     pub(crate) status: Status,
+    pub(crate) training: PolicyChoice,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
 }
@@ -49,6 +51,7 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) fetch: &'a FetchRecord,
     pub(crate) version: i32,
     pub(crate) status: Status,
+    pub(crate) training: PolicyChoice,
 }
 
 /// A manifest with unchanged content.
@@ -57,6 +60,7 @@ pub(crate) struct Touch<'a> {
     pub(crate) id: ManifestId,
     pub(crate) version: i32,
     pub(crate) status: Status,
+    pub(crate) training: PolicyChoice,
     /// When the content was confirmed.
     pub(crate) seen_at: Option<DateTime<Utc>>,
     /// The fetch that read it, which says whether the document may be stored.
@@ -121,14 +125,16 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         plan_part(&mut plan, id, fetch, before);
         if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
             let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
-            plan_verdict(&mut plan, id, manifest, &verdict, fetch.at, fetch.outcome.as_str());
+            let training = training_after(fetch, Some(manifest));
+            plan_verdict(&mut plan, (id, manifest), &verdict, training, fetch.at, fetch.outcome.as_str());
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);
     for (id, manifest) in
         known.manifests.iter().filter(|(id, manifest)| manifest.in_index && !last.contains_key(*id))
     {
-        plan_verdict(&mut plan, id, manifest, &verdict, visit.ended_at, visit.end.as_str());
+        let training = manifest.training;
+        plan_verdict(&mut plan, (id, manifest), &verdict, training, visit.ended_at, visit.end.as_str());
     }
     Ok(plan)
 }
@@ -162,6 +168,7 @@ fn plan_read<'a>(
         return Err(StoreError::Unstorable { what: "manifest", reason });
     }
     let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
+    let training = training_after(fetch, known.manifests.get(id));
     let mut change = |change| {
         plan.changes.push(Change { what: change, manifest_id: id.clone(), at: fetch.at, reason: None });
     };
@@ -169,13 +176,14 @@ fn plan_read<'a>(
         Some(before) if before.hash == manifest.content_hash => {
             if !before.in_index {
                 change(FeedChange::Added);
-            } else if before.status != status {
+            } else if before.status != status || before.training != training {
                 change(FeedChange::StatusChanged);
             }
             plan.touches.push(Touch {
                 id: id.clone(),
                 version: before.version,
                 status,
+                training,
                 seen_at: Some(fetch.at),
                 reread: Some(fetch),
                 returned: (!before.in_index).then_some(manifest),
@@ -185,17 +193,25 @@ fn plan_read<'a>(
             let in_index = before.is_some_and(|before| before.in_index);
             change(if in_index { FeedChange::Changed } else { FeedChange::Added });
             let version = before.map_or(1, |before| before.version.saturating_add(1));
-            plan.versions.push(NewVersion { manifest, fetch, version, status });
+            plan.versions.push(NewVersion { manifest, fetch, version, status, training });
         }
     }
     Ok(())
 }
 
+/// What is known about training after a fetch: only a response says something new.
+fn training_after(fetch: &FetchRecord, before: Option<&KnownManifest>) -> PolicyChoice {
+    match fetch.outcome {
+        FetchOutcome::Found | FetchOutcome::NotModified => fetch.training,
+        _ => before.map(|before| before.training).unwrap_or_default(),
+    }
+}
+
 fn plan_verdict(
     plan: &mut Plan<'_>,
-    id: &ManifestId,
-    before: &KnownManifest,
+    (id, before): (&ManifestId, &KnownManifest),
     verdict: &Verdict,
+    training: PolicyChoice,
     at: DateTime<Utc>,
     reason: &str,
 ) {
@@ -222,11 +238,12 @@ fn plan_verdict(
     if status == before.status && seen_at.is_none() {
         return;
     }
-    if status != before.status {
+    if status != before.status || training != before.training {
         change(FeedChange::StatusChanged);
     }
     let version = before.version;
-    plan.touches.push(Touch { id: id.clone(), version, status, seen_at, reread: None, returned: None });
+    let id = id.clone();
+    plan.touches.push(Touch { id, version, status, training, seen_at, reread: None, returned: None });
 }
 
 /// Responses without a manifest, and denials.

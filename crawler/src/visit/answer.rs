@@ -6,10 +6,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
-use manifest::model::Served;
-use policy::FetchOutcome;
+use manifest::model::{PolicyChoice, Served};
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
+use policy::{ContentUsage, FetchOutcome};
 use store::ResourceState;
 
 use super::context::{Interrupt, NO_MEMORY, unless_busy};
@@ -26,6 +26,9 @@ use crate::reading::{NoMemory, OwnedDocument, Reading};
 
 /// Why a document is dropped that is within its own limits.
 pub(super) const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
+/// Why a document that was received is not kept.
+const SEARCH_DENIED: &str =
+    "the response denies the use of the document for search (Content-Usage or Content-Signal)";
 /// Characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -38,15 +41,17 @@ impl Visit<'_> {
     ) -> Result<Fetched, Interrupt> {
         let stored = known.and_then(|known| serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok());
         loop {
-            let rule = match self.rule_for(task).await? {
+            let (rule, usage) = match self.rule_for(task).await? {
                 ControlFlow::Break(fetched) => return Ok(*fetched),
-                ControlFlow::Continue(rule) => rule,
+                ControlFlow::Continue(allowed) => allowed,
             };
             let conditions = conditions(task, known, stored.as_ref());
             let current = task.current().clone();
             self.progress.plan.current = Some(task.clone());
             let exchange = self.requester.get(&mut self.progress, &current, task.body, &conditions).await?;
             let Exchange { answer, at, took } = exchange;
+            let stated = answer.as_ref().map(|reply| ContentUsage::of_headers(&reply.head.headers));
+            let stated = stated.unwrap_or_default();
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
                 Ok(reply) => match (
@@ -59,13 +64,22 @@ impl Visit<'_> {
                 },
             };
             if let ControlFlow::Break(fetched) = step {
-                return Ok(Fetched { robots_rule: Some(rule), duration_ms: millis(took), ..*fetched });
+                let training = usage.combined(stated).training;
+                let mut fetched =
+                    Fetched { robots_rule: Some(rule), duration_ms: millis(took), training, ..*fetched };
+                if stated.search == PolicyChoice::Deny && fetched.outcome.is_present() {
+                    fetched.reject(FetchOutcome::RobotsDenied, SEARCH_DENIED.to_owned());
+                }
+                return Ok(fetched);
             }
         }
     }
 
-    /// The robots.txt rule that allows the next URL, or the result of a task that is not allowed.
-    async fn rule_for(&mut self, task: &Task) -> Result<ControlFlow<Box<Fetched>, String>, Interrupt> {
+    /// The robots.txt rule that allows the next URL with the preferences there, or the result of a task that is not allowed.
+    async fn rule_for(
+        &mut self,
+        task: &Task,
+    ) -> Result<ControlFlow<Box<Fetched>, (String, ContentUsage)>, Interrupt> {
         let current = task.current();
         let host = current.host();
         let Robots::Verdict(verdict) = self.requester.robots(&mut self.progress, &host).await? else {
@@ -75,7 +89,10 @@ impl Visit<'_> {
         };
         let decision = self.requester.decision(&verdict, current.path_and_query()).await?;
         let rule = decision.to_string();
-        let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
+        let Some(outcome) = decision.outcome() else {
+            let usage = verdict.file().map(|file| file.usage(&current.path_and_query()));
+            return Ok(ControlFlow::Continue((rule, usage.unwrap_or_default())));
+        };
         let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());
         Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
     }

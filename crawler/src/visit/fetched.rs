@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use data_encoding::BASE64;
-use manifest::model::Served;
+use manifest::model::{PolicyChoice, Served};
 use manifest::{ContentHash, Discovery, Manifest, ManifestUrl};
 use policy::FetchOutcome;
 use policy::freshness::{CacheRecord, Freshness, Retention};
@@ -58,6 +58,9 @@ pub(crate) struct Fetched {
     pub(crate) body: Option<Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<Box<Served>>,
+    /// What robots.txt and the response say about training models with the document.
+    #[serde(default, skip_serializing_if = "PolicyChoice::is_unset")]
+    pub(crate) training: PolicyChoice,
     pub(crate) at: DateTime<Utc>,
     pub(crate) duration_ms: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +97,7 @@ impl Fetched {
             hash: None,
             body: None,
             served: None,
+            training: PolicyChoice::Unset,
             at,
             duration_ms: 0,
             address: None,
@@ -143,6 +147,7 @@ impl Fetched {
             body: self.body.map(|body| body.0),
             store_body: may_keep,
             manifest: self.manifest,
+            training: self.training,
             at: self.at,
             duration_ms: self.duration_ms,
             address: self.address,

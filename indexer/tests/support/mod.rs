@@ -19,6 +19,7 @@ pub(crate) fn manifest(site: &str, name: &str) -> StoredManifest {
     let seen: DateTime<Utc> = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
     StoredManifest {
         manifest,
+        training: manifest::model::PolicyChoice::Unset,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

@@ -203,6 +203,7 @@ fn read(path: &Path, url: &str) -> anyhow::Result<Option<StoredManifest>> {
     let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
     Ok(Some(StoredManifest {
         manifest,
+        training: manifest::model::PolicyChoice::Unset,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

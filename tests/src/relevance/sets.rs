@@ -143,6 +143,7 @@ pub fn manifest(host: &str, name: &str) -> anyhow::Result<StoredManifest> {
     let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
     Ok(StoredManifest {
         manifest,
+        training: manifest::model::PolicyChoice::Unset,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

@@ -63,6 +63,7 @@ fn visit(stored: &StoredManifest, now: DateTime<Utc>) -> VisitRecord {
         body: None,
         store_body: false,
         manifest: Some(Box::new(manifest)),
+        training: manifest::model::PolicyChoice::Unset,
         at: now,
         duration_ms: 1,
         address: None,

@@ -245,6 +245,12 @@ string_enum! {
     PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", #[default] Unset = "unset" }
 }
 
+impl PolicyChoice {
+    pub fn is_unset(&self) -> bool {
+        *self == Self::Unset
+    }
+}
+
 string_enum! {
     /// How the server answers a call: at once, later at a poll URL, or as a stream.
     #[derive(Default)]

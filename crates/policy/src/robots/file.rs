@@ -7,6 +7,8 @@ use manifest::string_enum;
 use super::decision::RobotsDecision;
 use super::pattern::NormalPath;
 use super::rule::Rules;
+use super::usage::Usages;
+use crate::ContentUsage;
 use crate::time::DAY;
 
 /// The product token of this crawler.
@@ -47,7 +49,7 @@ string_enum! {
         CrawlDelayClamped = "crawl_delay_clamped",
         /// A Crawl-delay without a number; ignored.
         CrawlDelayGarbled = "crawl_delay_garbled",
-        /// A statement about the use of content; reported, but without effect.
+        /// A preference about the use of content.
         ContentSignal = "content_signal",
     }
 }
@@ -67,6 +69,7 @@ pub struct RobotsNote {
 pub struct RobotsFile {
     pub(super) rules: Rules,
     pub(super) crawl_delay: Option<CrawlDelay>,
+    pub(super) usages: Usages,
     pub(super) agentmaps: Vec<String>,
     pub(super) notes: Vec<RobotsNote>,
 }
@@ -83,12 +86,18 @@ impl RobotsFile {
         if path.is_robots() {
             return RobotsDecision::Allowed(None);
         }
-        let work = self.rules.comparison_work(path.as_str().len());
+        let work = self.comparison_work(path.as_str());
         match work_left.checked_sub(work).filter(|_| work <= PATH_WORK_MAX) {
             None => RobotsDecision::TooMuchWork,
             Some(left) => {
                 *work_left = left;
-                self.rules.decide(&path)
+                match self.rules.decide(&path) {
+                    RobotsDecision::Allowed(rule) => match self.usages.of(&path).search_denied_by {
+                        Some(line) => RobotsDecision::Disallowed(Some(line)),
+                        None => RobotsDecision::Allowed(rule),
+                    },
+                    decision => decision,
+                }
             }
         }
     }
@@ -96,6 +105,14 @@ impl RobotsFile {
     /// The longest Crawl-delay of the groups that apply.
     pub const fn crawl_delay(&self) -> Option<CrawlDelay> {
         self.crawl_delay
+    }
+
+    /// The preferences about the use of the document at a path and query; none where [`Self::decide`] disallows it.
+    pub fn usage(&self, path_and_query: &str) -> ContentUsage {
+        if self.comparison_work(path_and_query) > PATH_WORK_MAX {
+            return ContentUsage::default();
+        }
+        self.usages.of(&NormalPath::parse(path_and_query)).usage
     }
 
     /// Values of Agentmap lines, which belong to no group: URLs of the site's agent catalogues.
@@ -109,7 +126,8 @@ impl RobotsFile {
 
     /// About how much work a decision on a path takes, in bytes compared.
     pub(super) const fn comparison_work(&self, path_and_query: &str) -> u64 {
-        self.rules.comparison_work(path_and_query.len())
+        let path_bytes = path_and_query.len();
+        self.rules.comparison_work(path_bytes).saturating_add(self.usages.comparison_work(path_bytes))
     }
 
     /// The number of rules that apply to the crawler.

@@ -21,6 +21,7 @@ pub(super) enum Field {
     Agentmap,
     /// A statement about the use of content; noted, but without effect.
     ContentSignal,
+    ContentUsage,
     Unknown,
 }
 
@@ -60,7 +61,7 @@ const SPELLINGS: &[(&str, Field, Spelling)] = &[
     ("agentmap", Field::Agentmap, Spelling::Right),
     ("agent-map", Field::Agentmap, Spelling::Misspelt),
     ("content-signal", Field::ContentSignal, Spelling::Right),
-    ("content-usage", Field::ContentSignal, Spelling::Right),
+    ("content-usage", Field::ContentUsage, Spelling::Right),
 ];
 
 /// The part of a body that is read, as UTF-8 (possibly invalid), without byte order mark.

@@ -19,6 +19,7 @@ mod reader;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod usage;
 #[cfg(test)]
 mod vectors_tests;
 mod verdict;

@@ -6,10 +6,12 @@
 
 use std::time::Duration;
 
+use super::decision::RuleLine;
 use super::file::{CRAWL_DELAY_MAX, CrawlDelay, RobotsFile, RobotsNote, RobotsNoteKind};
 use super::line::{self, Field, Record, Spelling};
 use super::pattern::Pattern;
 use super::rule::{Rule, RuleKind, Rules};
+use super::usage::Usages;
 
 /// Maximum number of notes kept of one file.
 const NOTES_MAX: usize = 50;
@@ -42,6 +44,7 @@ struct Group {
     present: bool,
     rules: Vec<Rule>,
     delay: Option<CrawlDelay>,
+    usages: Usages,
 }
 
 impl Group {
@@ -75,6 +78,8 @@ struct Reader<'t> {
     names_all: bool,
     group_delay: Option<CrawlDelay>,
     ungrouped_delay: Option<CrawlDelay>,
+    group_usages: Usages,
+    ungrouped_usages: Usages,
     own: Group,
     all: Group,
     agentmaps: Vec<String>,
@@ -90,6 +95,8 @@ impl<'t> Reader<'t> {
             names_all: false,
             group_delay: None,
             ungrouped_delay: None,
+            group_usages: Usages::default(),
+            ungrouped_usages: Usages::default(),
             own: Group::default(),
             all: Group::default(),
             agentmaps: Vec::new(),
@@ -113,7 +120,7 @@ impl<'t> Reader<'t> {
             Field::Disallow => self.parse_rule(record, RuleKind::Disallow),
             Field::CrawlDelay => self.parse_delay(record),
             Field::Agentmap => self.parse_agentmap(record.value),
-            Field::ContentSignal => self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value),
+            Field::ContentSignal | Field::ContentUsage => self.parse_usage(record),
             Field::Sitemap | Field::Unknown => {}
         }
     }
@@ -178,6 +185,26 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Statements before any group apply to every crawler. A Content-Usage rule ends the list of User-agent lines, as other
+    /// rules do (draft-ietf-aipref-attach, "Robots Exclusion Protocol Content-Usage Rule").
+    fn parse_usage(&mut self, record: &Record<'_>) {
+        self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value);
+        let usages = match self.position {
+            Position::BeforeGroups => &mut self.ungrouped_usages,
+            Position::InAgents | Position::InRules => &mut self.group_usages,
+        };
+        let line =
+            |field| RuleLine { line: record.line, text: format!("{field}: {}", shortened(record.value)) };
+        if record.field == Field::ContentSignal {
+            usages.add_signal(record.value, line("Content-Signal"));
+        } else {
+            usages.add_rule(record.value, line("Content-Usage"));
+            if self.position == Position::InAgents {
+                self.position = Position::InRules;
+            }
+        }
+    }
+
     fn parse_agentmap(&mut self, value: &[u8]) {
         if self.agentmaps.len() < AGENTMAPS_MAX
             && let Ok(url) = std::str::from_utf8(value)
@@ -189,11 +216,14 @@ impl<'t> Reader<'t> {
 
     fn close_group(&mut self) {
         let delay = self.group_delay.take();
+        let usages = std::mem::take(&mut self.group_usages);
         if self.names_us {
             self.own.delay_at_least(delay);
+            self.own.usages.extend(&usages);
         }
         if self.names_all {
             self.all.delay_at_least(delay);
+            self.all.usages.extend(&usages);
         }
         self.names_us = false;
         self.names_all = false;
@@ -201,11 +231,13 @@ impl<'t> Reader<'t> {
 
     fn finish(mut self) -> RobotsFile {
         self.close_group();
-        let chosen = if self.own.present { self.own } else { self.all };
+        let mut chosen = if self.own.present { self.own } else { self.all };
+        chosen.usages.extend(&self.ungrouped_usages);
         RobotsFile {
             rules: Rules::new(chosen.rules),
             // A Crawl-delay before any group applies to every crawler.
             crawl_delay: chosen.delay.or(self.ungrouped_delay),
+            usages: chosen.usages.sorted(),
             agentmaps: self.agentmaps,
             notes: self.notes,
         }

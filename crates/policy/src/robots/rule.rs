@@ -45,6 +45,10 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    const fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
     fn line(&self) -> RuleLine {
         RuleLine { line: self.line, text: format!("{}: {}", self.kind.field(), self.written) }
     }
@@ -58,22 +62,43 @@ pub(super) struct Rules {
     disallows: Vec<Rule>,
     /// `None` if the rules cannot be parsed, which forbids everything.
     robot: Option<Robot>,
-    /// Rules with a wildcard, each of which is searched for in the whole path.
+    work: Work,
+}
+
+/// The comparison work of patterns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// Patterns with a wildcard, each of which is searched for in the whole path.
     with_wildcards: u64,
-    /// Comparison work that does not depend on the path.
-    fixed_work: u64,
+    /// Work that does not depend on the path.
+    fixed: u64,
+}
+
+impl Work {
+    pub(super) fn of<'p>(patterns: impl Iterator<Item = &'p Pattern>) -> Self {
+        patterns.fold(Self::default(), |work, pattern| {
+            let wildcards = pattern.wildcards() as u64;
+            let fixed = RULE_WORK + pattern.bytes() as u64 + WILDCARD_WORK * wildcards;
+            Self {
+                with_wildcards: work.with_wildcards + u64::from(wildcards > 0),
+                fixed: work.fixed.saturating_add(fixed),
+            }
+        })
+    }
+
+    /// An upper bound of the work on a path of this length, in bytes compared.
+    pub(super) const fn on_path(self, path_bytes: usize) -> u64 {
+        self.fixed.saturating_add(self.with_wildcards.saturating_mul(path_bytes as u64))
+    }
 }
 
 impl Rules {
     pub(super) fn new(mut rules: Vec<Rule>) -> Self {
         let robot = robot(rules.iter().map(|rule| (rule.kind, &rule.pattern)));
-        let wildcards = |rule: &Rule| rule.pattern.wildcards() as u64;
-        let with_wildcards = rules.iter().filter(|rule| wildcards(rule) > 0).count() as u64;
-        let work = |rule: &Rule| RULE_WORK + rule.pattern.bytes() as u64 + WILDCARD_WORK * wildcards(rule);
-        let fixed_work = rules.iter().map(work).sum();
+        let work = Work::of(rules.iter().map(Rule::pattern));
         rules.sort_by_key(|rule| Reverse(rule.pattern.bytes()));
         let (allows, disallows) = rules.into_iter().partition(|rule| rule.kind == RuleKind::Allow);
-        Self { allows, disallows, robot, with_wildcards, fixed_work }
+        Self { allows, disallows, robot, work }
     }
 
     pub(super) const fn count(&self) -> usize {
@@ -82,31 +107,35 @@ impl Rules {
 
     /// An upper bound of the work of a decision on a path of this length, in bytes compared.
     pub(super) const fn comparison_work(&self, path_bytes: usize) -> u64 {
-        self.fixed_work.saturating_add(self.with_wildcards.saturating_mul(path_bytes as u64))
+        self.work.on_path(path_bytes)
     }
 
     /// Decides on a path, and names the rule that decided.
     pub(super) fn decide(&self, path: &NormalPath) -> RobotsDecision {
         if self.robot.as_ref().is_some_and(|robot| robot.allowed(path.as_str())) {
-            RobotsDecision::Allowed(longest_match(&self.allows, path).map(Rule::line))
+            RobotsDecision::Allowed(longest_match(&self.allows, Rule::pattern, path).map(Rule::line))
         } else {
-            RobotsDecision::Disallowed(longest_match(&self.disallows, path).map(Rule::line))
+            RobotsDecision::Disallowed(longest_match(&self.disallows, Rule::pattern, path).map(Rule::line))
         }
     }
 }
 
-/// The first rule that matches: the first batch with a match, halved until one rule is left.
-fn longest_match<'r>(rules: &'r [Rule], path: &NormalPath) -> Option<&'r Rule> {
-    let mut batch = rules.chunks(BATCH_RULES).find(|batch| any_matches(batch, path))?;
+/// The first of the rules, longest pattern first, that matches: the first batch with a match, halved until one rule is left.
+pub(super) fn longest_match<'r, T>(
+    rules: &'r [T],
+    pattern: impl Fn(&T) -> &Pattern + Copy,
+    path: &NormalPath,
+) -> Option<&'r T> {
+    let mut batch = rules.chunks(BATCH_RULES).find(|batch| any_matches(batch, pattern, path))?;
     while batch.len() > 1 {
         let (first, second) = batch.split_at(batch.len() / 2);
-        batch = if any_matches(first, path) { first } else { second };
+        batch = if any_matches(first, pattern, path) { first } else { second };
     }
     batch.first()
 }
 
-fn any_matches(rules: &[Rule], path: &NormalPath) -> bool {
-    let as_disallow = rules.iter().map(|rule| (RuleKind::Disallow, &rule.pattern));
+fn any_matches<T>(rules: &[T], pattern: impl Fn(&T) -> &Pattern, path: &NormalPath) -> bool {
+    let as_disallow = rules.iter().map(|rule| (RuleKind::Disallow, pattern(rule)));
     robot(as_disallow).is_some_and(|robot| !robot.allowed(path.as_str()))
 }
 

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use chrono::{TimeZone, Utc};
 use http::HeaderMap;
+use manifest::model::PolicyChoice;
 use proptest::prelude::*;
 
 use super::file::CRAWL_DELAY_MAX;
 use super::*;
+use crate::ContentUsage;
 use crate::outcome::{FetchOutcome, RobotsKind};
 use crate::redirect::RedirectRefusal;
 
@@ -267,6 +269,57 @@ fn reads_agentmaps_and_notes() {
             (RobotsNoteKind::NoSlash, Some(6))
         ]
     );
+}
+
+/// The example of draft-ietf-aipref-attach, "Example", and what the text says beside it.
+#[test]
+fn content_usage_of_the_longest_matching_path_applies() {
+    let example = b"User-Agent: *\nAllow: /\nDisallow: /never/\nContent-Usage: train-ai=n\n\
+        Content-Usage: /ai-ok/ train-ai=y\nContent-Usage: /ai-ok/\tsearch=n # a comment\n\n\
+        User-Agent: ExampleBot\nAllow: /\nContent-Usage: train-ai=y\n";
+    let training = |path: &str| file(example).usage(path).training;
+    assert_eq!(training("/test"), PolicyChoice::Deny);
+    assert_eq!(training("/ai-ok/test"), PolicyChoice::Allow);
+    assert_eq!(
+        file(example).usage("/ai-ok/x").search,
+        PolicyChoice::Deny,
+        "rules of one path apply together"
+    );
+    assert_eq!(file(example).usage("/test").search, PolicyChoice::Unset);
+    assert_eq!(RobotsFile::parse(example, "examplebot").usage("/test").training, PolicyChoice::Allow);
+    assert_eq!(file(b"user-agent: *\ndisallow:").usage("/x"), ContentUsage::default());
+}
+
+#[test]
+fn content_signals_apply_to_the_whole_host() {
+    let signal =
+        file(b"user-agent: *\nContent-Usage: /a search=y\nContent-Signal: search=no, ai-train=yes\n");
+    assert_eq!(signal.usage("/a").search, PolicyChoice::Deny, "the most restrictive statement applies");
+    assert_eq!(signal.usage("/b").training, PolicyChoice::Allow);
+    let ungrouped = file(b"Content-Signal: ai-train=no\nuser-agent: agentdex\ndisallow: /x");
+    assert_eq!(ungrouped.usage("/").training, PolicyChoice::Deny);
+    let other = file(b"user-agent: agentdex\ndisallow: /x\nuser-agent: *\nContent-Signal: search=no");
+    assert_eq!(other.usage("/").search, PolicyChoice::Unset, "the group of this crawler hides that of all");
+}
+
+#[test]
+fn paths_whose_use_for_search_is_denied_are_disallowed() {
+    let body = "user-agent: *\nallow: /\nContent-Usage: /private search=n\nContent-Signal: ai-train=no\n";
+    assert!(allowed(body, "/agent.json"));
+    let line = RuleLine { line: 3, text: "Content-Usage: /private search=n".to_owned() };
+    assert_eq!(verdict(body).decide("/private/agent.json"), RobotsDecision::Disallowed(Some(line)));
+    let all = "user-agent: *\nContent-Signal: search=no, ai-train=no\n";
+    assert!(!allowed(all, "/agent.json"));
+    assert!(allowed(all, "/robots.txt"));
+}
+
+#[test]
+fn usage_rules_beyond_the_limit_deny_everywhere() {
+    let mut body = "user-agent: *\n".to_owned();
+    body.extend((0..100).map(|number| format!("Content-Usage: /p{number} train-ai=y\n")));
+    assert_eq!(file(body.as_bytes()).usage("/x").search, PolicyChoice::Unset);
+    body.push_str("Content-Usage: /last search=n\n");
+    assert_eq!(file(body.as_bytes()).usage("/x").search, PolicyChoice::Deny);
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn fetch(site: &SiteName, path: usize) -> FetchRecord {
         body: None,
         store_body: true,
         manifest: None,
+        training: manifest::model::PolicyChoice::Unset,
         at: start(),
         duration_ms: 42,
         address: Some([192, 0, 2, 7].into()),
@@ -103,6 +104,7 @@ fn found(site: &SiteName) -> FetchRecord {
         content_hash: Some(ContentHash::of(&document(site))),
         body: Some(document(site)),
         manifest: Some(Box::new(manifest(site))),
+        training: manifest::model::PolicyChoice::Unset,
         ..fetch(site, 0)
     }
 }

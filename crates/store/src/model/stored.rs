@@ -1,6 +1,7 @@
 //! Stored manifests and their versions, and statistics of the store.
 
 use chrono::{DateTime, Utc};
+use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use super::feed::FeedPosition;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredManifest {
     pub manifest: Manifest,
+    /// What robots.txt and the last response say about training models with the document. See [`Self::training_policy`].
+    #[serde(default)]
+    pub training: PolicyChoice,
     pub status: Status,
     /// When any version was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -22,6 +26,14 @@ pub struct StoredManifest {
     pub versions: u32,
     /// The document is stored.
     pub body_kept: bool,
+}
+
+impl StoredManifest {
+    /// Whether models may be trained with the manifest: the most restrictive of what it states itself, of robots.txt and of the
+    /// last response.
+    pub const fn training_policy(&self) -> PolicyChoice {
+        policy::usage::most_restrictive(self.manifest.policies.training, self.training)
+    }
 }
 
 /// The size of a manifest, known before it is read.

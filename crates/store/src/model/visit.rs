@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
+use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Discovery, Format, Host, Manifest, ManifestId, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,8 @@ pub struct FetchRecord {
     pub store_body: bool,
     /// `None` unless the body was read in this visit.
     pub manifest: Option<Box<Manifest>>,
+    /// What robots.txt and the response say about training models with the document.
+    pub training: PolicyChoice,
     /// When the request was sent.
     pub at: DateTime<Utc>,
     pub duration_ms: u32,

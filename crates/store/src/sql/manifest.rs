@@ -17,6 +17,7 @@ struct ManifestRow {
     first_seen_at_ms: i64,
     last_seen_at_ms: i64,
     changed_at_ms: i64,
+    training: Option<String>,
     model: Vec<u8>,
     document_hash: Option<String>,
 }
@@ -33,6 +34,7 @@ impl TryFrom<ManifestRow> for StoredManifest {
         }
         Ok(Self {
             manifest,
+            training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
             status: at.parse("status", &row.status)?,
             first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
             last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
@@ -54,7 +56,7 @@ fn stored(row: Result<ManifestRow, StoreError>) -> Result<StoredManifest, StoreE
 macro_rules! select_manifests {
     ($condition:expr) => {
         concat!(
-            "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms,
+            "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms, m.training,
                     v.model, v.document_hash
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
             $condition

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use manifest::model::PolicyChoice;
 use manifest::{ContentHash, ManifestId, SiteName};
 use policy::Status;
 
@@ -15,26 +16,28 @@ use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
-type KnownRow = (String, String, String, i32, Option<i64>);
+type KnownRow = (String, String, String, Option<String>, i32, Option<i64>);
 
 /// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
     connection: &mut Connection,
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
-    let rows =
-        sqlx::query("SELECT id, content_hash, status, version, removed_at_ms FROM manifest WHERE site = $1")
-            .bind(site)
-            .fetch_all(&mut *connection)
-            .await?;
+    let rows = sqlx::query(
+        "SELECT id, content_hash, status, training, version, removed_at_ms FROM manifest WHERE site = $1",
+    )
+    .bind(site)
+    .fetch_all(&mut *connection)
+    .await?;
     let rows = decode(&["manifest"], &rows);
-    let known = intact(rows, |(id, hash, status, version, removed_at_ms): KnownRow| {
+    let known = intact(rows, |(id, hash, status, training, version, removed_at_ms): KnownRow| {
         let at = RowRef::new("manifest", &id);
         let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
             // A damaged value counts as one that differs from what the visit found, which then replaces it.
             hash: log_damaged(at.parse("content_hash", &hash)).unwrap_or_else(|| ContentHash::of(b"")),
             status: log_damaged(at.parse("status", &status)).unwrap_or(Status::Stale),
+            training: log_damaged(at.parse_of("training", training.as_ref())).flatten().unwrap_or_default(),
             version,
             in_index: removed_at_ms.is_none(),
         };
@@ -58,13 +61,13 @@ pub(crate) async fn version_add(
     }
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
-                               first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10)
+                               first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance, training)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11)
          ON CONFLICT (id) DO UPDATE SET
              format = excluded.format, status = excluded.status, version = excluded.version,
              content_hash = excluded.content_hash, capabilities = excluded.capabilities,
              last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
-             conformance = excluded.conformance, removed_at_ms = NULL",
+             conformance = excluded.conformance, training = excluded.training, removed_at_ms = NULL",
     )
     .bind(new.manifest.id.as_str())
     .bind(site.as_str())
@@ -76,6 +79,7 @@ pub(crate) async fn version_add(
     .bind(to_i32(new.manifest.capabilities.len()))
     .bind(at_ms)
     .bind(new.manifest.level().as_str())
+    .bind(training_text(new.training))
     .execute(&mut *connection)
     .await?;
     sqlx::query(
@@ -99,6 +103,11 @@ pub(crate) async fn version_add(
     capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
 }
 
+/// Null for a choice that is not stated.
+fn training_text(training: PolicyChoice) -> Option<&'static str> {
+    (!training.is_unset()).then(|| training.as_str())
+}
+
 /// Updates the status of an unchanged manifest, and when it was confirmed.
 pub(crate) async fn version_touch(
     connection: &mut Connection,
@@ -109,11 +118,12 @@ pub(crate) async fn version_touch(
     let seen_at_ms = millis_of(touch.seen_at);
     sqlx::query(
         "UPDATE manifest SET status = $2, last_seen_at_ms = COALESCE(CAST($3 AS BIGINT), last_seen_at_ms),
-                removed_at_ms = NULL WHERE id = $1",
+                training = $4, removed_at_ms = NULL WHERE id = $1",
     )
     .bind(touch.id.as_str())
     .bind(touch.status.as_str())
     .bind(seen_at_ms)
+    .bind(training_text(touch.training))
     .execute(&mut *connection)
     .await?;
     if let Some(seen_at_ms) = seen_at_ms {

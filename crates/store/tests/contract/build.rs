@@ -130,6 +130,7 @@ pub(crate) fn fetch(at: &str, outcome: FetchOutcome, now: DateTime<Utc>) -> Fetc
         body: None,
         store_body: true,
         manifest: None,
+        training: manifest::model::PolicyChoice::Unset,
         at: now,
         duration_ms: 42,
         address: Some([192, 0, 2, 7].into()),
@@ -150,6 +151,7 @@ pub(crate) fn found(at: &str, text: &str, capabilities: &[&str], now: DateTime<U
         content_hash: Some(manifest.content_hash.clone()),
         body: Some(body),
         manifest: Some(Box::new(manifest)),
+        training: manifest::model::PolicyChoice::Unset,
         ..fetch(at, FetchOutcome::Found, now)
     }
 }

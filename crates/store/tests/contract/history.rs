@@ -1,6 +1,7 @@
 //! Versions, removals, and the status of manifests.
 
 use anyhow::{Context, Result};
+use manifest::model::PolicyChoice;
 use manifest::{ContentHash, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{Backend, FetchRecord, Store, VisitRecord};
@@ -169,6 +170,34 @@ pub(crate) async fn does_not_store_a_document_with_no_store(Db { store, .. }: Db
     let unread = FetchRecord { store_body: false, ..fetch(AT, FetchOutcome::NotModified, later(4)) };
     visited(&store, "sky.example", later(4), vec![unread]).await?;
     assert!(store.document_find(&hash).await?.is_some());
+    Ok(())
+}
+
+pub(crate) async fn keeps_the_training_preference_of_the_last_response(Db { store, .. }: Db) -> Result<()> {
+    let stated = |training, outcome, minutes| match outcome {
+        FetchOutcome::Found => FetchRecord { training, ..found(AT, "one", &["book"], later(minutes)) },
+        outcome => FetchRecord { training, ..fetch(AT, outcome, later(minutes)) },
+    };
+    let steps = [
+        (PolicyChoice::Deny, FetchOutcome::Found, PolicyChoice::Deny),
+        (PolicyChoice::Deny, FetchOutcome::NotModified, PolicyChoice::Deny),
+        // An answer without the document says nothing about its use.
+        (PolicyChoice::Unset, FetchOutcome::Fresh, PolicyChoice::Deny),
+        (PolicyChoice::Unset, FetchOutcome::NotModified, PolicyChoice::Unset),
+        (PolicyChoice::Allow, FetchOutcome::Found, PolicyChoice::Allow),
+    ];
+    for (minutes, (training, outcome, expected)) in (0..).zip(steps) {
+        visited(&store, "sky.example", later(minutes), vec![stated(training, outcome, minutes)]).await?;
+        let stored = store.manifest_find(&id()).await?.context("the manifest")?;
+        assert_eq!(
+            (stored.training, stored.training_policy()),
+            (expected, expected),
+            "after {minutes} minutes"
+        );
+    }
+    // The index and the readers of the feed learn of each change.
+    let rows = feed_after(&store, 0).await?;
+    assert_eq!(rows.iter().filter(|row| row.0 == "status_changed").count(), 2, "{rows:?}");
     Ok(())
 }
 

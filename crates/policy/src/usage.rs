@@ -1,0 +1,144 @@
+//! Preferences of publishers about the use of their content, and what agentdex does about them.
+//!
+//! Read are the `Content-Usage` header and robots.txt rule (draft-ietf-aipref-attach, draft-ietf-aipref-vocab) and
+//! the `Content-Signal` header and robots.txt line (contentsignals.org). A statement says nothing about a use that it does
+//! not name; without a statement, both uses are unset, and agentdex indexes and exports. Of several statements the most
+//! restrictive applies (draft-ietf-aipref-vocab, "Combining Preferences").
+
+use http::HeaderMap;
+use manifest::model::PolicyChoice;
+use sfv::{BareItem, Dictionary, ListEntry, Parser};
+
+/// Longest statement that is parsed, in bytes. Longer ones are ignored.
+const STATEMENT_BYTES_MAX: usize = 1024;
+
+/// The preferences for one document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContentUsage {
+    /// Searching: category `search` of both vocabularies. Denied: the document is not indexed.
+    pub search: PolicyChoice,
+    /// Training models: `train-ai` of Content-Usage, `ai-train` of Content-Signal. Denied: not part of the bulk export.
+    pub training: PolicyChoice,
+}
+
+impl ContentUsage {
+    /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that
+    /// cannot be parsed states nothing.
+    pub(crate) fn of_usage(value: &[u8]) -> Self {
+        let parsed = (value.len() <= STATEMENT_BYTES_MAX).then(|| Parser::new(value).parse::<Dictionary>());
+        let Some(Ok(statement)) = parsed else { return Self::default() };
+        let choice = |label: &str| match statement.get(label) {
+            Some(ListEntry::Item(item)) => match &item.bare_item {
+                BareItem::Token(token) if token.as_str() == "y" => PolicyChoice::Allow,
+                BareItem::Token(token) if token.as_str() == "n" => PolicyChoice::Deny,
+                _ => PolicyChoice::Unset,
+            },
+            _ => PolicyChoice::Unset,
+        };
+        Self { search: choice("search"), training: choice("train-ai") }
+    }
+
+    /// The value of a `Content-Signal` line or header: `search=yes, ai-train=no`.
+    pub(crate) fn of_signal(value: &[u8]) -> Self {
+        let value = value.get(..STATEMENT_BYTES_MAX).unwrap_or(value);
+        value.split(|byte| *byte == b',').fold(Self::default(), |usage, signal| {
+            let mut parts = signal.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
+            let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let choice = match value {
+                value if value.eq_ignore_ascii_case(b"yes") => PolicyChoice::Allow,
+                value if value.eq_ignore_ascii_case(b"no") => PolicyChoice::Deny,
+                _ => PolicyChoice::Unset,
+            };
+            let stated = match name {
+                name if name.eq_ignore_ascii_case(b"search") => Self { search: choice, ..Self::default() },
+                name if name.eq_ignore_ascii_case(b"ai-train") => {
+                    Self { training: choice, ..Self::default() }
+                }
+                _ => Self::default(),
+            };
+            usage.combined(stated)
+        })
+    }
+
+    /// What the headers of a response state. Lines of one field are one list (RFC 9110 §5.3).
+    pub fn of_headers(headers: &HeaderMap) -> Self {
+        let joined = |name: &str| {
+            let lines: Vec<&[u8]> = headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
+            lines.join(b", ".as_slice())
+        };
+        Self::of_usage(&joined("content-usage")).combined(Self::of_signal(&joined("content-signal")))
+    }
+
+    /// The most restrictive of two statements.
+    #[must_use]
+    pub fn combined(self, other: Self) -> Self {
+        Self {
+            search: most_restrictive(self.search, other.search),
+            training: most_restrictive(self.training, other.training),
+        }
+    }
+}
+
+/// Of two statements on one use: a denial, then a condition, then a permission.
+pub const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
+    match (one, other) {
+        (PolicyChoice::Deny, _) | (_, PolicyChoice::Deny) => PolicyChoice::Deny,
+        (PolicyChoice::Conditional, _) | (_, PolicyChoice::Conditional) => PolicyChoice::Conditional,
+        (PolicyChoice::Allow, _) | (_, PolicyChoice::Allow) => PolicyChoice::Allow,
+        (PolicyChoice::Unset, PolicyChoice::Unset) => PolicyChoice::Unset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::model::PolicyChoice::{Allow, Deny, Unset};
+
+    use super::*;
+
+    fn usage(search: PolicyChoice, training: PolicyChoice) -> ContentUsage {
+        ContentUsage { search, training }
+    }
+
+    #[test]
+    fn reads_content_usage_as_a_dictionary() {
+        let table: &[(&str, ContentUsage)] = &[
+            ("train-ai=n", usage(Unset, Deny)),
+            ("search=n, train-ai=y", usage(Deny, Allow)),
+            ("train-ai;allow=n, train-ai=y", usage(Unset, Allow)),
+            ("train-ai=y, train-ai, search=n, search=\"n\"", ContentUsage::default()),
+            ("Train-AI=n", ContentUsage::default()),
+            ("train-ai=no", ContentUsage::default()),
+            ("unknown=n", ContentUsage::default()),
+            ("", ContentUsage::default()),
+        ];
+        for (value, expected) in table {
+            assert_eq!(ContentUsage::of_usage(value.as_bytes()), *expected, "{value}");
+        }
+        let long = format!("{}train-ai=n", "a, ".repeat(STATEMENT_BYTES_MAX));
+        assert_eq!(ContentUsage::of_usage(long.as_bytes()), ContentUsage::default());
+    }
+
+    #[test]
+    fn reads_content_signals_in_any_case() {
+        let table: &[(&str, ContentUsage)] = &[
+            ("search=yes, ai-input=no, ai-train=no", usage(Allow, Deny)),
+            ("Search = NO,AI-Train=Yes", usage(Deny, Allow)),
+            ("ai-train=yes, ai-train=no", usage(Unset, Deny)),
+            ("ai-train", ContentUsage::default()),
+        ];
+        for (value, expected) in table {
+            assert_eq!(ContentUsage::of_signal(value.as_bytes()), *expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn combines_the_lines_of_both_headers() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(ContentUsage::of_headers(&headers), ContentUsage::default());
+        headers.append("content-usage", "search=y".parse().unwrap());
+        headers.append("content-usage", "train-ai=y".parse().unwrap());
+        assert_eq!(ContentUsage::of_headers(&headers), usage(Allow, Allow));
+        headers.append("content-signal", "ai-train=no".parse().unwrap());
+        assert_eq!(ContentUsage::of_headers(&headers), usage(Allow, Deny));
+    }
+}
