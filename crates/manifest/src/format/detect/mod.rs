@@ -62,7 +62,11 @@ pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
     }
     let (mut body, mut pointer) = (document, String::new());
     for _ in 0..WRAPPERS_MAX {
-        let Some((key, inner)) = body.as_object().and_then(wrapper) else { break };
+        let Some((key, inner)) =
+            body.as_object().and_then(|root| wrapper(root).or_else(|| any_wrapper(root, path)))
+        else {
+            break;
+        };
         push_name(&mut pointer, key);
         let mut detection = self::whole(inner, path);
         if !matches!(detection.format, Format::Generic | Format::Opaque | Format::Pointer) {
@@ -244,6 +248,21 @@ fn wrapper(root: &Map<String, Value>) -> Option<(&str, &Value)> {
     ["agent", "manifest", "mcp", "card", "agentCard", "agent_card"].into_iter().find_map(|key| {
         let inner = root.get(key)?;
         (inner.is_object() && root.len() <= 3).then_some((key, inner))
+    })
+}
+
+/// A member of any name that contains a whole manifest of a core dialect.
+fn any_wrapper<'v>(root: &'v Map<String, Value>, path: &str) -> Option<(&'v str, &'v Value)> {
+    let few = root.iter().filter(|_| root.len() <= 3);
+    few.map(|(key, inner)| (key.as_str(), inner)).find(|(_, inner)| {
+        inner.as_object().is_some_and(|inner| {
+            let found = object(inner, path);
+            let is_core = matches!(
+                found.format,
+                Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws
+            );
+            is_core && found.strength == Strength::Strong
+        })
     })
 }
 

@@ -8,6 +8,7 @@
 
 mod access;
 mod content;
+mod registry;
 mod rules;
 mod servers;
 mod tools;
