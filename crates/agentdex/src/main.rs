@@ -28,8 +28,7 @@ fn main() -> ExitCode {
     match run(flags) {
         Ok(code) => code,
         Err(error) => {
-            // If stderr is closed, the error cannot be reported.
-            drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&with_causes(&error))));
+            report(&error);
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }
@@ -40,14 +39,21 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     match flags.command {
         Some(Command::Validate(mut args)) => {
             args.take_format(flags.crawl.format);
-            let passes = match args.document_url()? {
+            let source = match args.document_url()? {
                 Some(url) => {
                     let fetched = validate::fetch(&url, &flags.shared, &flags.crawl);
-                    validate::run(&args, &block_on(|_| fetched)?, &mut out)?
+                    block_on(|_| fetched)
                 }
-                None => validate::run(&args, &args.read()?, &mut out)?,
+                None => args.read(),
             };
-            Ok(ExitCode::from(u8::from(!passes)))
+            match source {
+                Ok(source) => Ok(ExitCode::from(validate::run(&args, &source, &mut out)?.exit_code())),
+                Err(error) if is_usage(&error) => Err(error),
+                Err(error) => {
+                    report(&error);
+                    Ok(ExitCode::from(validate::UNREADABLE))
+                }
+            }
         }
         Some(Command::Config(command)) => configuration::run(command, &flags.shared, &flags.crawl, &mut out),
         Some(Command::Doctor(args)) => {
@@ -75,6 +81,11 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         None => block_on(|health| serve::run(&flags.shared, &flags.crawl, &flags.serve, health)),
     }
+}
+
+/// Writes an error to stderr. If stderr is closed, the error cannot be reported.
+fn report(error: &anyhow::Error) {
+    drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&with_causes(error))));
 }
 
 /// Whether the command line or the settings are invalid.

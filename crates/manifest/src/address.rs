@@ -55,7 +55,8 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     {
         return None;
     }
-    let (marked, names) = mark_variables(text);
+    let simple = simple_variables(text);
+    let (marked, names) = mark_variables(simple.as_deref().unwrap_or(text));
     if names.len() > VARIABLES_MAX {
         return None;
     }
@@ -71,6 +72,62 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
         address = address.replace(&mark(index), &format!("{{{name}}}"));
     }
     Some(Address::Template(address))
+}
+
+/// Replaces the expressions of RFC 6570 beyond level 1 by plain variables: `{?lat,lon}` by `?lat={lat}&lon={lon}`.
+///
+/// `None` if the address has none, or one that is malformed.
+fn simple_variables(text: &str) -> Option<String> {
+    let is_beyond = |inner: &str| {
+        inner.starts_with(['?', '&', '/', '+', '#', ';', '.']) || inner.contains([',', '*', ':'])
+    };
+    let mut expressions = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
+    if !expressions.any(|(inner, _)| is_beyond(inner)) {
+        return None;
+    }
+    let mut simple = String::with_capacity(text.len() * 2);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inner, tail) = after.split_once('}')?;
+        simple.push_str(before);
+        expand(inner, &mut simple)?;
+        rest = tail;
+    }
+    simple.push_str(rest);
+    Some(simple)
+}
+
+/// Appends one expression as plain variables (RFC 6570 section 3.2).
+fn expand(inner: &str, simple: &mut String) -> Option<()> {
+    let operator = inner.chars().next().filter(|first| "?&/+#;.".contains(*first));
+    let names = operator.and_then(|operator| inner.strip_prefix(operator)).unwrap_or(inner);
+    let has_query = simple.contains('?');
+    for (index, name) in names.split(',').enumerate() {
+        let name = name.split(':').next()?.trim_end_matches('*');
+        let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return None;
+        }
+        let separator = match operator {
+            Some('?' | '&') if index > 0 || has_query => "&",
+            Some('?' | '&') => "?",
+            Some('/') => "/",
+            Some(';') => ";",
+            Some('.') => ".",
+            Some('#') if index == 0 => "#",
+            _ if index > 0 => ",",
+            _ => "",
+        };
+        simple.push_str(separator);
+        if matches!(operator, Some('?' | '&' | ';')) {
+            simple.push_str(name);
+            simple.push('=');
+        }
+        for part in ["{", name, "}"] {
+            simple.push_str(part);
+        }
+    }
+    Some(())
 }
 
 fn mark(index: usize) -> String {
@@ -161,6 +218,12 @@ mod tests {
             ("https://api.example:8443/x", Some("https://api.example:8443/x")),
             ("wss://live.example/feed", Some("wss://live.example/feed")),
             ("https://{tenant}.example/x", Some("https://{tenant}.example/x")),
+            ("/points{?lat,lon}", Some("https://shop.example/points?lat={lat}&lon={lon}")),
+            ("/points?unit=m{&lat,lon*}", Some("https://shop.example/points?unit=m&lat={lat}&lon={lon}")),
+            ("/points?unit=m{?lat}", Some("https://shop.example/points?unit=m&lat={lat}")),
+            ("/files{/folder,name}{.ending}", Some("https://shop.example/files/{folder}/{name}.{ending}")),
+            ("https://shop.example/{+path}/x{;v:3}", Some("https://shop.example/{path}/x;v={v}")),
+            ("/at/{lat,lon}", Some("https://shop.example/at/{lat},{lon}")),
             ("npx run-server", None),
             ("did:web:shop.example", None),
             ("", None),

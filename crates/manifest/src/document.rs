@@ -68,7 +68,7 @@ findings! {
     rule LONG: May("document.long", "agentdex limits")
         "the document is longer than agents like to read"
             => "Keep manifests below 256 KiB; link to details instead of embedding them.";
-    rule WRAPPED: Must("document.wrapped", "AWP 0.1 §5, ATP 0.1 §3, WoA §5, agents.json 0.1.0, ARWS layer 1")
+    rule WRAPPED: Must("document.wrapped", "AWP 0.1 §5, ATP 0.1 §3, WoA §5, agents.json 0.1.0, ARWS layer 1; A2A, ARD, MCP and others alike")
         "the manifest is inside a member of the root" => "Publish its members at the root of the document.";
     rule OVER_BUDGET: Must("document.over_budget", "agentdex limits")
         "the document is nested deeper, or holds more values or text, than is read"

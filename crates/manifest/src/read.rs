@@ -107,14 +107,32 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     draft
 }
 
-/// The core specifications define the members of the root.
+/// These specifications define the members of the root.
 fn report_wrapped(pointer: String, draft: &mut Draft<'_>) {
     let format = draft.format();
-    if matches!(format, Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws) {
+    if has_specified_root(format) {
         let text =
             format!("the members of {} are inside `{}`", format.label(), pointer.trim_start_matches('/'));
         draft.report(&document::WRAPPED, pointer, text);
     }
+}
+
+const fn has_specified_root(format: Format) -> bool {
+    matches!(
+        format,
+        Format::Awp
+            | Format::Atp
+            | Format::Woa
+            | Format::AgentsJson
+            | Format::Arws
+            | Format::A2a
+            | Format::Ard
+            | Format::McpCard
+            | Format::McpRegistry
+            | Format::SkillsIndex
+            | Format::ApiCatalog
+            | Format::Wildcard
+    )
 }
 
 fn forced(document: &Document<'_>) -> Option<Detection> {

@@ -152,13 +152,113 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
             let mut parameters = Parameters::default();
             for item in list {
                 let name = item.as_str().or_else(|| item.get("name")?.as_str());
-                let Some(name) = name else { continue };
+                let Some(name) = name.map(|name| name.trim_end_matches('?')) else { continue };
                 let described = if item.is_object() { item } else { &Value::Null };
                 parameters.add_described(name, described, invocation);
             }
             parameters.finish()
         }
         _ => None,
+    }
+}
+
+/// Members with the parameters of a call.
+const PARAMETER_KEYS: &[&str] = &[
+    "inputSchema",
+    "input_schema",
+    "parameters",
+    "params",
+    "input",
+    "inputs",
+    "arguments",
+    "args",
+    "schema",
+];
+/// Members with the parameters of one part of a request.
+const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[
+    (&["path_params", "pathParams", "path_parameters", "pathParameters"], Location::Path),
+    (&["query_params", "queryParams", "query_parameters", "queryParameters", "query"], Location::Query),
+    (&["header_params", "headerParams"], Location::Header),
+    (
+        &[
+            "body_params",
+            "bodyParams",
+            "body_parameters",
+            "request_body",
+            "requestBody",
+            "json_body",
+            "body",
+            "fields",
+        ],
+        Location::Body,
+    ),
+];
+/// Members with the names of required or optional parameters.
+const NAMES_KEYS: &[(&str, Presence)] = &[
+    ("required", Presence::Required),
+    ("required_fields", Presence::Required),
+    ("requiredFields", Presence::Required),
+    ("required_params", Presence::Required),
+    ("requiredParams", Presence::Required),
+    ("optional_fields", Presence::Optional),
+    ("optionalFields", Presence::Optional),
+    ("optional_params", Presence::Optional),
+];
+
+/// The parameters of a call, from every member that describes them.
+pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Option<Value> {
+    let mut schema = PARAMETER_KEYS.iter().find_map(|key| lenient(call.get(*key)?, invocation));
+    for (keys, location) in PARAMETER_KEYS_BY_LOCATION {
+        for value in keys.iter().filter_map(|key| call.get(*key)) {
+            // Fields of a call without a body are those of its query.
+            let own = if *location == Location::Body { Location::of(invocation, "") } else { *location };
+            merge(&mut schema, lenient(value, invocation).map(|found| relocated(found, own)));
+        }
+    }
+    for (key, presence) in NAMES_KEYS {
+        let mut named = Parameters::default();
+        for name in call.get(*key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            named.add(name, Map::new(), Location::of(invocation, name), *presence);
+        }
+        merge(&mut schema, named.finish());
+    }
+    schema
+}
+
+/// Parameters that are sent in one part of a request; variables of the path stay in it.
+fn relocated(mut schema: Value, location: Location) -> Value {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        if property.get("x-in").and_then(Value::as_str) != Some(Location::Path.as_x_in()) {
+            property.insert("x-in".to_owned(), Value::from(location.as_x_in()));
+        }
+    }
+    schema
+}
+
+/// Adds the properties and required names of a schema to another one, whose own take precedence.
+fn merge(schema: &mut Option<Value>, found: Option<Value>) {
+    let (Some(Value::Object(schema)), Some(Value::Object(found))) = (schema.as_mut(), &found) else {
+        if schema.is_none() {
+            *schema = found;
+        }
+        return;
+    };
+    let members = found.get("properties").and_then(Value::as_object);
+    let properties = schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    for (name, property) in members.into_iter().flatten() {
+        if let Some(properties) = properties.as_object_mut().filter(|known| !known.contains_key(name)) {
+            properties.insert(name.clone(), property.clone());
+        }
+    }
+    let Some(added) = found.get("required").and_then(Value::as_array) else { return };
+    let required = schema.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(required) = required.as_array_mut() {
+        let known: HashSet<String> =
+            required.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        required.extend(
+            added.iter().filter(|name| name.as_str().is_some_and(|name| !known.contains(name))).cloned(),
+        );
     }
 }
 
@@ -279,5 +379,26 @@ mod tests {
             lenient(&json!({"id": "string", "note": "free text"}), &get("https://a.example/{id}")).unwrap();
         assert_eq!(schema["properties"]["id"], json!({"type": "string", "x-in": "path"}));
         assert_eq!(schema["properties"]["note"]["description"], "free text");
+    }
+
+    #[test]
+    fn reads_parameters_from_every_member_of_a_call() {
+        let invocation = Invocation { method: Some("POST".to_owned()), ..Invocation::default() };
+        let call = json!({
+            "query_params": {"lang": "string"},
+            "fields": ["name", {"name": "size", "type": "integer"}, "note?"],
+            "required_fields": ["name", "plan"],
+            "parameters": {"type": "object", "properties": {"trace": {"type": "string"}}},
+        });
+        let schema = of_call(call.as_object().unwrap(), &invocation).unwrap();
+        let located = |name: &str| schema["properties"][name]["x-in"].as_str().unwrap().to_owned();
+        assert_eq!(
+            ["lang", "name", "size", "note", "plan", "trace"].map(located),
+            ["query", "body", "body", "body", "body", "body"]
+        );
+        assert_eq!(schema["required"], json!(["name", "plan"]));
+        assert_eq!(schema["properties"]["size"]["type"], "integer");
+        let none = json!({"name": "x", "description": "d"});
+        assert_eq!(of_call(none.as_object().unwrap(), &invocation), None);
     }
 }

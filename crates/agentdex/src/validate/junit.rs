@@ -6,24 +6,31 @@ use std::io::Write;
 use manifest::{Finding, Severity};
 use settings::escape::is_unsafe;
 
-use super::Checked;
+use super::{Checked, is_recognised};
 
 pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()> {
     let mut cases: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in &checked.manifest.findings {
         cases.entry(finding.code.as_ref()).or_default().push(finding);
     }
-    let failures = cases.values().filter(|findings| is_failure(findings)).count();
     let format = checked.manifest.detection.format;
+    let failures = cases.values().filter(|findings| is_failure(findings)).count()
+        + usize::from(!is_recognised(checked.manifest));
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    // The detection is a test that passes, so that a document without findings has one test and no failure.
+    // The detection is a test, so that a document without findings has one test. It fails if there is no manifest.
     writeln!(
         out,
         r#"<testsuite name="{}" tests="{}" failures="{failures}">"#,
         escaped(checked.name),
         cases.len() + 1
     )?;
-    writeln!(out, r#"  <testcase classname="{format}" name="is read as {format}"/>"#)?;
+    if is_recognised(checked.manifest) {
+        writeln!(out, r#"  <testcase classname="{format}" name="is read as {format}"/>"#)?;
+    } else {
+        writeln!(out, r#"  <testcase classname="{format}" name="is read as {format}">"#)?;
+        writeln!(out, "    <failure>the document is not recognised as a manifest</failure>")?;
+        writeln!(out, "  </testcase>")?;
+    }
     for (code, findings) in &cases {
         print_case(checked, code, findings, out)?;
     }

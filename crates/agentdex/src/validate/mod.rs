@@ -23,6 +23,9 @@ pub(crate) use fetch::fetch;
 const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
 /// Check a document: its format, and every deviation from the specification with a fix
+///
+/// Exits with 0 if the document conforms, with 1 if a finding is at least as severe as --fail-on, with 2 if the command line
+/// is invalid, with 3 if the document is not recognised as a manifest, and with 4 if it is missing or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// A file, an https URL, or `-` for standard input
@@ -74,6 +77,45 @@ impl FailOn {
         worst.is_some_and(|worst| worst >= threshold)
     }
 }
+
+/// The result of a check, which decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Conforms,
+    /// A finding is at least as severe as `--fail-on`.
+    Findings,
+    /// The document is no manifest of any known format.
+    NotRecognised,
+}
+
+impl Verdict {
+    fn of(manifest: &Manifest, fail_on: FailOn) -> Self {
+        if fail_on.is_reached(manifest.worst()) {
+            Self::Findings
+        } else if is_recognised(manifest) {
+            Self::Conforms
+        } else {
+            Self::NotRecognised
+        }
+    }
+
+    /// The exit code. A usage error is 2, a document that cannot be read is [`UNREADABLE`].
+    pub(crate) const fn exit_code(self) -> u8 {
+        match self {
+            Self::Conforms => 0,
+            Self::Findings => 1,
+            Self::NotRecognised => 3,
+        }
+    }
+}
+
+/// Whether the document is a manifest or a file that belongs to one.
+const fn is_recognised(manifest: &Manifest) -> bool {
+    !matches!(manifest.detection.format, Format::Unrelated | Format::Opaque | Format::Malformed)
+}
+
+/// The exit code for a document that is missing or cannot be read.
+pub(crate) const UNREADABLE: u8 = 4;
 
 /// A document with its findings, as the printers need it.
 struct Checked<'a> {
@@ -136,8 +178,8 @@ impl ValidateArgs {
 /// Placeholder for the host of a document that is given as a file (RFC 6761 §6.4).
 const ASSUMED_HOST: &str = "site.invalid";
 
-/// Validates and prints. Returns whether the document passes.
-pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) -> anyhow::Result<bool> {
+/// Validates and prints.
+pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let linked: Vec<LinkedDocument<'_>> =
         source.parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
     let document = Document {
@@ -166,7 +208,7 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
         Output::Sarif => sarif::print(&checked, out)?,
         Output::Junit => junit::print(&checked, out)?,
     }
-    Ok(!args.fail_on.is_reached(manifest.worst()))
+    Ok(Verdict::of(&manifest, args.fail_on))
 }
 
 fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {

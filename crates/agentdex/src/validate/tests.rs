@@ -13,14 +13,19 @@ struct TestCommand {
 
 /// Validates text in a file of this name. Returns whether it passes, and the output.
 fn validate(name: &str, text: &str, flags: &[&str]) -> (bool, String) {
+    let (verdict, output) = judge(name, text, flags);
+    (verdict == Verdict::Conforms, output)
+}
+
+fn judge(name: &str, text: &str, flags: &[&str]) -> (Verdict, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     std::fs::write(&path, text).unwrap();
     let words = ["validate", path.to_str().unwrap()].into_iter().chain(flags.iter().copied());
     let mut out = Vec::new();
     let args = TestCommand::parse_from(words).args;
-    let passes = run(&args, &args.read().unwrap(), &mut out).unwrap();
-    (passes, String::from_utf8(out).unwrap())
+    let verdict = run(&args, &args.read().unwrap(), &mut out).unwrap();
+    (verdict, String::from_utf8(out).unwrap())
 }
 
 const BROKEN: &str = "{\n  \"awp_version\": \"0.1\",\n  \"domain\": \"kiosk.example\",\n  \"actions\": [\n    {\"id\": \"<buy>\"}\n  ]\n}\n";
@@ -59,6 +64,42 @@ fn escapes_terminal_controls_and_line_breaks_of_documents() {
 fn exits_by_the_severity_threshold() {
     assert!(validate("agent.json", VALID, &[]).0);
     assert!(validate("agent.json", BROKEN, &["--fail-on", "never"]).0);
+}
+
+#[test]
+fn what_is_no_manifest_does_not_pass() {
+    let yaml = "awp_version: \"0.1\"\ndomain: kiosk.example\n";
+    let toml = "[server]\nport = 80\n";
+    for (name, text) in [
+        ("agent.json", yaml),
+        ("config.toml", toml),
+        ("document.json", "{\"a\": 1}"),
+        ("agent.json", "{\"a\": 1}"),
+        ("-.txt", "hello\n"),
+        ("agent.json", "hello\n"),
+        ("agent.json", "1"),
+    ] {
+        let (verdict, output) = judge(name, text, &["--fail-on", "never"]);
+        assert_eq!(verdict, Verdict::NotRecognised, "{name}: {output}");
+        assert_ne!(judge(name, text, &[]).0, Verdict::Conforms, "{name}");
+        let (_, junit) = judge(name, text, &["--output", "junit"]);
+        assert!(junit.contains("<failure>") && !junit.contains("failures=\"0\""), "{junit}");
+    }
+    let (verdict, output) = judge("agent.json", &["// hi\n", VALID].concat(), &[]);
+    assert_ne!(verdict, Verdict::Conforms, "{output}");
+}
+
+#[test]
+fn each_verdict_has_its_exit_code() {
+    for (text, flags, code) in [
+        (VALID, &[][..], 0),
+        (BROKEN, &["--fail-on", "never"], 0),
+        (BROKEN, &[], 1),
+        ("{\"awp_version\": ", &[], 1),
+        ("{\"a\": 1}", &[], 3),
+    ] {
+        assert_eq!(judge("agent.json", text, flags).0.exit_code(), code, "{text}");
+    }
 }
 
 #[test]

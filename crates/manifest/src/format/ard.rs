@@ -14,7 +14,7 @@ use crate::format::{a2a, inline, mcp};
 use crate::model::{Capability, CapabilityKind, Follow, Integrity, Link, Protocol};
 use crate::name::Host;
 use crate::object::Object;
-use crate::rule::{Kind, findings, may, must};
+use crate::rule::{Kind, findings, may, must, should};
 
 /// Deepest nesting of catalogs; published ones nest once.
 const NESTING_MAX: usize = 4;
@@ -47,7 +47,7 @@ findings! {
     }
     shape ENTRY("ard.entry", "ARD 0.9 §4.2") {
         must("identifier", Kind::Text, "Give the entry an identifier such as urn:air:example.com:agent:assistant."),
-        must("displayName", Kind::Text, "Name the entry."),
+        should("displayName", Kind::Text, "Name the entry; ARD 0.9 requires a name, AI Catalog does not."),
         may("url", Kind::Url, "Publish the absolute URL of the artefact."),
         may("data", Kind::Object, "Embed the artefact as an object."),
         may("description", Kind::Text, "Describe the entry in a string."),
@@ -85,7 +85,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
     draft.assess("ARD 0.9", |code| code.starts_with("ard."));
     draft.assess("AI Catalog 1.0", |code| {
-        let of_ard_alone = [IDENTIFIER.code, MEDIA_TYPE.code, QUERIES.code, FOREIGN.code].contains(&code);
+        let of_ard_alone =
+            [IDENTIFIER.code, MEDIA_TYPE.code, QUERIES.code, FOREIGN.code, "ard.entry.display_name.missing"]
+                .contains(&code);
         code.starts_with("ard.") && !of_ard_alone
     });
     if root.text("specVersion").is_some_and(|version| version != "1.0") {

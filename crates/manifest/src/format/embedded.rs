@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use crate::draft::Draft;
-use crate::format::{addresses, lenient};
+use crate::format::{addresses, lenient, outbound};
 use crate::model::{Format, Interface, Payment, Protocol};
 use crate::object::Object;
 
@@ -52,7 +52,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     {
         add_payments(&terms, draft);
     }
-    add_links(root, draft);
+    match draft.format() {
+        Format::Generic | Format::Pointer | Format::McpFreeform => outbound::read(root.map, draft),
+        _ => add_links(root, draft),
+    }
 }
 
 /// A server by its address alone, or by an object that holds it.

@@ -91,6 +91,12 @@ fn auth_of_word(word: &str) -> Auth {
     auth
 }
 
+/// Whether credentials are needed, as their object states beside the schemes.
+pub(crate) fn auth_required(value: &Value) -> Option<bool> {
+    let flag = |key: &str| value.get(key)?.as_bool();
+    flag("required").or_else(|| flag("optional").map(|optional| !optional))
+}
+
 /// Whether credentials are needed, by the schemes that apply.
 pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
     let schemes: Vec<AuthScheme> = auth.iter().map(|auth| auth.scheme).collect();

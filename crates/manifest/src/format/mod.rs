@@ -33,6 +33,7 @@ mod llms_txt;
 mod manifest_v1;
 mod mcp;
 mod openapi;
+mod outbound;
 mod pointer;
 mod skills_index;
 mod ucp;

@@ -1,7 +1,9 @@
 //! `<link>` elements in the head of a page.
 //!
-//! The tokenizer follows the WHATWG rules: attributes in any order, quoting and case, comments skipped. Only the head is
-//! read. The tokenizer keeps one token at a time, so memory is a small multiple of the capped length of the page.
+//! The tokenizer follows the WHATWG rules: attributes in any order, quoting and case, comments skipped. The content of
+//! scripts, styles, titles, `<noscript>` and the like is text, and that of `<template>` is not part of the page. Only the
+//! head is read: it ends at `</head>`, at `<body>`, or at the first element that belongs to a body. The tokenizer keeps one
+//! token at a time, so memory is a small multiple of the capped length of the page.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -29,12 +31,20 @@ pub struct HtmlHead {
 pub fn read_head(page: &[u8]) -> HtmlHead {
     let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
     let stopped = Rc::new(Cell::new(false));
-    let mut collector = Collector { head: HtmlHead::default(), element: Element::default(), stopped };
+    let mut collector = Collector {
+        head: HtmlHead::default(),
+        element: Element::default(),
+        templates: 0,
+        in_noframes: false,
+        stopped,
+    };
     let source = Source { rest: page, stopped: Rc::clone(&collector.stopped) };
-    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| {
+    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| {
         collector.take(&event);
         None::<()>
     });
+    // The states of scripts and texts, which a tree builder would set.
+    emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(source, emitter) {
         let Ok(()) = token;
     }
@@ -94,9 +104,27 @@ struct Element {
 enum ElementKind {
     Link,
     Base,
+    Template,
     #[default]
     Other,
 }
+
+/// Elements of a head, and those around it (HTML §13.2.6.4.4). Every other element begins the body.
+const HEAD_ELEMENTS: &[&[u8]] = &[
+    b"html",
+    b"head",
+    b"base",
+    b"basefont",
+    b"bgsound",
+    b"link",
+    b"meta",
+    b"noframes",
+    b"noscript",
+    b"script",
+    b"style",
+    b"template",
+    b"title",
+];
 
 #[derive(Clone, Copy)]
 enum Attribute {
@@ -109,6 +137,10 @@ enum Attribute {
 struct Collector {
     head: HtmlHead,
     element: Element,
+    /// Templates that are open; their content is not part of the page.
+    templates: usize,
+    /// A `<noframes>` is open. Its content is text, but the tokenizer reads it as markup.
+    in_noframes: bool,
     stopped: Rc<Cell<bool>>,
 }
 
@@ -119,12 +151,14 @@ impl Collector {
                 let kind = match *name {
                     b"link" => ElementKind::Link,
                     b"base" => ElementKind::Base,
+                    b"template" => ElementKind::Template,
                     _ => ElementKind::Other,
                 };
                 self.element = Element { kind, ..Element::default() };
-                if *name == b"body" {
+                if self.is_page() && !HEAD_ELEMENTS.contains(name) {
                     self.stopped.set(true);
                 }
+                self.in_noframes |= *name == b"noframes";
             }
             CallbackEvent::AttributeName { name } => {
                 self.element.attributes += 1;
@@ -142,21 +176,31 @@ impl Collector {
             CallbackEvent::CloseStartTag { .. } => self.close(),
             CallbackEvent::EndTag { name } => {
                 self.element = Element::default();
-                if *name == b"head" {
-                    self.stopped.set(true);
+                match *name {
+                    b"noframes" => self.in_noframes = false,
+                    b"template" if !self.in_noframes => self.templates = self.templates.saturating_sub(1),
+                    b"head" if self.is_page() => self.stopped.set(true),
+                    _ => {}
                 }
             }
             _ => {}
         }
     }
 
+    /// Whether the markup is part of the page.
+    const fn is_page(&self) -> bool {
+        self.templates == 0 && !self.in_noframes
+    }
+
     /// Keeps the link or base of a complete element before the end of the head.
     fn close(&mut self) {
         let element = std::mem::take(&mut self.element);
-        if self.stopped.get() {
+        if self.stopped.get() || self.in_noframes {
             return;
         }
         match element.kind {
+            ElementKind::Template => self.templates += 1,
+            _ if self.templates > 0 => {}
             ElementKind::Base if self.head.base.is_none() => {
                 self.head.base = element.href.filter(|href| href.len() <= HREF_BYTES_MAX);
             }
@@ -204,6 +248,44 @@ mod tests {
         assert_eq!(head.links[0].rels, ["agent-manifest", "alternate"]);
         assert_eq!(head.links[0].media_type.as_deref(), Some("application/json"));
         assert_eq!(head.links[1].href, "openapi.json");
+    }
+
+    #[test]
+    fn reads_no_links_from_the_text_of_other_elements() {
+        let link = "<link rel=agent-manifest href=/hidden.json>";
+        let elements = [
+            "script", "style", "title", "noscript", "template", "noframes", "textarea", "iframe", "xmp",
+            "noembed",
+        ];
+        for element in elements {
+            let page = format!("<head><{element}>{link}</{element}><link rel=ard href=/ard.json></head>");
+            let head = read_head(page.as_bytes());
+            assert!(head.links.iter().all(|link| link.href != "/hidden.json"), "{element}");
+        }
+        for page in [
+            "<script>document.write('<link rel=ard href=/hidden>')</script>",
+            "<script type=application/json>{\"a\": \"<link rel=ard href=/hidden></head><body>\"}</script>",
+            "<script><!-- <script> </script> <link rel=ard href=/hidden> --></script>",
+            "<SCRIPT src=a.js>\"<link rel=ard href=/hidden>\"</SCRIPT >",
+            "<script/><link rel=ard href=/hidden></script>",
+            "<title><link rel=ard href=/hidden></title>",
+            "<template><template></template><link rel=ard href=/hidden></template>",
+            "<template><div></div></head><link rel=ard href=/hidden></template>",
+            "<style>/* <link rel=ard href=/hidden> */</style>",
+        ] {
+            let head = read_head(format!("<!doctype html>{page}<link rel=ard href=/seen>").as_bytes());
+            let hrefs: Vec<&str> = head.links.iter().map(|link| link.href.as_str()).collect();
+            assert_eq!(hrefs, ["/seen"], "{page}");
+        }
+        assert!(read_head(b"<script>let a = 1; <link rel=ard href=/hidden>").links.is_empty());
+    }
+
+    #[test]
+    fn the_head_ends_where_an_element_of_the_body_begins() {
+        for element in ["<body>", "<div>", "<p>", "<svg>", "<img src=a>"] {
+            let page = format!("<title>t</title><link rel=ard href=/a>{element}<link rel=ard href=/b>");
+            assert_eq!(read_head(page.as_bytes()).links.len(), 1, "{element}");
+        }
     }
 
     #[test]

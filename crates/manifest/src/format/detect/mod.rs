@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 
 use super::addresses::leads_to_manifest;
 use super::dialects::DIALECTS;
-use super::generic::SERVICE_KEYS;
+use super::generic;
+use super::outbound;
 use crate::json::push_name;
 use crate::model::{Detection, Format, Strength};
 use candidate::{Candidate, Trust, detected};
@@ -56,12 +57,16 @@ const WRAPPERS_MAX: usize = 3;
 /// Detects the dialect of a JSON document or of the content of its wrapper.
 pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
     let whole = whole(document, path);
-    if !matches!(whole.format, Format::Generic | Format::Opaque) {
+    if !matches!(whole.format, Format::Generic | Format::Opaque | Format::Pointer) {
         return DetectedPart { detection: whole, body: document, pointer: String::new() };
     }
     let (mut body, mut pointer) = (document, String::new());
     for _ in 0..WRAPPERS_MAX {
-        let Some((key, inner)) = body.as_object().and_then(wrapper) else { break };
+        let Some((key, inner)) =
+            body.as_object().and_then(|root| wrapper(root).or_else(|| any_wrapper(root, path)))
+        else {
+            break;
+        };
         push_name(&mut pointer, key);
         let mut detection = self::whole(inner, path);
         if !matches!(detection.format, Format::Generic | Format::Opaque | Format::Pointer) {
@@ -145,14 +150,8 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
     if let Some(evidence) = pointer(candidate) {
         return detected(Format::Pointer, Strength::Medium, evidence);
     }
-    let listed = SERVICE_KEYS.iter().find(|key| {
-        candidate.value(key).is_some_and(|value| match value {
-            Value::Array(list) => !list.is_empty(),
-            Value::Object(map) => !map.is_empty(),
-            _ => false,
-        })
-    });
-    if let Some(key) = listed.filter(|key| lists_people(candidate, key)) {
+    let listed = generic::first_list(candidate.root);
+    if let Some(key) = listed.as_deref().filter(|key| lists_people(candidate, key)) {
         let evidence = format!("`{key}` lists people: names with ways to reach them, and nothing to call");
         return detected(Format::Unrelated, Strength::Weak, evidence);
     }
@@ -166,6 +165,11 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
     if wrapper(candidate.root).is_some() {
         let evidence = "no known marker; everything is inside one member".to_owned();
         return detected(Format::Generic, Strength::Weak, evidence);
+    }
+    if let Some(names) = outbound::first_declaration(candidate.root) {
+        let evidence =
+            format!("no list of capabilities; `{names}` is the address of a declaration or a server");
+        return detected(Format::Pointer, Strength::Weak, evidence);
     }
     detected(Format::Opaque, Strength::Weak, "no known marker and no list of capabilities".to_owned())
 }
@@ -240,10 +244,25 @@ fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
 }
 
 /// The member that contains the whole document, such as `{"agent": {…}}`.
-fn wrapper(root: &Map<String, Value>) -> Option<(&'static str, &Value)> {
+fn wrapper(root: &Map<String, Value>) -> Option<(&str, &Value)> {
     ["agent", "manifest", "mcp", "card", "agentCard", "agent_card"].into_iter().find_map(|key| {
         let inner = root.get(key)?;
         (inner.is_object() && root.len() <= 3).then_some((key, inner))
+    })
+}
+
+/// A member of any name that contains a whole manifest of a core dialect.
+fn any_wrapper<'v>(root: &'v Map<String, Value>, path: &str) -> Option<(&'v str, &'v Value)> {
+    let few = root.iter().filter(|_| root.len() <= 3);
+    few.map(|(key, inner)| (key.as_str(), inner)).find(|(_, inner)| {
+        inner.as_object().is_some_and(|inner| {
+            let found = object(inner, path);
+            let is_core = matches!(
+                found.format,
+                Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws
+            );
+            is_core && found.strength == Strength::Strong
+        })
     })
 }
 

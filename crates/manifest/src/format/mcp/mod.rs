@@ -1,11 +1,14 @@
 //! What sites publish about their MCP servers: server cards of both generations, registry entries, client configurations
 //! and files of no specification.
 //!
-//! Reads the servers and the listed tools. The final card lists no tools; the older one and the free forms do. A server is
+//! Reads the servers and the listed tools, resources and prompts. The final card lists no tools; the older one and the free forms do. A server is
 //! an interface; it is never contacted.
 //!
 //! Follows SEP-2127 (server card v1), SEP-1649 (its draft), the MCP registry's server.json 2025-07-09 to 2025-12-11.
 
+mod access;
+mod content;
+mod registry;
 mod rules;
 mod servers;
 mod tools;
@@ -15,7 +18,6 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
-use crate::model::{Auth, Tristate};
 use crate::object::Object;
 
 pub(crate) use rules::FINDINGS;
@@ -81,14 +83,16 @@ pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
     servers::configured(root, draft);
 }
 
-/// Adds the servers and tools of a file to a manifest, whether it is the manifest or embedded in one.
+/// Adds the servers, tools, resources and prompts of a file to a manifest, whether it is the manifest or embedded in one.
 pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let auth =
-        ["authentication", "auth", "security"].iter().find_map(|key| Some(lenient::auth(root.value(key)?)));
-    let auth: Vec<Auth> = auth.unwrap_or_default();
+    let mut access = access::read(root);
     let found = servers::read(root, draft);
     if root.pointer.is_empty() {
         rules::check_reachable(root, found.len(), draft);
+    }
+    if access.auth.is_empty() {
+        access.auth = found.iter().flat_map(servers::credentials).collect();
+        access.auth.dedup();
     }
     let server = found.iter().find_map(|interface| interface.url.clone());
     for interface in found {
@@ -105,16 +109,11 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.len() == first {
         read_wrapped(root, server.as_deref(), draft);
     }
-    let needed = lenient::required_by(&auth);
+    content::read(root, server.as_deref(), draft);
     for capability in draft.manifest.capabilities.iter_mut().skip(first) {
-        if capability.auth.schemes.is_empty() && !auth.is_empty() {
-            capability.auth.schemes.clone_from(&needed.schemes);
-            if capability.auth.required == Tristate::Unknown {
-                capability.auth.required = needed.required;
-            }
-        }
+        access.apply(capability);
     }
-    draft.manifest.auth.extend(auth);
+    draft.manifest.auth.extend(access.auth);
 }
 
 /// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.

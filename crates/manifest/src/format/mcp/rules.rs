@@ -1,5 +1,7 @@
 //! Requirements of the MCP server card, its draft and the registry.
 
+use super::registry;
+use crate::check::is_url;
 use crate::draft::Draft;
 use crate::model::Format;
 use crate::object::Object;
@@ -28,13 +30,77 @@ findings! {
         must("version", Kind::Text, "State the server's version."),
     }
     shape REGISTRY("mcp.registry", "MCP registry server.json 2025-12-11") {
-        must("$schema", Kind::Text, "Name the schema by its dated URI."),
+        must("$schema", Kind::Form(is_registry_schema, "the dated URI of the registry's schema"), "Name the schema by its dated URI, https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json."),
         must("name", Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"), "Publish a name such as io.github.owner/server."),
         must("description", Kind::Form(is_short, "1 to 100 characters"), "Describe the server in at most 100 characters."),
         must("version", Kind::Form(is_exact_version, "one exact version"), "State the server's exact version."),
+        may("title", Kind::Form(is_short, "1 to 100 characters"), "Keep the title within 100 characters."),
+        may("websiteUrl", Kind::Url, "Publish an absolute URL."),
+        may("repository", Kind::Object, "Publish `repository` as an object with `url` and `source`."),
+        may("icons", Kind::List, "List icons as objects with `src`."),
         may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
-        may("packages", Kind::List, "List packages as objects."),
+        may("packages", Kind::List, "List packages as objects with `registryType`, `identifier` and `transport`."),
+        may("_meta", Kind::Object, "Publish extensions as an object."),
     }
+    shape REPOSITORY("mcp.repository", "MCP registry server.json 2025-12-11 Repository") {
+        must("url", Kind::Url, "Publish the absolute URL of the repository."),
+        must("source", Kind::Text, "Name the hosting service, such as github."),
+        may("id", Kind::Text, "Publish the id that the hosting service gave."),
+        may("subfolder", Kind::Text, "Publish a relative path."),
+    }
+    shape ICON("mcp.icon", "MCP registry server.json 2025-12-11 Icon") {
+        must("src", Kind::Form(is_icon, "an https URL of at most 255 characters"), "Publish the https URL of the icon."),
+        may("mimeType", Kind::OneOf(&["image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"]), "State the type of an image that clients can show."),
+        may("sizes", Kind::Texts, "List sizes such as 48x48, or any."),
+        may("theme", Kind::OneOf(&["light", "dark"]), "State light or dark."),
+    }
+    shape PACKAGE("mcp.package", "MCP registry server.json 2025-12-11 Package") {
+        must("registryType", Kind::Text, "Name the package registry, such as npm, pypi, oci, nuget or mcpb."),
+        must("identifier", Kind::Text, "Name the package."),
+        must("transport", Kind::Object, "Publish `transport` as an object with `type`."),
+        may("registryBaseUrl", Kind::Url, "Publish an absolute URL."),
+        may("version", Kind::Form(is_exact_package_version, "one exact version"), "State the package's exact version."),
+        may("fileSha256", Kind::Form(is_sha256, "64 hexadecimal digits in lower case"), "Publish the SHA-256 digest of the file."),
+        may("runtimeHint", Kind::Text, "Publish the name of the runtime in a string."),
+        may("runtimeArguments", Kind::List, "List arguments as objects."),
+        may("packageArguments", Kind::List, "List arguments as objects."),
+        may("environmentVariables", Kind::List, "List variables as objects with `name`."),
+    }
+    shape TRANSPORT("mcp.transport", "MCP registry server.json 2025-12-11 LocalTransport") {
+        must("type", Kind::OneOf(&["stdio", "streamable-http", "sse"]), "State stdio, streamable-http or sse."),
+        may("url", Kind::Text, "Publish the URL, or a template of it."),
+        may("headers", Kind::List, "List headers as objects with `name`."),
+    }
+    shape INPUT("mcp.input", "MCP registry server.json 2025-12-11 Input") {
+        may("description", Kind::Text, "Describe the input in a string."),
+        may("isRequired", Kind::Bool, "Publish true or false."),
+        may("isSecret", Kind::Bool, "Publish true or false."),
+        may("format", Kind::OneOf(&["string", "number", "boolean", "filepath"]), "State string, number, boolean or filepath."),
+        may("value", Kind::Text, "Publish the value as a string."),
+        may("default", Kind::Text, "Publish the default as a string."),
+        may("placeholder", Kind::Text, "Publish the placeholder as a string."),
+        may("choices", Kind::Texts, "List the possible values as strings."),
+        may("variables", Kind::Object, "Publish variables as a map from name to input."),
+    }
+    shape KEY_VALUE("mcp.key_value", "MCP registry server.json 2025-12-11 KeyValueInput") {
+        must("name", Kind::Text, "Name the header or the environment variable."),
+    }
+    shape ARGUMENT("mcp.argument", "MCP registry server.json 2025-12-11 Argument") {
+        must("type", Kind::OneOf(&["positional", "named"]), "State positional or named."),
+        may("isRepeated", Kind::Bool, "Publish true or false."),
+    }
+    rule NO_TRANSPORT_URL: Must("mcp.transport.url.missing", "MCP registry server.json 2025-12-11 StreamableHttpTransport, SseTransport")
+        "a transport over HTTP has no `url`" => "Publish the URL of the endpoint, or a template of it.";
+    rule REMOTE_URL: Must("mcp.remote.url.relative", "MCP registry server.json 2025-12-11 StreamableHttpTransport, SseTransport")
+        "the URL of a remote is not an http or https URL" => "Publish an absolute URL; variables may stand for parts of it.";
+    rule ARGUMENT_NAME: Must("mcp.argument.name.missing", "MCP registry server.json 2025-12-11 NamedArgument")
+        "a named argument has no `name`" => "Name the flag with its leading dashes.";
+    rule ARGUMENT_VALUE: Must("mcp.argument.value.missing", "MCP registry server.json 2025-12-11 PositionalArgument")
+        "a positional argument has neither `value` nor `valueHint`" => "Publish the value, or a hint to it.";
+    rule ICON_SIZE: Should("mcp.icon.sizes.unknown", "MCP registry server.json 2025-12-11 Icon")
+        "a size of an icon is not of the form 48x48 or any" => "Write width, x and height, or any.";
+    rule NOT_OBJECT: Must("mcp.registry.element.mistyped", "MCP registry server.json 2025-12-11")
+        "an element of a list is not an object" => "List objects only.";
     rule CARD_SCHEMA: Must("mcp.card.schema.other", "SEP-2127 ServerCard")
         "`$schema` is not the v1 URI of the server card"
             => "Publish https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json.";
@@ -69,6 +135,7 @@ pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.dialect(dated, None);
             draft.assess("MCP registry server.json", |code| code.starts_with("mcp."));
             draft.check(root, &REGISTRY);
+            registry::check(root, draft);
         }
         Format::McpCard if root.object("serverInfo").is_some() => check_draft_card(root, draft),
         Format::McpCard => {
@@ -138,4 +205,28 @@ fn is_exact_version(text: &str) -> bool {
         || text.contains('*')
         || text.split('.').any(|part| part == "x");
     !range && text.len() <= 255
+}
+
+fn is_exact_package_version(text: &str) -> bool {
+    is_exact_version(text) && !text.is_empty() && text != "latest"
+}
+
+/// `https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json`; older hosts and drafts count.
+fn is_registry_schema(text: &str) -> bool {
+    let mut parts = text.rsplit('/');
+    let (file, version) = (parts.next(), parts.next().unwrap_or_default());
+    let is_date = version.len() == 10
+        && version
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+    file == Some("server.schema.json") && (is_date || version == "draft") && text.starts_with("https://")
+}
+
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+fn is_icon(text: &str) -> bool {
+    text.len() <= 255 && text.starts_with("https://") && is_url(text)
 }

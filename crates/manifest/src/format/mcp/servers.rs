@@ -3,25 +3,31 @@
 //!
 //! A command is kept as a declared transport without address; it is never run.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::rules;
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Interface, Protocol};
+use crate::model::{Auth, AuthScheme, CapabilityKind, Interface, Protocol};
 use crate::object::Object;
 
-/// Members with the address of a server.
+/// Members with the address of a server. `url` is last: it often is the address of the home page.
 const ADDRESS_KEYS: &[&str] = &[
-    "endpoint",
-    "url",
-    "serverUrl",
-    "server_url",
     "mcp_endpoint",
     "mcpEndpoint",
     "mcp_server",
     "mcp_url",
     "mcpUrl",
+    "endpoint",
+    "serverUrl",
+    "server_url",
+    "url",
 ];
+/// Members whose objects name a server.
+const BLOCKS: &[&str] = &["transport", "mcp", "server", "endpoints", "mcp_server", "runtime", "connection"];
+/// Members that are lists or maps of servers.
+const LISTS: &[&str] = &["transports", "servers", "endpoints", "transport"];
 /// Servers of one file that are kept.
 const SERVERS_MAX: usize = 100;
 
@@ -32,11 +38,17 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
         draft.check(&remote, &rules::REMOTE);
         found.extend(read_server(&remote, draft));
     }
-    for key in ["transport", "mcp", "server", "endpoints", "mcp_server"] {
+    if found.is_empty() && ADDRESS_KEYS.iter().any(|key| key.starts_with("mcp") && is_text_address(root, key))
+    {
+        found.extend(read_server(root, draft));
+    }
+    for key in BLOCKS {
         found.extend(root.object(key).and_then(|object| read_server(&object, draft)));
     }
-    for key in ["transports", "servers", "endpoints"] {
-        for listed in root.objects(key).take(SERVERS_MAX) {
+    for key in LISTS {
+        let members = root.object(key);
+        let members = members.iter().flat_map(Object::members).map(|(_, member)| member);
+        for listed in root.objects(key).chain(members).take(SERVERS_MAX) {
             found.extend(read_server(&listed, draft));
         }
     }
@@ -47,19 +59,43 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     for interface in &mut found {
         interface.version = interface.version.take().or_else(|| version.map(str::to_owned));
     }
-    found.dedup_by(|a, b| a.url == b.url);
+    let mut seen = HashSet::new();
+    found.retain(|interface| seen.insert(interface.url.clone()));
     found
+}
+
+/// The credentials that the headers of a remote ask for.
+pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> + use<'_> {
+    let headers = interface.settings.get("headers").and_then(Value::as_array);
+    headers.into_iter().flatten().filter_map(|header| {
+        let name = header.get("name")?.as_str()?;
+        let is_authorization = name.eq_ignore_ascii_case("authorization");
+        let is_secret = header.get("isSecret").and_then(Value::as_bool) == Some(true);
+        let scheme = if is_authorization { AuthScheme::Bearer } else { AuthScheme::ApiKey };
+        let (location, name) = (Some("header".to_owned()), Some(name.to_owned()));
+        (is_authorization || is_secret).then(|| Auth { location, name, ..Auth::new(scheme) })
+    })
+}
+
+fn is_text_address(object: &Object<'_>, key: &str) -> bool {
+    object.text(key).is_some_and(is_address)
 }
 
 /// The server that one object names.
 fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
-    let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| object.text(key).is_some_and(is_address))?;
+    let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
     interface.transport = object.string_of(&["type", "transport"]);
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
+    // A list describes headers to set; a map, as in client configurations, holds their values, which may be secrets.
+    let headers = object.value("headers").filter(|headers| headers.is_array());
+    let variables = object.value("variables").filter(|variables| variables.is_object());
+    for (key, value) in [("headers", headers), ("variables", variables)] {
+        interface.settings.extend(value.map(|value| (key.to_owned(), value.clone())));
+    }
     interface.url.is_some().then_some(interface)
 }
 

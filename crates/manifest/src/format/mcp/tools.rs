@@ -52,6 +52,8 @@ fn read_item(
             read_tool(&Object { map, pointer: pointer.to_owned() }, key, server, draft);
         }
         Value::Array(_) => read_nested(item, pointer, server, depth + 1, draft),
+        // `dynamic` stands for a list that only the server knows (SEP-1649).
+        Value::String(text) if key.is_none() && text.trim() == "dynamic" => {}
         Value::String(text) => {
             let (name, described) = match key {
                 Some(key) => (key, Some(text.as_str())),
@@ -87,18 +89,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     own_endpoint(tool, draft, &mut capability);
     // The URL of the server has no variables of the tool.
     let own = Invocation { url: None, ..capability.invocation.clone() };
-    let inputs = [
-        "inputSchema",
-        "input_schema",
-        "parameters",
-        "params",
-        "input",
-        "inputs",
-        "arguments",
-        "args",
-        "schema",
-    ];
-    capability.parameters = inputs.iter().find_map(|key| schema::lenient(tool.value(key)?, &own));
+    capability.parameters = schema::of_call(tool.map, &own);
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(tool.value(key)?));
     for (key, value) in

@@ -1,0 +1,254 @@
+//! One element of a list of services, of any shape.
+
+use url::Url;
+
+use serde_json::{Map, Value};
+
+use super::lists::ListKind;
+use crate::address;
+use crate::draft::{self, Draft};
+use crate::format::{endpoint, header, lenient};
+use crate::model::{AuthScheme, Capability, Protocol, Tristate};
+use crate::object::{Object, texts};
+use crate::schema;
+use crate::text;
+
+/// What applies to the elements of a list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Context {
+    /// Base of paths, as published beside the list or above it.
+    base: Option<Url>,
+    /// Address of the MCP server through which tools are called.
+    server: Option<String>,
+    /// Whether the name of the list says that credentials are needed.
+    pub(super) auth: Tristate,
+    /// The list is a map of lists.
+    pub(super) has_groups: bool,
+}
+
+const BASE_KEYS: &[&str] = &[
+    "base_url",
+    "baseUrl",
+    "baseURL",
+    "api_base",
+    "apiBase",
+    "api_base_url",
+    "apiBaseUrl",
+    "api_url",
+    "apiUrl",
+];
+const SERVER_KEYS: &[&str] =
+    &["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"];
+const SERVER_ADDRESS_KEYS: &[&str] = &["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"];
+const ADDRESS_KEYS: &[&str] = &[
+    "endpoint",
+    "url",
+    "path",
+    "href",
+    "uri",
+    "api",
+    "endpoint_url",
+    "url_template",
+    "route",
+    "entry_point",
+    "entryPoint",
+];
+
+impl Context {
+    /// The context inside an object that is the member `key`.
+    pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
+        let base = object.text_of(BASE_KEYS).and_then(|text| Url::parse(text).ok());
+        let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
+        let mut is_mcp = false;
+        text::each_word(key, |word| is_mcp |= word == "mcp");
+        let inner = object.object_of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols"]);
+        let server = (object.text_of(SERVER_ADDRESS_KEYS).filter(|_| is_mcp))
+            .or_else(|| object.text_of(SERVER_KEYS))
+            .or_else(|| inner.as_ref()?.text_of(&["mcp"]))
+            .or_else(|| object.object_of(SERVER_KEYS)?.text_of(SERVER_ADDRESS_KEYS))
+            .filter(|text| text.starts_with('/') || text.contains("://"))
+            .filter(|text| crate::format::addresses::classify(text).follow.is_none());
+        Self {
+            base: base.or_else(|| self.base.clone()),
+            server: server.and_then(|text| draft.origin_url(text)).or_else(|| self.server.clone()),
+            auth: self.auth,
+            has_groups: false,
+        }
+    }
+
+    /// The context of a map, which may be a map of lists.
+    pub(super) fn of_map(&self, has_groups: bool) -> Self {
+        Self { has_groups, ..self.clone() }
+    }
+
+    /// The context of a list with this name.
+    pub(super) fn of_list(&self, name: &str) -> Self {
+        let mut auth = self.auth;
+        text::each_word(name, |word| match word {
+            "protected" | "private" | "authenticated" => auth = Tristate::Yes,
+            "public" | "open" | "anonymous" => auth = Tristate::No,
+            _ => {}
+        });
+        Self { auth, ..self.clone() }
+    }
+}
+
+/// Method and address, if the text is an address. Words after the address are comments.
+pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
+    let (method, rest) = address::split_method(text);
+    let address = rest.split_whitespace().next().unwrap_or_default();
+    let is_address = rest.starts_with('/') || (address.contains("://") && !address.starts_with("://"));
+    (is_address && (method.is_some() || address.len() == rest.len() || rest.starts_with("http")))
+        .then_some((method, address))
+}
+
+/// Sets an address: a path below the base of the context, else on the origin.
+pub(super) fn set_address(
+    published: &str,
+    method: Option<&str>,
+    context: &Context,
+    capability: &mut Capability,
+    draft: &Draft<'_>,
+) {
+    let address = match &context.base {
+        Some(base) if !published.contains("://") => address::resolve(base, &below(base, published)),
+        _ => address::on_origin(draft.base(), published),
+    };
+    let Some(address) = address else { return };
+    endpoint::set(capability, address);
+    capability.invocation.method = method.map(str::to_owned);
+}
+
+/// A path below a base. A path that repeats the path of the base is kept.
+fn below(base: &Url, path: &str) -> String {
+    let prefix = base.path().trim_end_matches('/');
+    let path = path.trim_start_matches('/');
+    let full = ["/", path].concat();
+    let repeats = full.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if repeats { full } else { [prefix, full.as_str()].concat() }
+}
+
+/// Makes a tool without an address callable through the MCP server of the document.
+pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capability) {
+    if let (true, Some(server), None) = (kind.is_tools(), &context.server, capability.invocation.endpoint()) {
+        capability.invocation.protocol = Some(Protocol::Mcp);
+        capability.invocation.native = Some(capability.native_id.clone());
+        capability.invocation.url = Some(server.clone());
+    }
+}
+
+/// The capabilities of an object of unknown shape: one for each of its methods.
+pub(super) fn from_object(
+    kind: ListKind,
+    name: Option<&str>,
+    object: &Object<'_>,
+    context: &Context,
+    draft: &mut Draft<'_>,
+) -> Vec<Capability> {
+    let published = object.text_of(ADDRESS_KEYS).map(|text| published_address(text).unwrap_or((None, text)));
+    let methods = methods(object, published.and_then(|(method, _)| method));
+    let mut found = Vec::new();
+    for method in methods {
+        let mut capability = begin(kind, name, object, method.as_deref(), published, draft);
+        if let Some((_, address)) = published.filter(|(_, address)| !address.contains(char::is_whitespace)) {
+            set_address(address, method.as_deref(), context, &mut capability, draft);
+        }
+        if capability.invocation.method.is_none() && method.is_some() {
+            capability.invocation.method = method;
+            capability.invocation.protocol = Some(Protocol::Http);
+        }
+        set_tool(kind, context, &mut capability);
+        read_call(object, &mut capability);
+        read_access(object, context, &mut capability);
+        found.push(capability);
+    }
+    found
+}
+
+/// The HTTP methods of an element; one absent method if it names none.
+fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
+    let stated = ["method", "methods", "http_method", "httpMethod", "verb"];
+    let mut methods: Vec<Option<String>> = Vec::new();
+    let words =
+        stated.iter().flat_map(|key| object.texts(key)).flat_map(|text| text.split([',', '|', '/', ' ']));
+    for word in words.map(str::to_ascii_uppercase).filter(|word| address::is_method(word)) {
+        if !methods.iter().flatten().any(|known| *known == word) {
+            methods.push(Some(word));
+        }
+    }
+    if methods.is_empty() {
+        methods.push(prefixed.map(str::to_owned));
+    }
+    methods
+}
+
+fn begin(
+    kind: ListKind,
+    name: Option<&str>,
+    object: &Object<'_>,
+    method: Option<&str>,
+    published: Option<(Option<&str>, &str)>,
+    draft: &mut Draft<'_>,
+) -> Capability {
+    let call = published.map(|(_, address)| [method.unwrap_or_default(), address].join(" "));
+    let native_id = object
+        .text_of(&["id", "name", "key", "slug", "title", "operationId", "operation_id", "action", "tool"])
+        .or(name)
+        .or_else(|| call.as_deref().map(str::trim))
+        .unwrap_or_default();
+    let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
+    let mut capability = draft.capability(kind.of_object(), native_id, label, object.pointer.clone());
+    capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
+    capability.description =
+        header::description_of(object).or_else(|| draft::description(object.text_of(&["note", "notes"])));
+    capability.tags = draft::tags(object.texts("tags"));
+    capability.examples = draft::tags(object.texts("examples"));
+    capability
+}
+
+/// Parameters and response.
+fn read_call(object: &Object<'_>, capability: &mut Capability) {
+    capability.parameters = schema::of_call(object.map, &capability.invocation);
+    let outputs = ["outputSchema", "output_schema", "response", "returns", "outputs", "output"];
+    capability.response = object
+        .object_of(&outputs)
+        .and_then(|o| schema::is_schema(o.map).then(|| Value::Object(Map::clone(o.map))));
+}
+
+/// Credentials, price, limits and state.
+fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
+    capability.deprecated = object.flag("deprecated").unwrap_or_default();
+    if let Some(scopes) = object.value("scopes") {
+        capability.auth.scopes = draft::tags(texts(scopes));
+    }
+    capability.auth.required = context.auth;
+    for (key, value) in [
+        ("auth_required", true),
+        ("requires_auth", true),
+        ("requiresAuth", true),
+        ("authRequired", true),
+        ("authentication_required", true),
+        ("public", false),
+    ] {
+        if let Some(flag) = object.flag(key) {
+            capability.auth.required = Tristate::from_option(Some(flag == value));
+        }
+    }
+    match object.value_of(&["auth", "authentication"]) {
+        Some(Value::Bool(flag)) => capability.auth.required = Tristate::from_option(Some(*flag)),
+        Some(value) => {
+            let needed = lenient::required_by(&lenient::auth(value));
+            let stated = lenient::auth_required(value);
+            if needed.required != Tristate::Unknown || stated.is_some() {
+                capability.auth.required =
+                    stated.map_or(needed.required, |stated| Tristate::from_option(Some(stated)));
+                capability.auth.schemes =
+                    needed.schemes.into_iter().filter(|scheme| *scheme != AuthScheme::None).collect();
+            }
+        }
+        None => {}
+    }
+    let keys = ["price", "cost", "pricing", "payment", "price_usd", "priceUsd"];
+    capability.price = keys.iter().find_map(|key| lenient::price(object.value(key)?));
+    capability.rate_limit = object.value_of(&["rate_limit", "rateLimit"]).and_then(lenient::rate_limit);
+}

@@ -1,0 +1,201 @@
+//! The members of a document that list services.
+
+use serde_json::{Map, Value};
+
+use super::element::published_address;
+use crate::format::outbound::is_about_calls;
+use crate::model::CapabilityKind;
+use crate::text;
+
+/// Members that list the capabilities of a service, the most telling first.
+pub(super) const SERVICE_KEYS: &[&str] = &[
+    "actions",
+    "tools",
+    "capabilities",
+    "endpoints",
+    "skills",
+    "services",
+    "flows",
+    "intents",
+    "interfaces",
+    "data",
+    "agents",
+    "apis",
+    "operations",
+    "resources",
+    "prompts",
+    "tasks",
+];
+/// Lists that often hold something else. They are read where nothing better is found.
+const FALLBACK_KEYS: &[&str] = &["interfaces", "data", "resources", "prompts"];
+/// Last words of names such as `publicOperations`, `free_endpoints` and `mcp_tools`.
+const LAST_WORDS: &[&str] = &["actions", "tools", "endpoints", "skills", "apis", "operations", "tasks"];
+/// Words of lists that declare nothing to call.
+const DENYING_WORDS: &[&str] = &[
+    "disallowed",
+    "forbidden",
+    "prohibited",
+    "denied",
+    "blocked",
+    "excluded",
+    "unsupported",
+    "restricted",
+    "not",
+];
+/// Nesting at which lists are searched for detection.
+const DETECTION_NESTING_MAX: usize = 3;
+
+/// What the elements of a list are, by the name of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ListKind(&'static str);
+
+impl ListKind {
+    /// The kind of a list; `None` if the name is not that of a list of services.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        if !name.ends_with(['s', 'S']) && name != "data" {
+            return None;
+        }
+        if let Some(key) = SERVICE_KEYS.iter().find(|key| **key == name) {
+            return Some(Self(key));
+        }
+        let (mut last, mut denies) = (String::new(), false);
+        text::each_word(name, |word| {
+            denies |= DENYING_WORDS.contains(&word);
+            word.clone_into(&mut last);
+        });
+        LAST_WORDS.iter().find(|word| **word == last && !denies).map(|word| Self(word))
+    }
+
+    pub(super) const fn of_capabilities() -> Self {
+        Self("capabilities")
+    }
+
+    pub(super) const fn key(self) -> &'static str {
+        self.0
+    }
+
+    pub(super) fn is_fallback(self) -> bool {
+        FALLBACK_KEYS.contains(&self.0)
+    }
+
+    pub(super) fn is_agents(self) -> bool {
+        self.0 == "agents"
+    }
+
+    pub(super) fn is_tools(self) -> bool {
+        self.0 == "tools"
+    }
+
+    /// The kind of an element that is described.
+    pub(super) fn of_object(self) -> CapabilityKind {
+        match self.0 {
+            "actions" | "intents" | "tasks" => CapabilityKind::Action,
+            "tools" => CapabilityKind::Tool,
+            "endpoints" | "apis" | "operations" | "services" | "interfaces" => CapabilityKind::Operation,
+            "skills" => CapabilityKind::Skill,
+            "agents" => CapabilityKind::Agent,
+            "flows" => CapabilityKind::Flow,
+            "resources" => CapabilityKind::Resource,
+            "prompts" => CapabilityKind::Content,
+            "data" => CapabilityKind::Dataset,
+            _ => CapabilityKind::Unknown,
+        }
+    }
+
+    /// The kind of an element that is an address.
+    pub(super) fn of_address(self) -> CapabilityKind {
+        match self.of_object() {
+            CapabilityKind::Unknown => CapabilityKind::Operation,
+            kind => kind,
+        }
+    }
+
+    /// The kind of an element that is only a name.
+    pub(super) fn of_name(self) -> CapabilityKind {
+        match self.0 {
+            "tools" | "prompts" | "resources" => self.of_object(),
+            _ => CapabilityKind::Unknown,
+        }
+    }
+}
+
+/// Members of an element that can be called or read.
+const CALL_KEYS: &[&str] = &[
+    "path",
+    "url",
+    "endpoint",
+    "href",
+    "uri",
+    "api",
+    "method",
+    "methods",
+    "http_method",
+    "url_template",
+    "endpoint_url",
+    "entry_point",
+    "entryPoint",
+    "route",
+    "inputSchema",
+    "input_schema",
+    "parameters",
+    "params",
+    "inputs",
+    "input",
+];
+
+/// Whether an object describes one service: it has an address, a method or parameters, or a name with a description.
+pub(super) fn is_described(map: &Map<String, Value>) -> bool {
+    let is_text = |key: &str| map.get(key).is_some_and(Value::is_string);
+    CALL_KEYS.iter().any(|key| map.get(*key).is_some_and(|value| !value.is_null()))
+        || (["name", "id", "title"].into_iter().any(is_text)
+            && ["description", "summary", "purpose"].into_iter().any(is_text))
+}
+
+/// Whether every member is an address, with or without a method.
+pub(super) fn is_map_of_addresses(map: &Map<String, Value>) -> bool {
+    let is_address = |value: &Value| value.as_str().is_some_and(|text| published_address(text).is_some());
+    !map.is_empty() && map.values().all(is_address)
+}
+
+/// Whether the members of a map are lists of services (`tools`, `prompts`), not services.
+pub(super) fn has_groups(value: &Value) -> bool {
+    let is_group = |(name, value): (&String, &Value)| {
+        ListKind::of(name).is_some() && value.as_array().is_some_and(|list| !list.is_empty())
+    };
+    value.as_object().is_some_and(|map| map.iter().any(is_group))
+}
+
+/// The name of the first list of services of a document, at the root or below.
+pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
+    let is_filled = |value: &Value| match value {
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => false,
+    };
+    let known = SERVICE_KEYS.iter().find(|key| root.get(**key).is_some_and(is_filled));
+    known.map(|key| (*key).to_owned()).or_else(|| first_of_operations(root, 0))
+}
+
+/// The name of the first list that holds something to call.
+fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
+    map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
+        Some(_) => holds_operations(value).then(|| name.clone()),
+        None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) => {
+            first_of_operations(value.as_object()?, depth + 1)
+        }
+        None => None,
+    })
+}
+
+fn holds_operations(value: &Value) -> bool {
+    let is_operation = |item: &Value| match item {
+        Value::Object(map) => is_described(map),
+        Value::String(text) => published_address(text).is_some_and(|(method, _)| method.is_some()),
+        _ => false,
+    };
+    match value {
+        Value::Array(list) => list.iter().any(is_operation),
+        Value::Object(map) => map.values().any(is_operation),
+        _ => false,
+    }
+}

@@ -1,0 +1,59 @@
+//! Credentials of MCP servers: which ones, and which tools need them.
+
+use std::collections::HashSet;
+
+use crate::format::lenient;
+use crate::model::{Auth, Capability, Tristate};
+use crate::object::Object;
+
+/// Credentials of a server and the tools that they apply to.
+pub(super) struct Access<'v> {
+    pub(super) auth: Vec<Auth>,
+    /// Whether credentials are needed, as stated beside the schemes.
+    required: Option<bool>,
+    /// Names of tools that need no credentials.
+    public: HashSet<&'v str>,
+    /// Names of tools that need credentials.
+    protected: HashSet<&'v str>,
+}
+
+const PUBLIC_KEYS: &[&str] = &["public_tools", "publicTools", "anonymous_tools", "free_tools", "freeTools"];
+const PROTECTED_KEYS: &[&str] =
+    &["authenticated_tools", "authenticatedTools", "protected_tools", "protectedTools", "private_tools"];
+
+pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
+    let keys = ["authentication", "auth", "security"];
+    let (value, block) = (root.value_of(&keys), root.object_of(&keys));
+    let named = |keys: &[&str]| -> HashSet<&'v str> {
+        let blocks = block.iter().chain(std::iter::once(root));
+        blocks.flat_map(|block| keys.iter().flat_map(|key| block.texts(key))).collect()
+    };
+    Access {
+        auth: value.map(lenient::auth).unwrap_or_default(),
+        required: value.and_then(lenient::auth_required),
+        public: named(PUBLIC_KEYS),
+        protected: named(PROTECTED_KEYS),
+    }
+}
+
+impl Access<'_> {
+    /// Applies the credentials to a tool that states none of its own.
+    pub(super) fn apply(&self, capability: &mut Capability) {
+        let needed = lenient::required_by(&self.auth);
+        let name = capability.invocation.native.as_deref().unwrap_or(&capability.native_id);
+        let required = if self.public.contains(name) {
+            Tristate::No
+        } else if self.protected.contains(name) {
+            Tristate::Yes
+        } else {
+            self.required.map_or(needed.required, |required| Tristate::from_option(Some(required)))
+        };
+        let auth = &mut capability.auth;
+        if auth.schemes.is_empty() {
+            auth.schemes = needed.schemes;
+            if auth.required == Tristate::Unknown {
+                auth.required = required;
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Resources, resource templates and prompts of MCP servers.
+//!
+//! They are no tools: `resources/read` and `prompts/get` are in the envelope of the call, and no tool name is set. A
+//! resource with an https URI can be fetched directly (MCP 2025-11-25, common URI schemes).
+
+use serde_json::{Value, json};
+
+use crate::address::Address;
+use crate::draft::{self, Draft};
+use crate::model::{Capability, CapabilityKind, Invocation, Protocol};
+use crate::object::{Object, children};
+use crate::schema;
+
+const RESOURCE_KEYS: &[&str] = &["resources", "resourceTemplates", "resource_templates"];
+
+/// Reads the lists at the root, or in the member that holds the description of the server.
+pub(super) fn read(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
+    let inner = ["capabilities", "mcp", "server"].into_iter().filter_map(|key| root.object(key));
+    for object in std::iter::once(root.clone()).chain(inner) {
+        for key in RESOURCE_KEYS {
+            each(&object, key, draft, |item, draft| resource(item, server, draft));
+        }
+        each(&object, "prompts", draft, |item, draft| prompt(item, server, draft));
+    }
+}
+
+/// One element of a list: the name of the member in a map, the value and its pointer.
+type Item<'v> = (Option<&'v str>, &'v Value, String);
+
+fn each<'d>(
+    object: &Object<'_>,
+    key: &str,
+    draft: &mut Draft<'d>,
+    read: impl Fn(&Item<'_>, &mut Draft<'d>) -> Option<Capability>,
+) {
+    let Some(value) = object.value(key) else { return };
+    // `{"subscribe": true}` states a feature of the protocol and lists nothing.
+    let is_list = value.is_array() || value.as_object().is_some_and(|map| map.values().all(Value::is_object));
+    for item in children(value, &object.at(key)).filter(|_| is_list) {
+        if draft.is_full() {
+            return;
+        }
+        if let Some(capability) = read(&item, draft) {
+            draft.push(capability);
+        }
+    }
+}
+
+fn resource(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Option<Capability> {
+    let (name, value, pointer) = item;
+    let object = value.as_object().map(|map| Object { map, pointer: pointer.clone() });
+    let text_of = |keys: &[&str]| object.as_ref().and_then(|object| object.text_of(keys));
+    let uri = text_of(&["uri", "uriTemplate", "uri_template", "url"]).or_else(|| listed_name(value));
+    let label = text_of(&["name", "title", "id"]).or(*name).or(uri)?;
+    let id = uri.unwrap_or(label);
+    let mut capability = draft.capability(CapabilityKind::Resource, id, label, pointer.clone());
+    capability.title = draft::name(text_of(&["title"])).filter(|title| *title != capability.name);
+    capability.description = draft::description(text_of(&["description", "summary"]));
+    capability.tags = draft::tags(text_of(&["mimeType", "mime_type"]));
+    if let Some(address) = uri.filter(|uri| uri.starts_with("https://") && !uri.contains('{')) {
+        capability.invocation.protocol = Some(Protocol::Http);
+        capability.invocation.method = Some("GET".to_owned());
+        capability.invocation.url = draft.on_origin(address, pointer).map(Address::into_string);
+    } else {
+        let envelope = json!({"method": "resources/read", "params": {"uri": id}});
+        capability.invocation = through(server, envelope);
+    }
+    Some(capability)
+}
+
+fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Option<Capability> {
+    let (key, value, pointer) = item;
+    let object = value.as_object().map(|map| Object { map, pointer: pointer.clone() });
+    let text_of = |keys: &[&str]| object.as_ref().and_then(|object| object.text_of(keys));
+    let name = text_of(&["name", "id"]).or(*key).or_else(|| listed_name(value))?;
+    let mut capability = draft.capability(CapabilityKind::Content, name, "", pointer.clone());
+    capability.title = draft::name(text_of(&["title"]));
+    capability.description = draft::description(text_of(&["description", "summary"]));
+    let envelope = json!({"method": "prompts/get", "params": {"name": name, "arguments": "{parameters}"}});
+    capability.invocation = through(server, envelope);
+    let own = Invocation::default();
+    capability.parameters = object.as_ref().and_then(|object| schema::of_call(object.map, &own));
+    Some(capability)
+}
+
+/// A name in a list. `dynamic` stands for a list that only the server knows (SEP-1649).
+fn listed_name(value: &Value) -> Option<&str> {
+    value.as_str().map(str::trim).filter(|name| !name.is_empty() && *name != "dynamic")
+}
+
+fn through(server: Option<&str>, envelope: Value) -> Invocation {
+    Invocation {
+        protocol: Some(Protocol::Mcp),
+        url: server.map(str::to_owned),
+        envelope: Some(envelope),
+        ..Invocation::default()
+    }
+}
