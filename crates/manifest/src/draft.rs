@@ -285,7 +285,6 @@ impl<'d> Draft<'d> {
             return;
         }
         safety::infer(&mut capability);
-        semantic::infer(&mut capability);
         self.flag_suspicious_texts(&mut capability);
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
@@ -314,6 +313,7 @@ impl<'d> Draft<'d> {
 
     /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
+        semantic::infer(&mut self.manifest);
         if self.manifest.description.as_deref().is_some_and(text::addresses_reader) {
             self.report_rule(&ADDRESSES_READER, String::new());
         }
