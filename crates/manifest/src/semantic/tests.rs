@@ -73,20 +73,17 @@ fn counts(half: &str) -> Counts {
             let Judged { native_id, description, accepted, .. } = &judged;
             format!("{native_id}: {answer}, not {accepted:?} {}", description.as_deref().unwrap_or_default())
         };
-        match inferred(&capability, &judged.site()) {
-            Some(found) => {
-                counts.shown += 1;
-                counts.right += usize::from(judged.accepted.contains(&found.name));
-                if !judged.accepted.contains(&found.name) {
-                    counts.wrong.push(line(&found.name));
-                }
+        if let Some(found) = inferred(&capability, &judged.site()) {
+            counts.shown += 1;
+            counts.right += usize::from(judged.accepted.contains(&found.name));
+            if !judged.accepted.contains(&found.name) {
+                counts.wrong.push(line(&found.name));
             }
-            None => {
-                counts.hinted += usize::from(hint.is_some());
-                counts.hinted_right += usize::from(hint.is_some_and(|hint| judged.accepted.contains(hint)));
-                if !judged.accepted.is_empty() {
-                    counts.missed.push(line(hint.unwrap_or("none")));
-                }
+        } else {
+            counts.hinted += usize::from(hint.is_some());
+            counts.hinted_right += usize::from(hint.is_some_and(|hint| judged.accepted.contains(hint)));
+            if !judged.accepted.is_empty() {
+                counts.missed.push(line(hint.unwrap_or("none")));
             }
         }
     }
