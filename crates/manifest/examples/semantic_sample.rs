@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let count = arguments.next().map_or(Ok(COUNT), |count| count.parse())?;
     let seed = arguments.next().unwrap_or_else(|| "agentdex".to_owned());
     let mut drawn = BTreeMap::new();
-    let mut seen = BTreeSet::new();
+    let mut texts = BTreeSet::new();
     for line in std::fs::read_to_string(Path::new(&folder).join("index.jsonl"))?.lines() {
         let file: Value = serde_json::from_str(line)?;
         let mut of_file = BTreeMap::new();
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             of_file.insert(rank(&seed, &[&file["file"], &sample["pointer"], &sample["native_id"]]), sample);
         }
         let fresh = of_file.into_iter().filter(|(_, sample)| {
-            seen.insert(format!("{}\n{}", sample["name"], sample["description"]).to_lowercase())
+            texts.insert(format!("{}\n{}", sample["name"], sample["description"]).to_lowercase())
         });
         drawn.extend(fresh.take(OF_A_FILE));
     }
