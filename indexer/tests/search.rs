@@ -152,19 +152,6 @@ fn a_namespace_of_a_site_is_apart_from_the_standard_ones() {
     assert_eq!(searcher.search(&of("https://acme.example/travel")).unwrap().hits[0].native_id, "book_seat");
 }
 
-#[test]
-fn a_type_that_is_too_unsure_to_be_shown_ranks_and_is_not_counted() {
-    let mut acme = support::manifest("acme.example", "Acme");
-    support::add(&mut acme, "assist", "An assistant that can look through all flights we offer and find one");
-    let (_dir, searcher) = searcher(&[acme]);
-    let facets = vec![FacetKey::SemanticType, FacetKey::Namespace];
-    let answer = searcher.search(&SearchRequest { facets, ..request("travel") }).unwrap();
-    assert_eq!(answer.total, 1, "the words of the hint find it");
-    assert!(answer.hits[0].semantic_types.is_empty());
-    assert!(answer.facets.values().all(|values| values.is_empty()), "{:?}", answer.facets);
-    assert_eq!(searcher.search(&request("type:travel:*")).unwrap().total, 0);
-}
-
 fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) -> Filters {
     Filters::default().with(key, values).unwrap()
 }

@@ -43,5 +43,5 @@ pub use model::{
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
 pub use position::finding_positions;
 pub use read::{READER_VERSION, read};
-pub use semantic::{known_types, semantic_hint, semantic_namespace};
+pub use semantic::{known_types, semantic_namespace};
 pub use site_scope::SiteScope;

@@ -183,7 +183,7 @@ struct CapabilityText<'a> {
     language: String,
     parameters: SchemaText,
     response: SchemaText,
-    /// Tags and semantic types, or the words of a type that is too unsure to be shown.
+    /// Tags and semantic types.
     category: Vec<&'a str>,
 }
 
@@ -192,7 +192,6 @@ impl<'a> CapabilityText<'a> {
         let description = capability.description.as_deref().unwrap_or_default();
         let language = language_of(manifest.stored.manifest.language.as_deref(), description);
         let types = capability.semantic_types.iter().map(|kind| kind.name.as_str());
-        let types = types.chain(manifest::semantic_hint(capability));
         Self {
             capability,
             language,

@@ -3,8 +3,8 @@
 //! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist
 //! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
 //! that mean different things in different fields need evidence: a word of the field in the capability or in what the
-//! site says about itself. A description is believed only where the name does not speak of something else. What merely contains the words is a hint, which ranks and is nowhere shown. A declared type is
-//! never changed.
+//! site says about itself. A description is believed only where the name does not speak of something else. Texts that merely
+//! contain the words lead to no type. A declared type is never changed.
 
 mod lexicon;
 mod phrase;
@@ -25,8 +25,8 @@ const DESCRIPTION_PENALTY: f64 = 0.05;
 const DESCRIPTION_CHARS: usize = 160;
 /// Characters of the texts of a site that are searched for evidence.
 const SITE_CHARS: usize = 240;
-/// Words of one capability that lead to a hint.
-const HINT_WORDS_MAX: usize = 48;
+/// Parameters of a capability whose names are searched for evidence.
+const PARAMETERS_MAX: usize = 48;
 
 /// What a site says about itself: evidence for the meaning of its words.
 #[derive(Debug, Default)]
@@ -99,33 +99,9 @@ fn has_evidence(entry: &Entry, capability: &Capability, site: &Site) -> bool {
     search(text::capped(capability.description.as_deref().unwrap_or_default(), DESCRIPTION_CHARS));
     capability.tags.iter().for_each(|tag| search(tag));
     let properties = capability.parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
-    properties.into_iter().flatten().take(HINT_WORDS_MAX).for_each(|(name, _)| search(name));
+    properties.into_iter().flatten().take(PARAMETERS_MAX).for_each(|(name, _)| search(name));
     search(&site.texts);
     supported && !contradicted
-}
-
-/// The type that the words of a capability without a type suggest, wherever they stand. Right less often than a type
-/// that is shown: for ranking alone.
-pub fn semantic_hint(capability: &Capability) -> Option<&'static str> {
-    if !capability.semantic_types.is_empty() {
-        return None;
-    }
-    let mut filled = [0_u8; VOCABULARY.len()];
-    let label = capability.title.as_deref().unwrap_or(&capability.name);
-    let described = text::capped(capability.description.as_deref().unwrap_or_default(), DESCRIPTION_CHARS);
-    let mut words_left = HINT_WORDS_MAX;
-    for text in [capability.native_id.as_str(), label, described] {
-        text::each_word(text, |word| {
-            words_left = words_left.saturating_sub(1);
-            if words_left > 0 {
-                for (at, groups) in lexicon::meaning(word).fills() {
-                    filled[at] |= groups;
-                }
-            }
-        });
-    }
-    let complete = VOCABULARY.iter().zip(filled).filter(|(entry, groups)| entry.required() & !groups == 0);
-    complete.map(|(entry, _)| entry).reduce(surer).map(|entry| entry.name)
 }
 
 /// The namespace of a type: what is before the colon, or of an IRI what is before its last part. A publisher's

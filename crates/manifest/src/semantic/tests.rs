@@ -57,8 +57,6 @@ struct Counts {
     typable: usize,
     shown: usize,
     right: usize,
-    hinted: usize,
-    hinted_right: usize,
     wrong: Vec<String>,
     missed: Vec<String>,
 }
@@ -68,7 +66,6 @@ fn counts(half: &str) -> Counts {
     for judged in judged(half) {
         let capability = judged.capability();
         counts.typable += usize::from(!judged.accepted.is_empty());
-        let hint = semantic_hint(&capability);
         let line = |answer: &str| {
             let Judged { native_id, description, accepted, .. } = &judged;
             format!("{native_id}: {answer}, not {accepted:?} {}", description.as_deref().unwrap_or_default())
@@ -79,12 +76,8 @@ fn counts(half: &str) -> Counts {
             if !judged.accepted.contains(&found.name) {
                 counts.wrong.push(line(&found.name));
             }
-        } else {
-            counts.hinted += usize::from(hint.is_some());
-            counts.hinted_right += usize::from(hint.is_some_and(|hint| judged.accepted.contains(hint)));
-            if !judged.accepted.is_empty() {
-                counts.missed.push(line(hint.unwrap_or("none")));
-            }
+        } else if !judged.accepted.is_empty() {
+            counts.missed.push(line("none"));
         }
     }
     counts
@@ -148,18 +141,6 @@ fn words_from_the_description_lower_the_confidence() {
     let by_name = found("book_flight", "", "").unwrap().1;
     let by_description = found("book", "Book a flight", "").unwrap().1;
     assert!(by_name > by_description);
-}
-
-#[test]
-fn words_anywhere_are_a_hint() {
-    let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
-    let mut capability =
-        Capability::new(&url, Format::Awp, "assist", "assist", CapabilityKind::Action, String::new());
-    capability.description = Some("An assistant that can search all of our flights".to_owned());
-    assert!(inferred(&capability, &Site::default()).is_none());
-    assert_eq!(semantic_hint(&capability), Some("travel:flight-search"));
-    capability.semantic_types.push(declared("acme:assist"));
-    assert_eq!(semantic_hint(&capability), None);
 }
 
 #[test]
