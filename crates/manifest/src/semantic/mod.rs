@@ -3,8 +3,8 @@
 //! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist
 //! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
 //! that mean different things in different fields need evidence: a word of the field in the capability or in what the
-//! site says about itself. A description is believed only where the name does not speak of something else. Texts that merely
-//! contain the words lead to no type. A declared type is never changed.
+//! site says about itself. A description is believed only where the name does not speak of something else. Texts that
+//! merely contain the words lead to no type. A declared type is never changed.
 
 mod lexicon;
 mod phrase;
