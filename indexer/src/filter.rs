@@ -16,6 +16,7 @@ use manifest::entry::Entry;
 use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue,
 };
+use manifest::semantic_namespace;
 use policy::Status;
 use store::StoredManifest;
 
@@ -150,8 +151,8 @@ filters! {
         label: "Field",
         parameter: Some(""),
         values_of: |source| {
-            let names = source.capability.semantic_types.iter().filter_map(|kind| kind.name.split_once(':'));
-            names.map(|(namespace, _)| namespace.to_lowercase()).collect()
+            let names = source.capability.semantic_types.iter();
+            names.filter_map(|kind| Some(semantic_namespace(&kind.name)?.to_lowercase())).collect()
         },
     }
     Method = "method" {

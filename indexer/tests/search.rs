@@ -141,6 +141,35 @@ fn operators_phrases_and_exclusions_restrict_results() {
     assert!(matches!(error, SearchError::UnknownValue(_)), "{error}");
 }
 
+#[test]
+fn a_namespace_of_a_site_is_apart_from_the_standard_ones() {
+    let mut acme = support::manifest("acme.example", "Acme");
+    for (id, name) in [
+        ("book_seat", "https://acme.example/travel:flight-booking"),
+        ("book_room", "travel:hotel-booking"),
+        ("book_mule", "acme:book"),
+    ] {
+        support::add(&mut acme, id, "Book it").semantic_types = vec![typed(name)];
+    }
+    let (_dir, searcher) = searcher(&[acme]);
+    let facets = vec![FacetKey::Namespace];
+    let answer = searcher.search(&SearchRequest { facets, ..request("book") }).unwrap();
+    let counted: Vec<_> =
+        answer.facets[&FacetKey::Namespace].iter().map(|count| (count.value.as_str(), count.count)).collect();
+    assert_eq!(counted.len(), 3, "{counted:?}");
+    for counted_namespace in ["https://acme.example/travel", "travel", "acme"] {
+        assert!(counted.contains(&(counted_namespace, 1)), "{counted:?}");
+    }
+    let found = |query: &str| searcher.search(&request(query)).unwrap().total;
+    assert_eq!((found("type:travel:*"), found("type:acme:book")), (1, 1));
+    let of = |namespace| SearchRequest {
+        filters: filters(FacetKey::Namespace, [namespace]),
+        ..SearchRequest::default()
+    };
+    assert_eq!(searcher.search(&of("travel")).unwrap().hits[0].native_id, "book_room");
+    assert_eq!(searcher.search(&of("https://acme.example/travel")).unwrap().hits[0].native_id, "book_seat");
+}
+
 fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) -> Filters {
     Filters::default().with(key, values).unwrap()
 }

@@ -210,6 +210,7 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     let known = match key {
         FacetKey::Format => return format_of_slug(value),
         // with room to break a line: `scheduling: appointment create`
+        FacetKey::SemanticType | FacetKey::Namespace if value.contains("://") => return value.to_owned(),
         FacetKey::SemanticType => return value.replacen(':', ": ", 1).replace('-', " "),
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),

@@ -42,7 +42,10 @@ pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
 }
 
 fn branch(namespace: &NamespaceBranch) -> Branch {
-    let leaf = |name: &str| name.split_once(':').map_or(name, |(_, leaf)| leaf).replace('-', " ");
+    let leaf = |name: &str| {
+        let of_namespace = name.strip_prefix(namespace.namespace.as_str()).and_then(|leaf| leaf.get(1..));
+        of_namespace.unwrap_or(name).replace('-', " ")
+    };
     let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);
         (leaf(&counted.name), href, counted.capabilities)

@@ -297,7 +297,6 @@ impl<'d> Draft<'d> {
             return;
         }
         safety::infer(&mut capability);
-        semantic::infer(&mut capability);
         self.flag_understated(&capability);
         if capability.pointer_document.is_none() {
             capability.pointer = self.absolute_pointer(capability.pointer);
@@ -322,6 +321,7 @@ impl<'d> Draft<'d> {
 
     /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
+        semantic::infer(&mut self.manifest);
         self.flag_steering_texts();
         self.count_omitted_findings();
         for (spec, includes) in std::mem::take(&mut self.specs) {

@@ -1,124 +1,115 @@
 //! Infers the semantic type of a capability (`namespace:type`, ATP section 3.5.2) where none is declared.
 //!
-//! The type follows from words of id and name, with less confidence from words of the description. An inferred type has
-//! its rule and its confidence; a declared type is never changed.
+//! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist
+//! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
+//! that mean different things in different fields need evidence: a word of the field in the capability or in what the
+//! site says about itself. A description is believed only where the name does not speak of something else. Texts that
+//! merely contain the words lead to no type. A declared type is never changed.
 
+mod lexicon;
+mod phrase;
 mod vocabulary;
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+#[cfg(test)]
+mod tests;
 
+use phrase::Phrase;
 use vocabulary::{Entry, VOCABULARY};
 
-use crate::model::{Capability, SemanticType, TypeSource};
+use crate::model::{Capability, Manifest, SemanticType, TypeSource};
 use crate::text;
 
-/// Confidence subtracted when a word comes from the description.
-const DESCRIPTION_PENALTY: f64 = 0.35;
-/// Lowest confidence of an inferred type.
-const CONFIDENCE_MIN: f64 = 0.3;
+/// Confidence subtracted when the phrase comes from the description.
+const DESCRIPTION_PENALTY: f64 = 0.05;
 /// Characters of a description that are used: the first sentence says what the capability does.
 const DESCRIPTION_CHARS: usize = 160;
-/// Words of one capability that are used.
-const WORDS_MAX: usize = 48;
+/// Characters of the texts of a site that are searched for evidence.
+const SITE_CHARS: usize = 240;
+/// Parameters of a capability whose names are searched for evidence.
+const PARAMETERS_MAX: usize = 48;
 
-/// The matched groups of each entry, as bits.
-type Filled = [u8; VOCABULARY.len()];
-
-/// A word with the entries and groups that it matches.
-type Word = (&'static str, Vec<(usize, u8)>);
-
-/// The words by their first letter, sorted: most words of a text are rejected without a hash.
-static INDEX: LazyLock<[Vec<Word>; 26]> = LazyLock::new(|| {
-    let mut words: BTreeMap<&'static str, Vec<(usize, u8)>> = BTreeMap::new();
-    for (at, entry) in VOCABULARY.iter().enumerate() {
-        for (group, listed) in entry.groups.iter().enumerate() {
-            for word in listed.split(' ') {
-                words.entry(word).or_default().push((at, 1_u8 << group));
-            }
-        }
-    }
-    let mut index: [Vec<Word>; 26] = Default::default();
-    for (word, fills) in words {
-        if let Some(list) = letter(word).and_then(|letter| index.get_mut(letter)) {
-            list.push((word, fills));
-        }
-    }
-    index
-});
-
-fn letter(word: &str) -> Option<usize> {
-    let first = word.bytes().next().filter(u8::is_ascii_lowercase)?;
-    Some(usize::from(first - b'a'))
+/// What a site says about itself: evidence for the meaning of its words.
+#[derive(Debug, Default)]
+struct Site {
+    name: String,
+    texts: String,
 }
 
-fn fills(word: &str) -> &'static [(usize, u8)] {
-    let words = letter(word).and_then(|letter| INDEX.get(letter)).map_or(&[][..], Vec::as_slice);
-    let found = words.binary_search_by(|(known, _)| known.cmp(&word)).ok().and_then(|at| words.get(at));
-    found.map_or(&[], |(_, fills)| fills)
+impl Site {
+    fn of(manifest: &Manifest) -> Self {
+        let name = manifest.title.as_ref().or(manifest.name.as_ref());
+        let name = name.map(|name| text::capped(name, SITE_CHARS).to_owned()).unwrap_or_default();
+        let description = text::capped(manifest.description.as_deref().unwrap_or_default(), SITE_CHARS);
+        Self { texts: format!("{name} {description}"), name }
+    }
 }
 
-/// Gives an untyped capability its most specific type.
-pub(crate) fn infer(capability: &mut Capability) {
-    if !capability.semantic_types.is_empty() {
-        return;
+/// Gives each untyped capability the type that its texts say.
+pub(crate) fn infer(manifest: &mut Manifest) {
+    let site = Site::of(manifest);
+    for capability in
+        manifest.capabilities.iter_mut().filter(|capability| capability.semantic_types.is_empty())
+    {
+        capability.semantic_types.extend(inferred(capability, &site));
     }
-    let mut filled: Filled = [0; VOCABULARY.len()];
-    let name = capability.title.as_deref().unwrap_or(&capability.name);
-    fill(&mut filled, [capability.native_id.as_str(), name]);
-    let by_name = best(&filled, 0.0).map(|found| (found, "semantic.name"));
-    let found = by_name.or_else(|| {
-        fill(&mut filled, [text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS)]);
-        best(&filled, DESCRIPTION_PENALTY).map(|found| (found, "semantic.description"))
+}
+
+fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
+    let label = capability.title.as_deref().unwrap_or(&capability.name);
+    // A path or a URN says where a capability is, not what it does.
+    let id = Some(capability.native_id.as_str()).filter(|id| !id.contains(['/', ':']));
+    let names: Vec<Phrase> =
+        id.into_iter().chain([label]).map(|name| Phrase::of_name(name, &site.name)).collect();
+    let by_name = names.iter().filter_map(|phrase| best(phrase.entries(), capability, site)).reduce(surer);
+    let found = by_name.map(|entry| (entry, 0.0, "semantic.name")).or_else(|| {
+        let described = text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS);
+        let leading = Phrase::leading(described, &site.name);
+        let agreed = leading.entries().filter(|at| names.iter().all(|name| name.agrees_with(*at)));
+        let entry = best(agreed, capability, site)?;
+        Some((entry, DESCRIPTION_PENALTY, "semantic.description"))
     });
-    if let Some(((entry, confidence), rule)) = found {
-        capability.semantic_types.push(SemanticType {
-            name: entry.name.to_owned(),
-            source: TypeSource::Inferred,
-            confidence,
-            rule: Some(rule.to_owned()),
-        });
-    }
+    let (entry, penalty, rule) = found?;
+    let confidence = ((entry.confidence - penalty) * 100.0).round() / 100.0;
+    Some(implied(entry.name, confidence, rule))
 }
 
-fn fill<'t>(filled: &mut Filled, texts: impl IntoIterator<Item = &'t str>) {
-    let mut words_left = WORDS_MAX;
-    for text in texts {
+/// The surest entry that the evidence allows, the first of equals: the vocabulary lists specific entries first.
+fn best(said: impl Iterator<Item = usize>, capability: &Capability, site: &Site) -> Option<&'static Entry> {
+    let said = said.filter_map(|at| VOCABULARY.get(at));
+    said.filter(|entry| has_evidence(entry, capability, site)).reduce(surer)
+}
+
+fn surer<'e>(first: &'e Entry, other: &'e Entry) -> &'e Entry {
+    if other.confidence > first.confidence { other } else { first }
+}
+
+fn has_evidence(entry: &Entry, capability: &Capability, site: &Site) -> bool {
+    if entry.within.is_empty() && entry.unless.is_empty() {
+        return true;
+    }
+    let (mut supported, mut contradicted) = (entry.within.is_empty(), false);
+    let mut search = |text: &str| {
         text::each_word(text, |word| {
-            if words_left > 0 {
-                words_left -= 1;
-                fill_word(filled, word);
-            }
+            supported = supported || lexicon::lists(entry.within, word);
+            contradicted = contradicted || lexicon::lists(entry.unless, word);
         });
-    }
+    };
+    search(&capability.native_id);
+    search(capability.title.as_deref().unwrap_or(&capability.name));
+    search(text::capped(capability.description.as_deref().unwrap_or_default(), DESCRIPTION_CHARS));
+    capability.tags.iter().for_each(|tag| search(tag));
+    let properties = capability.parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+    properties.into_iter().flatten().take(PARAMETERS_MAX).for_each(|(name, _)| search(name));
+    search(&site.texts);
+    supported && !contradicted
 }
 
-fn fill_word(filled: &mut Filled, word: &str) {
-    let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
-    let singular = singular.as_deref().or_else(|| word.strip_suffix('s'));
-    for spelling in std::iter::once(word).chain(singular) {
-        for (at, group) in fills(spelling) {
-            if let Some(groups) = filled.get_mut(*at) {
-                *groups |= group;
-            }
-        }
-    }
-}
-
-/// The complete entry of highest confidence, the first of equals: the vocabulary lists specific entries first.
-fn best(filled: &Filled, penalty: f64) -> Option<(&'static Entry, f64)> {
-    let complete = VOCABULARY
-        .iter()
-        .zip(filled)
-        .filter(|(entry, groups)| groups.count_ones() as usize == entry.groups.len());
-    let mut best: Option<(&Entry, f64)> = None;
-    for (entry, _) in complete {
-        let confidence = ((entry.confidence - penalty) * 100.0).round() / 100.0;
-        if confidence >= CONFIDENCE_MIN && best.is_none_or(|(_, so_far)| confidence > so_far) {
-            best = Some((entry, confidence));
-        }
-    }
-    best
+/// The namespace of a type: what is before the colon, or of an IRI what is before its last part. A publisher's
+/// `https://acme.example/travel:book` is not in `travel`.
+pub fn semantic_namespace(name: &str) -> Option<&str> {
+    let is_iri = name.contains("://") || name.starts_with("urn:");
+    let at = if is_iri { name.rfind(['#', '/', ':']) } else { name.find(':') };
+    name.get(..at?)
 }
 
 /// A declared type.
@@ -141,64 +132,7 @@ pub(crate) fn implied(name: &str, confidence: f64, rule: &str) -> SemanticType {
     }
 }
 
-/// Every type that may be inferred, with the words that imply it: for documentation and for the list of known types.
+/// Every entry of the vocabulary, a type and the words that imply it: for documentation.
 pub fn known_types() -> impl Iterator<Item = (&'static str, String)> {
-    VOCABULARY.iter().map(|entry| {
-        let groups: Vec<String> = entry.groups.iter().map(|words| words.replace(' ', " or ")).collect();
-        (entry.name, groups.join("; and "))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{CapabilityKind, Format};
-    use crate::name::ManifestUrl;
-
-    fn inferred(id: &str, description: &str) -> Option<(String, f64)> {
-        let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
-        let mut capability =
-            Capability::new(&url, Format::Awp, id, id, CapabilityKind::Action, String::new());
-        capability.description = Some(description.to_owned());
-        infer(&mut capability);
-        capability.semantic_types.pop().map(|found| (found.name, found.confidence))
-    }
-
-    #[test]
-    fn infers_types_from_words() {
-        for (id, description, expected) in [
-            ("book_flight", "", Some("travel:flight-booking")),
-            ("searchFlights", "", Some("travel:flight-search")),
-            ("cart.add", "", Some("commerce:cart-add")),
-            ("get-forecast", "Weather for the next days", Some("weather:forecast")),
-            ("reserve", "Reserve a table at our restaurant", Some("travel:restaurant-booking")),
-            ("send_message", "", Some("communication:message-send")),
-            ("frobnicate", "", None),
-        ] {
-            assert_eq!(inferred(id, description).map(|(name, _)| name).as_deref(), expected, "{id}");
-        }
-    }
-
-    #[test]
-    fn words_from_the_description_lower_the_confidence() {
-        let by_name = inferred("book_flight", "").unwrap().1;
-        let by_description = inferred("book", "Book a flight").unwrap().1;
-        assert!(by_name > by_description);
-    }
-
-    #[test]
-    fn every_entry_is_well_formed_and_unique() {
-        let mut names: Vec<&str> = VOCABULARY.iter().map(|entry| entry.name).collect();
-        assert!(names.iter().all(|name| name.split(':').count() == 2));
-        assert!(VOCABULARY.iter().all(|entry| entry.groups.len() <= 3 && entry.confidence <= 0.95));
-        let words = VOCABULARY.iter().flat_map(|entry| entry.groups).flat_map(|words| words.split(' '));
-        assert!(
-            words.into_iter().all(|word| letter(word).is_some()),
-            "a word without a first letter is never found"
-        );
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
+    VOCABULARY.iter().map(|entry| (entry.name, entry.described()))
 }

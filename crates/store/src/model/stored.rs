@@ -87,7 +87,7 @@ pub struct VersionRecord {
 pub struct SemanticTypeCount {
     /// `namespace:type`.
     pub name: String,
-    /// What is before the colon.
+    /// What is before the colon; of an IRI, what is before its last part.
     pub namespace: String,
     pub capabilities: u64,
     /// Of those, declared by the publisher.
@@ -98,7 +98,7 @@ pub struct SemanticTypeCount {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceCount {
-    /// What is before the colon.
+    /// What is before the colon; of an IRI, what is before its last part.
     pub namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub capabilities: u64,

@@ -4,7 +4,7 @@ use manifest::ManifestId;
 
 use super::rows::decode;
 use super::{Connection, batch};
-use crate::convert::{intact, names, to_u64};
+use crate::convert::{intact, json, to_u64};
 use crate::fault::Outcome;
 use crate::model::{NamespaceCount, SemanticTypeCount};
 use crate::prepare::CapabilityBatch;
@@ -74,7 +74,7 @@ pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<S
     let rows = decode(&["capability_type"], &rows);
     Ok(intact(rows, |(name, capabilities, declared, sites): (String, i64, i64, i64)| {
         Ok(SemanticTypeCount {
-            namespace: name.split(':').next().unwrap_or_default().to_owned(),
+            namespace: manifest::semantic_namespace(&name).unwrap_or_default().to_owned(),
             name,
             capabilities: to_u64(capabilities),
             declared: to_u64(declared),
@@ -88,14 +88,23 @@ pub(crate) async fn semantic_namespaces(
     connection: &mut Connection,
     namespaces: &[&str],
 ) -> Outcome<Vec<NamespaceCount>> {
-    // All names of a namespace lie between `travel:` and `travel;`, the next character, so an index serves.
+    // All names of a namespace lie between `travel:` and `travel;`, the next character, so an index serves. Of an IRI the
+    // separator may be another one.
+    let ranges = namespaces.iter().flat_map(|namespace| {
+        let separators =
+            if namespace.contains(':') { &[(':', ';'), ('#', '$'), ('/', '0')][..] } else { &[(':', ';')] };
+        separators.iter().map(move |(first, end)| {
+            [(*namespace).to_owned(), format!("{namespace}{first}"), format!("{namespace}{end}")]
+        })
+    });
+    let ranges = json(&ranges.collect::<Vec<_>>(), "ranges of semantic types")?;
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT namespace, COUNT(DISTINCT capability_id), COUNT(DISTINCT site)
-         FROM (SELECT value ->> 0 AS namespace FROM json_each($1)) AS wanted
-         JOIN capability_type ON name >= namespace || ':' AND name < namespace || ';'
+         FROM (SELECT value ->> 0 AS namespace, value ->> 1 AS first, value ->> 2 AS past FROM json_each($1)) AS wanted
+         JOIN capability_type ON name >= wanted.first AND name < past
          GROUP BY namespace ORDER BY COUNT(DISTINCT capability_id) DESC, namespace",
     )
-    .bind(names(namespaces.iter().copied())?)
+    .bind(ranges)
     .fetch_all(&mut *connection)
     .await?;
     let counts = rows.into_iter().map(|(namespace, capabilities, sites)| NamespaceCount {

@@ -100,7 +100,11 @@ pub(crate) fn manifest(at: &str, body: &[u8], capabilities: &[&str]) -> Manifest
             format!("/actions/{native_id}"),
         );
         capability.semantic_types.push(SemanticType {
-            name: format!("travel:{native_id}"),
+            name: if native_id.contains("://") {
+                (*native_id).to_owned()
+            } else {
+                format!("travel:{native_id}")
+            },
             source: TypeSource::Declared,
             confidence: 1.0,
             rule: None,

@@ -262,6 +262,28 @@ pub(crate) async fn counts_a_semantic_type_once_per_capability(Db { store, .. }:
     Ok(())
 }
 
+pub(crate) async fn a_namespace_of_a_site_is_apart_from_the_standard_ones(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let own = ["https://acme.example/travel:book", "https://acme.example/travel#cancel", "book"];
+    visited(
+        &store,
+        "acme.example",
+        start(),
+        vec![found("https://acme.example/agent.json", "acme", &own, start())],
+    )
+    .await?;
+    let counts = store.semantic_types().await?;
+    let mut namespaces: Vec<_> = counts.iter().map(|count| count.namespace.as_str()).collect();
+    namespaces.sort_unstable();
+    assert_eq!(namespaces, ["https://acme.example/travel", "https://acme.example/travel", "travel"]);
+    let counted = store.semantic_namespaces(&["travel", "https://acme.example/travel"]).await?;
+    let counted: Vec<_> =
+        counted.iter().map(|count| (count.namespace.as_str(), count.capabilities, count.sites)).collect();
+    assert_eq!(counted, [("https://acme.example/travel", 2, 1), ("travel", 1, 1)]);
+    Ok(())
+}
+
 pub(crate) async fn returns_the_due_time_of_the_next_site(Db { store, .. }: Db) -> Result<()> {
     assert_eq!(store.next_due_at().await?, None);
     visited(&store, "later.example", start(), Vec::new()).await?;

@@ -1,0 +1,112 @@
+//! A short text as a phrase, and the entries of the vocabulary that it says.
+
+use super::lexicon::{self, Meaning};
+use super::vocabulary::{COMPOUNDS, VOCABULARY};
+use crate::text;
+
+/// Words of a phrase that says one thing. A longer text says several.
+const WORDS_MAX: usize = 6;
+
+/// The words that carry meaning, in order.
+#[derive(Debug, Default)]
+pub(super) struct Phrase {
+    words: Vec<Meaning>,
+}
+
+impl Phrase {
+    /// An identifier or a title. Words of the site's name are left out, as in `skyhop_book_flight`.
+    pub(super) fn of_name(name: &str, site_name: &str) -> Self {
+        let mut words = Vec::new();
+        text::each_word(name, |word| words.push(word.to_owned()));
+        Self::of(&words, site_name)
+    }
+
+    /// The first words of a description, up to a punctuation mark or a word such as "with".
+    pub(super) fn leading(description: &str, site_name: &str) -> Self {
+        let mut words = Vec::new();
+        let mut ended = false;
+        let mut carried = 0;
+        text::each_word(first_clause(description), |word| {
+            let meaning = lexicon::meaning(word);
+            // "Search for flights" goes on, "Search flights for a date" has said it.
+            ended = ended || (carried >= 2 && meaning.is_boundary());
+            if !ended && !meaning.is_boundary() {
+                carried += usize::from(!meaning.is_neutral());
+                words.push(word.to_owned());
+            }
+        });
+        Self::of(&words, site_name)
+    }
+
+    fn of(words: &[String], site_name: &str) -> Self {
+        let mut kept = Vec::new();
+        let mut rest = words;
+        while let [word, after @ ..] = rest {
+            let compound = after.first().and_then(|next| {
+                COMPOUNDS
+                    .iter()
+                    .find(|(first, second, _)| first == word && second == next)
+                    .map(|(_, _, one)| *one)
+            });
+            rest = if compound.is_some() { after.get(1..).unwrap_or_default() } else { after };
+            let meaning = lexicon::meaning(compound.unwrap_or(word));
+            let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_of_site = || meaning.is_unknown() && names_site(word, site_name);
+            if compound.is_none() && (meaning.is_neutral() || is_number || is_of_site()) {
+                continue;
+            }
+            if kept.len() == WORDS_MAX {
+                return Self::default();
+            }
+            kept.push(meaning);
+        }
+        Self { words: kept }
+    }
+
+    /// Positions of the entries whose words make up the phrase.
+    pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
+        let first = self.words.first().into_iter().flat_map(Meaning::fills).map(|(at, _)| at);
+        first.filter(|at| self.says(*at))
+    }
+
+    /// Whether the phrase has a word of an entry, or none that means anything.
+    pub(super) fn agrees_with(&self, at: usize) -> bool {
+        self.words.is_empty() || self.words.iter().any(|word| word.groups_of(at) != 0)
+    }
+
+    fn says(&self, at: usize) -> bool {
+        let Some(entry) = VOCABULARY.get(at) else { return false };
+        let (mut filled, mut others) = (0, 0);
+        for word in &self.words {
+            let groups = word.groups_of(at);
+            filled |= groups;
+            others += usize::from(groups == 0);
+        }
+        let complete = entry.required() & !filled == 0;
+        let ends = self.words.last().is_some_and(|word| word.groups_of(at) != 0);
+        complete && (entry.takes_any_object() || (ends && others <= 1))
+    }
+}
+
+fn names_site(word: &str, site_name: &str) -> bool {
+    let mut found = false;
+    text::each_word(site_name, |of_name| found = found || of_name == word);
+    found
+}
+
+/// A text up to its first punctuation mark; `agents.txt` has none.
+fn first_clause(text: &str) -> &str {
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let before_space = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let ends = match letter {
+            '(' | '\u{2014}' | '\u{2013}' | '\n' => true,
+            '.' | ',' | ';' | ':' | '!' | '?' => before_space,
+            _ => false,
+        };
+        if ends {
+            return text.get(..at).unwrap_or_default();
+        }
+    }
+    text
+}
