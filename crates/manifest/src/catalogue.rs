@@ -26,7 +26,7 @@ pub struct CatalogueEntry {
 /// Every finding that may be reported, general ones first, then by dialect.
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let general: [(&str, &[&FindingTable]); 3] = [
-        ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS]),
+        ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS, &draft::LIST_FINDINGS]),
         ("Identity", &[&identity::FINDINGS]),
         ("How documents are served", &[&served::FINDINGS]),
     ];

@@ -5,6 +5,10 @@
 use serde_json::{Map, Value};
 
 use crate::json::{push_index, push_name};
+use crate::text::capped;
+
+/// Characters of a text in the model that has no cap of its own: a document can repeat such a text for many small values.
+const TEXT_CHARS_MAX: usize = 4_096;
 
 #[derive(Clone)]
 pub(crate) struct Object<'v> {
@@ -43,12 +47,13 @@ impl<'v> Object<'v> {
         keys.iter().find_map(|key| self.text(key))
     }
 
+    /// A copy of a text, cut to [`TEXT_CHARS_MAX`].
     pub(crate) fn string(&self, key: &str) -> Option<String> {
-        self.text(key).map(str::to_owned)
+        self.string_of(&[key])
     }
 
     pub(crate) fn string_of(&self, keys: &[&str]) -> Option<String> {
-        self.text_of(keys).map(str::to_owned)
+        self.text_of(keys).map(|text| capped(text, TEXT_CHARS_MAX).to_owned())
     }
 
     /// The first of several spellings that holds a value.

@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use url::Url;
+
 use crate::site_scope;
 
 crate::string_enum! {
@@ -41,41 +43,38 @@ const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
 
 /// Why the host of a URL is not on the public Internet; `None` if it may be, or if the URL has no such host.
 ///
-/// A host with `{name}` variables is not decided.
+/// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with
+/// percent-encoded or removed characters included. A host with `{name}` variables is not decided.
 pub(crate) fn not_public(url: &str) -> Option<&'static str> {
-    let (scheme, rest) = url.split_once("://")?;
-    if !SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+    let fixed = without_variables(url);
+    let url = Url::parse(fixed.as_deref().unwrap_or(url)).ok()?;
+    if !SCHEMES.contains(&url.scheme()) {
         return None;
     }
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((address, _)) => {
-            return address.parse().ok().and_then(AddressRefusal::of).map(AddressRefusal::in_words);
-        }
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    host_is_not_public(host)
-}
-
-/// The same for a host without scheme and port.
-pub(crate) fn host_is_not_public(host: &str) -> Option<&'static str> {
-    let host = host.trim_end_matches('.');
-    if host.is_empty() || host.contains(['{', '<', '$']) {
-        return None;
-    }
-    let is_plain =
-        host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'));
-    let last = host.rsplit('.').next().unwrap_or_default();
-    if is_plain && last.starts_with(|letter: char| letter.is_ascii_lowercase()) {
-        return name_is_not_public(host);
-    }
-    // Numbers of other forms are addresses too: 2130706433, 0x7f.1.
-    match url::Host::parse(host).ok()? {
+    match url.host()? {
+        url::Host::Domain(name) if name.contains(VARIABLE) => None,
+        url::Host::Domain(name) => name_is_not_public(name.trim_end_matches('.')),
         url::Host::Ipv4(address) => AddressRefusal::of(IpAddr::V4(address)).map(AddressRefusal::in_words),
         url::Host::Ipv6(address) => AddressRefusal::of(IpAddr::V6(address)).map(AddressRefusal::in_words),
-        url::Host::Domain(name) => name_is_not_public(&name),
     }
+}
+
+/// Stands for a variable in a host: a label that no site has.
+const VARIABLE: &str = "agentdex-variable";
+
+/// The URL with its variables replaced: a port by a number, anything else by [`VARIABLE`]. `None` without variables.
+fn without_variables(url: &str) -> Option<String> {
+    let mut fixed = String::new();
+    let mut rest = url;
+    while let Some((before, after)) = rest.split_once(['{', '<', '$']) {
+        let end = after.find(['}', '>', '/', '?', '#', ':', '.']).unwrap_or(after.len());
+        let closes = after.get(end..).is_some_and(|rest| rest.starts_with(['}', '>']));
+        fixed.push_str(before);
+        fixed.push_str(if before.ends_with(':') { "1" } else { VARIABLE });
+        rest = after.get(end + usize::from(closes)..).unwrap_or_default();
+    }
+    fixed.push_str(rest);
+    (fixed.len() != url.len() || fixed != url).then_some(fixed)
 }
 
 fn name_is_not_public(name: &str) -> Option<&'static str> {
@@ -208,6 +207,22 @@ mod tests {
             "wss://nas.home.arpa/",
             "https://a.invalid/",
             "https://x.onion/",
+            "https:///169.254.169.254/",
+            "https:////10.0.0.1/",
+            "https://\\10.0.0.1/",
+            "https:\\\\10.0.0.1\\x",
+            "https:/10.0.0.1/",
+            "https:10.0.0.1",
+            "https://1\t0.0.0.1/",
+            "https://10.0.\n0.1/",
+            "https://localhost%2e/",
+            "https://%31%30.0.0.1/",
+            "https://１０.0.0.1/",
+            "https://10。0。0。1/",
+            "https:///10.0.0.1/{id}",
+            "https://10.0.0.1:{port}/{id}",
+            "https://x:{password}@10.0.0.1/",
+            "https://api.example@10.0.0.1/",
         ] {
             assert!(not_public(url).is_some(), "{url}");
         }
@@ -228,6 +243,12 @@ mod tests {
             "https://xn--bcher-kva.example/",
             "https://{tenant}/x",
             "https://{tenant}.internal/x",
+            "https://{tenant}:{port}/x",
+            "https://${HOST}/x",
+            "https://$HOST:8080/x",
+            "https://<your-host>/x",
+            "https://{region}.shop.example/x",
+            "https://shop.example/10.0.0.1/{id}",
             "did:web:localhost",
             "stdio://localhost",
             "",

@@ -109,7 +109,7 @@ impl Draft<'_> {
     /// Keeps the address of a string field as a link.
     pub(crate) fn link(&mut self, object: &Object<'_>, key: &str, rel: &str, follow: Option<Follow>) {
         let url = self.url(object, key);
-        self.manifest.links.extend(url.map(|url| Link::new(rel, url, follow)));
+        self.keep_all(url.map(|url| Link::new(rel, url, follow)));
     }
 
     /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.

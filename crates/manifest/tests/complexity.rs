@@ -9,10 +9,12 @@ mod hostile;
 mod support;
 
 use std::collections::BTreeMap;
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use hostile::{Hostile, read};
+use manifest::{Format, Manifest};
 use serde_json::{Map, Value, json};
 use support::Case;
 
@@ -150,7 +152,7 @@ fn an_openapi_document_of_twelve_megabytes_is_within_the_budget() {
     let mut reading = None;
     let spent = measure(|| reading = Some(read(text.as_bytes(), hostile::OPENAPI)));
     let reading = reading.unwrap();
-    assert_eq!(reading.format(), manifest::Format::OpenApi, "{:?}", reading.findings);
+    assert_eq!(reading.format(), Format::OpenApi, "{:?}", reading.findings);
     assert!(reading.capabilities.len() > 2_000, "{}", reading.capabilities.len());
     assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{} MiB", spent.bytes_max >> 20);
 }
@@ -174,7 +176,7 @@ fn the_largest_hostile_bodies_stay_below_the_peak() {
         let spent = measure(|| reading = Some(read(text.as_bytes(), path)));
         let reading = reading.unwrap();
         assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{head}: {} MiB", spent.bytes_max / 1_024 / 1_024);
-        assert_eq!(reading.format(), manifest::Format::Malformed, "{head}");
+        assert_eq!(reading.format(), Format::Malformed, "{head}");
         assert_eq!(reading.findings[0].code, "document.over_budget", "{head}");
         assert!(reading.findings[0].text.contains("the limit is"), "{}", reading.findings[0].text);
     }
@@ -204,9 +206,27 @@ fn repeated_texts() -> Vec<(&'static str, &'static str, Value)> {
     let rest = |path: String| json!({"rest": {"base": "https://x.example", "invoke_path": path}});
     let ids = "{agent_id}".repeat(6_000);
     let mcp = json!({"mcp": {"server": "https://x.example/mcp", "tool_namespace": "a"}});
-    let dependencies = numbered(100_000, &|number| json!(format!("b{number}")));
+    let dependencies = numbered(50_000, &|number| json!(format!("b{number}")));
     let actions = numbered(1_500, &|_| json!({"id": "a"}));
-    let additional = numbered(30_000, &|number| json!({"url": format!("/{number}"), "transport": "JSONRPC"}));
+    let additional = numbered(19_000, &|number| json!({"url": format!("/{number}"), "transport": "JSONRPC"}));
+    let fields = |word: &str, count: usize| -> Map<String, Value> {
+        (0..count).map(|number| (format!("x{number}"), json!(word))).collect()
+    };
+    let nested = format!("{}x{}", "array[".repeat(8), "]".repeat(8));
+    let words = format!("enum[{}a]", "a,".repeat(2_000));
+    let awp = |entities: Value, actions: Value| {
+        json!({"awp_version": "0.1", "domain": "x.example", "intent": "i",
+            "entities": entities, "actions": actions})
+    };
+    let bindings = numbered(10_000, &|_| json!({"transport": "mcp", "endpoint": "https://x.example/mcp"}));
+    // wrong in the innermost level only, so that the whole schema is searched
+    let mut dependent = json!({"type": 7});
+    for level in 0..20 {
+        let mut members: Map<String, Value> =
+            (0..2_900).map(|n| (format!("x{level}_{n}"), json!({}))).collect();
+        members.insert("a".to_owned(), dependent);
+        dependent = json!({"dependencies": members});
+    }
     let mut payments = json!({"pricing": {"price": "1", "asset": text, "network": text, "payTo": text}});
     for number in 0..5_000 {
         payments[format!("x-{number}")] = json!({"chains": ["a"]});
@@ -236,6 +256,45 @@ fn repeated_texts() -> Vec<(&'static str, &'static str, Value)> {
             "site": {"name": "a", "url": "https://x.example"}, "payments": payments}),
         ),
         (
+            "nested types of entities",
+            "/agent.json",
+            awp(json!({"E": {"fields": fields(&nested, 59_000)}}), json!([])),
+        ),
+        (
+            "nested types of inputs",
+            "/agent.json",
+            awp(json!({}), json!([{"id": "a", "inputs": fields(&nested, 59_000)}])),
+        ),
+        ("values in types", "/agent.json", awp(json!({"E": {"fields": fields(&words, 900)}}), json!([]))),
+        (
+            "entities of each action",
+            "/agent.json",
+            awp(
+                json!({"E": {"fields": fields("date", 10_000)}}),
+                Value::Array(numbered(
+                    5_000,
+                    &|n| json!({"id": format!("a{n}"), "outputs": {"x": "object[E]"}}),
+                )),
+            ),
+        ),
+        (
+            "nested dependencies of a schema",
+            "/.well-known/woa.json",
+            json!({"woa_version": "1", "transports": {}, "agents": [{"id": "a", "name": "n", "inputs": dependent}]}),
+        ),
+        (
+            "a name for each binding",
+            "/.well-known/ucp",
+            json!({"ucp": {"version": "2026-04-08", "services": {text.as_str(): bindings}}}),
+        ),
+        (
+            "credentials of each tool",
+            "/.well-known/mcp.json",
+            json!({"name": "n", "url": "https://x.example/mcp",
+                "authentication": {"schemes": numbered(20_000, &|n| json!(format!("s{n}")))},
+                "tools": numbered(4_900, &|n| json!({"name": format!("t{n}")}))}),
+        ),
+        (
             "a base path for each operation",
             "/openapi.json",
             json!({"swagger": "2.0",
@@ -250,6 +309,28 @@ fn texts_that_are_repeated_stay_within_the_memory_budget() {
     for (name, path, document) in repeated_texts() {
         let spent = cost(document.to_string().as_bytes(), path);
         assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{name}: {} MiB", spent.bytes_max / 1_024 / 1_024);
+    }
+}
+
+#[test]
+fn the_estimate_of_a_manifest_covers_the_memory_that_it_takes() {
+    let assert_covered = |name: &str, spent: AllocationInfo, manifest: Option<Manifest>| {
+        let (taken, estimated) = (spent.bytes_current, manifest.unwrap().memory_bytes());
+        assert!(
+            taken <= i64::try_from(estimated).unwrap() + 16 * 1_024,
+            "{name}: {taken} bytes, estimated {estimated}"
+        );
+    };
+    for case in Case::all() {
+        // the first reading builds tables that all readings share
+        let mut manifest = Some(case.read());
+        let spent = measure(|| manifest = Some(case.read()));
+        assert_covered(&case.folder.display().to_string(), spent, manifest);
+    }
+    for (name, path, document) in repeated_texts() {
+        let (bytes, mut manifest) = (document.to_string().into_bytes(), None);
+        let spent = measure(|| manifest = Some(read(&bytes, path)));
+        assert_covered(name, spent, manifest);
     }
 }
 
@@ -282,6 +363,79 @@ fn every_list_and_map_of_every_format_grows_linearly() {
             let (single, double) = (grow(GROWN), grow(2 * GROWN));
             assert_linear(&format!("{format} {first} {pair}"), &cost(&single, path), &cost(&double, path));
         }
+    }
+}
+
+/// Characters of the texts of a document that are long; longer than any text that is kept.
+const LONG: usize = 20_000;
+/// Elements of the container that grows: a text of [`LONG`] kept for each is most of the cost.
+const ELEMENTS: usize = 200;
+
+#[test]
+fn no_long_text_is_repeated_for_the_elements_of_a_list_or_map() {
+    let mut largest: BTreeMap<String, Value> = BTreeMap::new();
+    for case in Case::all() {
+        if let Ok(document) = serde_json::from_slice::<Value>(&case.bytes)
+            && case.bytes.len() < 20_000
+        {
+            let known = largest.entry(case.format.clone()).or_default();
+            if document.to_string().len() > known.to_string().len() {
+                *known = document;
+            }
+        }
+    }
+    assert!(largest.len() > 25, "the fixtures are missing");
+    let mut repeated = Vec::new();
+    for (name, document) in largest {
+        let format = Format::from_str(&name).unwrap();
+        let elements = |pointer: &str| document.pointer(pointer).map_or(1, size).max(1);
+        for pointer in containers(&document) {
+            let grown = |times: usize| {
+                let mut grown = document.clone();
+                lengthen(&mut grown, &pointer, &"v".repeat(times * LONG));
+                repeat(&mut grown, &pointer, times * ELEMENTS.div_ceil(elements(&pointer)));
+                let bytes = grown.to_string().into_bytes();
+                measure(|| drop(hostile::read_as(&bytes, "/.well-known/agent.json", Some(format))))
+            };
+            let (single, double) = (grown(1).bytes_total, grown(2).bytes_total);
+            if 10 * double > FACTOR_TENTHS_MAX * single + 10 * SLACK_BYTES {
+                repeated.push(format!("{name} {pointer}: {single} bytes become {double}"));
+            }
+        }
+    }
+    assert!(repeated.is_empty(), "{repeated:#?}");
+}
+
+/// Elements of a list or object.
+fn size(container: &Value) -> usize {
+    container.as_array().map_or(0, Vec::len) + container.as_object().map_or(0, Map::len)
+}
+
+/// Appends `text` to every text of a document outside one container.
+fn lengthen(value: &mut Value, except: &str, text: &str) {
+    match value {
+        Value::String(short) => short.push_str(text),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                lengthen_child(item, &index.to_string(), except, text);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                lengthen_child(member, &name.replace('~', "~0").replace('/', "~1"), except, text);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn lengthen_child(value: &mut Value, step: &str, except: &str, text: &str) {
+    // "" is the root; a pointer that does not lead here is no longer of interest, and never excepts
+    let rest = except.strip_prefix('/').and_then(|rest| rest.strip_prefix(step));
+    match rest {
+        Some("") => {}
+        Some(rest) if rest.starts_with('/') => lengthen(value, rest, text),
+        _ => lengthen(value, "", text),
     }
 }
 

@@ -7,6 +7,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use manifest::{Discovery, Document, Manifest, ManifestUrl};
+use serde_json::{Map, Value, json};
 use support::Case;
 
 #[test]
@@ -26,11 +28,65 @@ fn every_fixture_becomes_its_expected_manifest() {
     }
 }
 
+/// Items of each list of a manifest that are read.
+const LISTED_MAX: usize = 5_000;
+
+/// Manifests of documents with one item more than is read in the lists of credentials, interfaces, links and payments, and
+/// with more types than are read. Their snapshots would be megabytes.
+fn overfull() -> Vec<Manifest> {
+    let count = LISTED_MAX + 1;
+    let map = |value: Value| (0..count).map(|n| (format!("m{n}"), value.clone())).collect::<Map<_, _>>();
+    let protocol = json!({"endpoint": "https://x.example/p", "agent_card": "https://x.example/card.json"});
+    let nested = format!("{}x{}", "array[".repeat(8), "]".repeat(8));
+    let awp = json!({"awp_version": "0.2", "domain": "x.example", "intent": "i", "actions": [],
+        "protocols": map(protocol), "entities": {"E": {"fields": map(json!(nested))}}});
+    let a2a = json!({"name": "n", "description": "d", "version": "1", "capabilities": {}, "skills": [],
+        "supportedInterfaces": [{"url": "https://x.example/a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "securitySchemes": map(json!({"httpAuthSecurityScheme": {"scheme": "bearer"}}))});
+    let payments = json!({"standard": "https://agents-txt.com", "version": "1.0",
+        "site": {"name": "a", "url": "https://x.example"},
+        "payments": {"x402": {"chains": vec!["base"; count]}}});
+    [("/agent.json", awp), ("/.well-known/agent-card.json", a2a), ("/agents.txt", payments)]
+        .into_iter()
+        .map(|(path, document)| {
+            let url = ManifestUrl::parse(&format!("https://x.example{path}")).unwrap();
+            manifest::read(&Document {
+                bytes: document.to_string().as_bytes(),
+                url: &url,
+                final_url: None,
+                discovery: Discovery::WellKnown,
+                served: None,
+                linked: &[],
+                force: None,
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn reads_as_many_items_of_a_list_as_allowed_and_reports_that_there_are_more() {
+    let [awp, a2a, payments] = overfull().try_into().unwrap();
+    let reported = |manifest: &Manifest, list: &str| {
+        let code = format!("document.{list}.too_many");
+        manifest.findings.iter().filter(|finding| finding.code == code).count()
+    };
+    for (manifest, list, kept) in [
+        (&awp, "interfaces", awp.interfaces.len()),
+        (&awp, "links", awp.links.len()),
+        (&a2a, "auth", a2a.auth.len()),
+        (&payments, "payments", payments.payments.len()),
+    ] {
+        assert_eq!((kept, reported(manifest, list)), (LISTED_MAX, 1), "{list}: {:#?}", manifest.findings);
+    }
+}
+
 #[test]
 fn every_core_finding_is_provoked_by_a_fixture() {
     let provoked: BTreeSet<String> = Case::all()
         .iter()
-        .flat_map(|case| case.read().findings)
+        .map(Case::read)
+        .chain(overfull())
+        .flat_map(|manifest| manifest.findings)
         .map(|finding| finding.code.into_owned())
         .collect();
     let core = [

@@ -1,7 +1,5 @@
 //! A document with everything that a reader needs, so that another thread or process can read it.
 
-use std::io;
-
 use manifest::model::Served;
 use manifest::{ContentHash, Discovery, Document, LinkedDocument, Manifest, ManifestUrl};
 use serde::{Deserialize, Serialize};
@@ -44,13 +42,11 @@ impl OwnedDocument {
         })
     }
 
-    /// Reads it, and measures the JSON of its manifest.
+    /// Reads it, and estimates the memory of its manifest.
     pub(super) fn read_measured(&self) -> (Manifest, usize) {
         let manifest = self.read();
-        let mut length = Length(0);
-        // a manifest that has no JSON cannot be saved either, and fails there
-        serde_json::to_writer(&mut length, &manifest).unwrap_or_default();
-        (manifest, length.0)
+        let memory_bytes = manifest.memory_bytes();
+        (manifest, memory_bytes)
     }
 
     /// Length of all bytes that are read.
@@ -91,19 +87,5 @@ impl OwnedDocument {
             served: header.served,
             linked: linked.collect::<Option<_>>()?,
         })
-    }
-}
-
-/// Counts written bytes.
-struct Length(usize);
-
-impl io::Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -15,8 +15,6 @@ const PERMIT_BYTES: usize = 4 * 1_024;
 const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
 /// A body is in memory twice: as received, and combined with its parts.
 const BODY_FACTOR: usize = 2;
-/// A manifest takes at most twice the memory of its JSON.
-pub(super) const MANIFEST_FACTOR: usize = 2;
 /// Parsed rules take at most this many times the bytes of their robots.txt: each rule is kept in normal form, as it was written,
 /// and by the matcher.
 const RULES_FACTOR: usize = 24;
@@ -55,13 +53,9 @@ impl MemoryBudget {
         self.hold(held, bytes * BODY_FACTOR).await
     }
 
-    /// Memory for a manifest, by the length of its JSON.
-    pub(crate) async fn hold_manifest(
-        &self,
-        held: &mut HeldMemory,
-        json_bytes: usize,
-    ) -> Result<(), NoMemory> {
-        self.hold(held, json_bytes * MANIFEST_FACTOR).await
+    /// Memory for a manifest, see [`manifest::Manifest::memory_bytes`].
+    pub(crate) async fn hold_manifest(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes).await
     }
 
     /// Memory for the parsed rules of a robots.txt of so many bytes.

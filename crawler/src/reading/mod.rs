@@ -46,8 +46,8 @@ pub(crate) enum Reading {
     /// Any document becomes a manifest, however malformed.
     Read {
         manifest: Box<Manifest>,
-        /// Length of its JSON, by which its memory is counted.
-        json_bytes: usize,
+        /// About how much memory it takes.
+        memory_bytes: usize,
     },
     /// The document is quarantined, for this reason.
     Quarantined(String),
@@ -170,11 +170,11 @@ impl Reader {
     ) -> Result<Reading, ReadingError> {
         let reading = Arc::clone(&document);
         match self.pool.read(move || reading.read_measured()).await {
-            Ok((manifest, json_bytes)) => {
+            Ok((manifest, memory_bytes)) => {
                 if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
-                Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
+                Ok(Reading::Read { manifest: Box::new(manifest), memory_bytes })
             }
             // a separate process shows whether the document or a stalled machine is the cause
             Err(error) if error.is_caused_by_document() => {
@@ -203,9 +203,9 @@ impl Reader {
         let verified = program.read(&document, VERIFY_DEADLINE, &self.pool).await;
         drop(permit);
         match verified {
-            Ok((manifest, json_bytes)) => {
+            Ok((manifest, memory_bytes)) => {
                 self.end(attempt.hash).await?;
-                Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
+                Ok(Reading::Read { manifest: Box::new(manifest), memory_bytes })
             }
             Err(Unread::Document(reason)) => Ok(self.quarantine(attempt, reason).await?),
             Err(Unread::Process(reason)) => {

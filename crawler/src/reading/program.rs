@@ -16,14 +16,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::document::{Header, OwnedDocument};
-use super::memory::{MANIFEST_FACTOR, VISIT_BYTES_MAX};
+use super::memory::VISIT_BYTES_MAX;
 
 /// Address space of the process: four times what the largest document needs, with the program itself and its allocator.
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build.
 const CPU_SECONDS: u64 = 10;
-/// Maximum length of the result: the largest manifest of a visit.
-const ANSWER_BYTES_MAX: usize = VISIT_BYTES_MAX / MANIFEST_FACTOR;
+/// Maximum length of the result: longer than the JSON of any manifest that a visit can hold.
+const ANSWER_BYTES_MAX: usize = VISIT_BYTES_MAX / 2;
 /// Maximum input of the process: a document with the parts of one visit is a tenth of it.
 const INPUT_BYTES_MAX: u64 = 512 * 1_024 * 1_024;
 
@@ -61,8 +61,7 @@ impl ReaderProgram {
             ))
         })?;
         let bytes = bytes?;
-        let length = bytes.len();
-        if length > ANSWER_BYTES_MAX {
+        if bytes.len() > ANSWER_BYTES_MAX {
             let reason = format!(
                 "reading it did not end, and a second reader answered more than {} MiB",
                 ANSWER_BYTES_MAX / 1_024 / 1_024
@@ -74,8 +73,14 @@ impl ReaderProgram {
                 "reading it did not end, and a second reader ended without an answer ({error})"
             ))
         };
-        match pool.read(move || serde_json::from_slice(&bytes)).await {
-            Ok(parsed) => Ok((parsed.map_err(|error| ended(&error))?, length)),
+        let parse = move || {
+            serde_json::from_slice(&bytes).map(|manifest: Manifest| {
+                let memory_bytes = manifest.memory_bytes();
+                (manifest, memory_bytes)
+            })
+        };
+        match pool.read(parse).await {
+            Ok(parsed) => parsed.map_err(|error| ended(&error)),
             Err(error) if error.is_caused_by_document() => Err(ended(&error)),
             Err(error) => Err(Unread::Process(error.to_string())),
         }

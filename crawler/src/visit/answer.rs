@@ -202,9 +202,9 @@ impl Visit<'_> {
         body.bytes =
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
         match reading {
-            Reading::Read { manifest, json_bytes } => {
+            Reading::Read { manifest, memory_bytes } => {
                 let held =
-                    self.tools.reader.memory.hold_manifest(&mut self.requester.memory, json_bytes).await;
+                    self.tools.reader.memory.hold_manifest(&mut self.requester.memory, memory_bytes).await;
                 let too_large = without_memory(held)?;
                 Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
             }

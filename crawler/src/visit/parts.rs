@@ -116,9 +116,9 @@ impl Visit<'_> {
         });
         let reading = Box::pin(self.tools.reader.read(&self.site.name, Arc::clone(&document))).await?;
         let too_large = match &reading {
-            Reading::Read { json_bytes, .. } => {
+            Reading::Read { memory_bytes, .. } => {
                 let memory = &self.tools.reader.memory;
-                without_memory(memory.hold_manifest(&mut self.requester.memory, *json_bytes).await)?
+                without_memory(memory.hold_manifest(&mut self.requester.memory, *memory_bytes).await)?
             }
             Reading::Quarantined(_) => None,
         };

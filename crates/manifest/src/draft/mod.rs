@@ -8,11 +8,13 @@
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
 mod addresses;
+mod lists;
 mod steering;
+
+pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::io;
 
 use crate::budget;
 use crate::document::Document;
@@ -29,9 +31,9 @@ use crate::{check, safety, semantic, text};
 
 /// Capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
-/// Memory for the capabilities of one document, which bounds values repeated by reference or by default: twice that of the
-/// largest published document.
-const CAPABILITY_BYTES_MAX: usize = 32 * 1_024 * 1_024;
+/// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
+/// published document.
+const MODEL_BYTES_MAX: usize = 40 * 1_024 * 1_024;
 /// Findings kept for one code; the last one states how many more there are.
 const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.
@@ -93,7 +95,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) manifest: Manifest,
     counts: HashMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
-    /// Memory of the capabilities. `full` is set when one was refused.
+    /// Memory of the capabilities and of the other lists. `full` is set when a capability was refused.
     kept_bytes: usize,
     full: bool,
     specs: Vec<(&'static str, CodeFilter)>,
@@ -266,7 +268,10 @@ impl<'d> Draft<'d> {
             .unwrap_or_else(|| text::capped(&text::humanised(id), NAME_CHARS_MAX).to_owned());
         let label = if label.is_empty() { id.to_owned() } else { label };
         let native_id = self.unique_id(id);
-        Capability::new(self.document.url, self.format(), &native_id, &label, kind, pointer)
+        let mut capability =
+            Capability::new(self.document.url, self.format(), &native_id, &label, kind, pointer);
+        capability.pointer_document.clone_from(&self.pointer_document);
+        capability
     }
 
     /// Makes an id unique in the document: the second `search` becomes `search~2`.
@@ -289,8 +294,7 @@ impl<'d> Draft<'d> {
     /// Infers missing values and keeps the capability, unless the document has too many already.
     pub(crate) fn push(&mut self, mut capability: Capability) {
         let kept = self.manifest.capabilities.len();
-        self.kept_bytes = self.kept_bytes.saturating_add(bytes_of(&capability));
-        if kept >= CAPABILITIES_MAX || self.kept_bytes > CAPABILITY_BYTES_MAX {
+        if kept >= CAPABILITIES_MAX || !self.charge(budget::memory_of(&capability, MODEL_BYTES_MAX)) {
             self.full = true;
             let text = format!("only the first {kept} capabilities are read");
             self.report(&CAPABILITIES_CUT, capability.pointer, text);
@@ -302,6 +306,12 @@ impl<'d> Draft<'d> {
             capability.pointer = self.absolute_pointer(capability.pointer);
         }
         self.manifest.capabilities.push(capability);
+    }
+
+    /// Counts memory of the model; false if it has no more.
+    fn charge(&mut self, bytes: usize) -> bool {
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+        self.kept_bytes <= MODEL_BYTES_MAX
     }
 
     /// Whether further capabilities are dropped: lets long loops end early.
@@ -359,33 +369,6 @@ impl<'d> Draft<'d> {
             Some(Severity::Should) => ConformanceLevel::Minor,
             _ => ConformanceLevel::Conforms,
         }
-    }
-}
-
-/// About how much memory a capability takes: its JSON, which has every member, and the trees of its schemas.
-fn bytes_of(capability: &Capability) -> usize {
-    let schemas = [&capability.parameters, &capability.response].into_iter().flatten();
-    let schemas: usize = schemas.map(|schema| budget::bytes_of(schema, CAPABILITY_BYTES_MAX)).sum();
-    let mut json = Counted(0);
-    // writing ends with an error at the limit
-    let is_within = serde_json::to_writer(&mut json, capability).is_ok();
-    if is_within { size_of::<Capability>() + schemas + json.0 } else { CAPABILITY_BYTES_MAX + 1 }
-}
-
-/// Counts bytes up to [`CAPABILITY_BYTES_MAX`].
-struct Counted(usize);
-
-impl io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        if self.0 > CAPABILITY_BYTES_MAX {
-            return Err(io::Error::other("more bytes than a document's capabilities may have"));
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

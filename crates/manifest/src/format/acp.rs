@@ -56,7 +56,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut interface = Interface::new(Protocol::Acp, url.clone());
     interface.version = protocol.string("version");
     interface.transport = root.texts("transports").first().map(|text| (*text).to_owned());
-    draft.manifest.interfaces.push(interface);
+    draft.keep(interface);
     let Some(capabilities) = root.object("capabilities") else { return };
     if capabilities.texts("services").is_empty() {
         draft.report_rule(&NO_SERVICES, capabilities.pointer.clone());
@@ -70,7 +70,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     for key in ["payment_methods", "supported_payment_methods"] {
         let listed = capabilities.list(key).unwrap_or_default();
-        draft.manifest.payments.extend(listed.iter().take(ITEMS_MAX).filter_map(method));
+        draft.keep_all(listed.iter().take(ITEMS_MAX).filter_map(method));
     }
 }
 

@@ -106,11 +106,11 @@ pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     }
     let class = classify(&url);
     if class.rel == "mcp" && !draft.has_interface(&url) {
-        draft.manifest.interfaces.push(Interface::new(Protocol::Mcp, Some(url.clone())));
+        draft.keep(Interface::new(Protocol::Mcp, Some(url.clone())));
     }
     let mut link = Link::new(class.rel, url, class.follow);
     link.title = draft::name(found.title);
-    draft.manifest.links.push(link);
+    draft.keep(link);
 }
 
 #[cfg(test)]

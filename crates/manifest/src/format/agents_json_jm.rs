@@ -8,6 +8,7 @@ use crate::format::endpoint;
 use crate::model::{CapabilityKind, Tristate};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
+use crate::text::capped;
 
 /// Calls of one intent that are kept.
 const CALLS_MAX: usize = 100;
@@ -61,8 +62,8 @@ fn read_call(
     draft: &mut Draft<'_>,
 ) {
     let path = endpoint.text("path").unwrap_or_default();
-    let kind = intent.text("type").unwrap_or_default();
-    let id = format!("{kind}:{method} {path}");
+    let kind = capped(intent.text("type").unwrap_or_default(), draft::NAME_CHARS_MAX);
+    let id = format!("{kind}:{method} {}", capped(path, draft::NAME_CHARS_MAX));
     let name = endpoint.text("description").unwrap_or(kind);
     let mut capability = draft.capability(CapabilityKind::Action, &id, name, endpoint.pointer.clone());
     capability.description = draft::description(intent.text("description"));

@@ -118,7 +118,7 @@ fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
         return draft.report_rule(&PLACEHOLDER, api.at("url"));
     }
     let Some(url) = draft.url(api, "url") else { return };
-    draft.manifest.links.push(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
+    draft.keep(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
     let linked = draft.document.linked;
     let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };
     match openapi::parse_linked(description.bytes) {

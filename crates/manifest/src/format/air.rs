@@ -91,7 +91,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
                 ..base.clone()
             })
             .collect();
-        draft.manifest.payments.extend(if networks.is_empty() { vec![base] } else { networks });
+        draft.keep_all(if networks.is_empty() { vec![base] } else { networks });
     }
 }
 

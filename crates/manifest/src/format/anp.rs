@@ -77,7 +77,7 @@ fn read_item(item: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let mut capability = draft.begin(CapabilityKind::Agent, item, &[key, "name"], &["name"]);
     if let Some(url) = draft.document_url(item, key) {
-        draft.manifest.links.push(Link::new("agent-description", url.clone(), Some(Follow::Manifest)));
+        draft.keep(Link::new("agent-description", url.clone(), Some(Follow::Manifest)));
         capability.invocation.url = Some(url);
         capability.invocation.protocol = Some(Protocol::Other);
     }
@@ -98,10 +98,10 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
     };
     let url = draft.document_url(interface, "url");
     if let (true, Some(url)) = (folded == "openapi", url.clone()) {
-        draft.manifest.links.push(Link::new("service-desc", url, Some(Follow::Manifest)));
+        draft.keep(Link::new("service-desc", url, Some(Follow::Manifest)));
     }
     let mut found = Interface::new(protocol, url);
     found.declared = draft::name(Some(declared));
     found.version = interface.string("version");
-    draft.manifest.interfaces.push(found);
+    draft.keep(found);
 }

@@ -60,7 +60,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
         if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
-            draft.manifest.interfaces.push(Interface::new(Protocol::Http, Some(anchor)));
+            draft.keep(Interface::new(Protocol::Http, Some(anchor)));
         }
     }
     for (relation, targets) in context.map.iter().filter(|(name, _)| *name != "anchor") {
@@ -98,7 +98,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     if link.url == draft.base().as_str() {
         link.follow = None;
     }
-    draft.manifest.links.push(link);
+    draft.keep(link);
 }
 
 /// Descriptions and catalogs are followed; documentation is not.

@@ -144,7 +144,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
         let mut link = Link::new("catalog-entry", url, artefact.follow());
         link.media_type = (!media_type.is_empty()).then_some(media_type);
         link.title = draft::name(entry.text("displayName"));
-        draft.manifest.links.push(link);
+        draft.keep(link);
     }
     draft.push(capability);
     if let Some(data) = entry.object("data") {

@@ -53,7 +53,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             let leads = endpoints.text(key).is_some_and(addresses::leads_to_manifest);
             if leads && let Some(url) = draft.url(&endpoints, key) {
                 let follow = url.ends_with("/awas.json").then_some(Follow::Manifest);
-                draft.manifest.links.push(Link::new(key, url, follow));
+                draft.keep(Link::new(key, url, follow));
             }
         }
         return;

@@ -76,7 +76,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) 
     if !known && draft.manifest.interfaces.len() < ITEMS_MAX {
         let mut interface = Interface::new(protocol, Some(url));
         interface.transport = transport.map(str::to_owned);
-        draft.manifest.interfaces.push(interface);
+        draft.keep(interface);
     }
 }
 
@@ -89,7 +89,7 @@ fn add_payments(terms: &Object<'_>, draft: &mut Draft<'_>) {
     for payment in found {
         let payment = Payment { scheme: Some("x402".to_owned()), ..payment };
         if !draft.manifest.payments.contains(&payment) {
-            draft.manifest.payments.push(payment);
+            draft.keep(payment);
         }
     }
 }

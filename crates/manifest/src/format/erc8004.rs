@@ -59,7 +59,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.provider.identity.get_or_insert(identity);
     });
     if root.flag("x402Support") == Some(true) {
-        draft.manifest.payments.push(Payment { scheme: Some("x402".to_owned()), ..Payment::default() });
+        draft.keep(Payment { scheme: Some("x402".to_owned()), ..Payment::default() });
     }
     for service in root.objects("services").chain(root.objects("endpoints")) {
         draft.check(&service, &SERVICE);
@@ -85,11 +85,11 @@ fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
     if let (Protocol::A2a, Some(url)) =
         (protocol, address.clone().filter(|url| addresses::leads_to_manifest(url)))
     {
-        draft.manifest.links.push(Link::new("agent-card", url, Some(Follow::Manifest)));
+        draft.keep(Link::new("agent-card", url, Some(Follow::Manifest)));
         return;
     }
     let mut interface = Interface::new(protocol, address);
     interface.declared = draft::name(Some(name));
     interface.version = service.string("version");
-    draft.manifest.interfaces.push(interface);
+    draft.keep(interface);
 }

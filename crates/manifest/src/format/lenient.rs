@@ -99,7 +99,12 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
 
 /// Whether credentials are needed, by the schemes that apply.
 pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
-    let schemes: Vec<AuthScheme> = auth.iter().map(|auth| auth.scheme).collect();
+    let mut schemes: Vec<AuthScheme> = Vec::new();
+    for auth in auth {
+        if !schemes.contains(&auth.scheme) {
+            schemes.push(auth.scheme);
+        }
+    }
     let required = match schemes.as_slice() {
         [] => Tristate::Unknown,
         schemes if schemes.contains(&AuthScheme::None) => Tristate::No,

@@ -151,19 +151,19 @@ fn add(names: &[&str], url: String, target: Option<Target>, draft: &mut Draft<'_
             if class.rel == "mcp" {
                 add_server(Protocol::Mcp, url.clone(), draft);
             }
-            draft.manifest.links.push(Link::new(class.rel, url, class.follow));
+            draft.keep(Link::new(class.rel, url, class.follow));
         }
         None => {
             let generic = ["url", "href", "link", "uri", "endpoint"];
             let name = names.iter().rev().find(|name| !generic.contains(*name)).unwrap_or(&"related");
-            draft.manifest.links.push(Link::new(text::capped(name, 100), url, None));
+            draft.keep(Link::new(text::capped(name, 100), url, None));
         }
     }
 }
 
 fn add_server(protocol: Protocol, url: String, draft: &mut Draft<'_>) {
     if draft.manifest.interfaces.len() < INTERFACES_MAX {
-        draft.manifest.interfaces.push(Interface::new(protocol, Some(url)));
+        draft.keep(Interface::new(protocol, Some(url)));
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in root.map.keys() {
         if !outbound::is_about_calls(key) && root.text(key).is_some_and(addresses::leads_to_manifest) {
             let url = draft.document_url(root, key);
-            draft.manifest.links.extend(url.map(|url| Link::new(key, url, Some(Follow::Manifest))));
+            draft.keep_all(url.map(|url| Link::new(key, url, Some(Follow::Manifest))));
         }
     }
 }

@@ -73,7 +73,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
         endpoint::set(&mut capability, address);
         capability.invocation.protocol = Some(Protocol::Http);
         if let Some(url) = capability.invocation.url.clone() {
-            draft.manifest.links.push(Link::new("skill", url, None));
+            draft.keep(Link::new("skill", url, None));
         }
     }
     let digest = skill.string("digest");

@@ -14,6 +14,7 @@ use crate::format::{generic, header};
 use crate::model::{CapabilityKind, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
+use crate::text::capped;
 use crate::walk::List;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -75,7 +76,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (scheme, _) in
         profile.object("payment_handlers").iter().flat_map(|handlers| handlers.map).take(ITEMS_MAX)
     {
-        draft.manifest.payments.push(Payment { scheme: Some(scheme.clone()), ..Payment::default() });
+        draft.keep(Payment { scheme: Some(scheme.clone()), ..Payment::default() });
     }
 }
 
@@ -102,7 +103,7 @@ fn read_services(profile: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> 
         let name = service.text_of(&["name", "id"]).unwrap_or_default();
         found.extend(read_binding(&service, service.text("transport"), name, draft));
     }
-    draft.manifest.interfaces.extend(found.iter().cloned());
+    draft.keep_all(found.iter().cloned());
     found
 }
 
@@ -119,8 +120,8 @@ fn read_binding(
         _ => Protocol::Ucp,
     };
     let mut interface = Interface::new(protocol, Some(url));
-    interface.declared = Some(service.to_owned());
-    interface.transport = transport.map(str::to_owned);
+    interface.declared = Some(capped(service, draft::NAME_CHARS_MAX).to_owned());
+    interface.transport = transport.map(|transport| capped(transport, draft::NAME_CHARS_MAX).to_owned());
     interface.version = binding.string("version");
     Some(interface)
 }
@@ -170,7 +171,7 @@ fn add_capability(
     capability.invocation.native = Some(name.to_owned());
     capability.invocation.url = service.and_then(|service| service.url.clone());
     if let Some(docs) = about.and_then(|about| draft.url(about, "spec")) {
-        draft.manifest.links.push(Link::new("spec", docs, None));
+        draft.keep(Link::new("spec", docs, None));
     }
     draft.push(capability);
 }

@@ -82,7 +82,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         sources.extend(source.text("id"));
         let url = draft.document_url(source, "path");
         let link = url.map(|url| Link::new("service-desc", url, Some(Follow::Manifest)));
-        draft.manifest.links.extend(link);
+        draft.keep_all(link);
     });
     for flow in root.objects("flows") {
         if draft.is_full() {

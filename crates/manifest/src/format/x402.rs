@@ -79,7 +79,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .filter_map(|rail| lenient::price(&Value::Object(rail.map.clone())))
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
-        draft.manifest.payments.extend(if rails.is_empty() { vec![base] } else { rails });
+        draft.keep_all(if rails.is_empty() { vec![base] } else { rails });
     }
 }
 

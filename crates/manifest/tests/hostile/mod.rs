@@ -1,6 +1,6 @@
 //! Hostile documents by formula: each is made of `n` units, so that doubling `n` doubles it.
 
-use manifest::{Discovery, Document, Manifest, ManifestUrl};
+use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 
 /// A class of hostile documents.
 pub(crate) struct Hostile {
@@ -19,6 +19,11 @@ pub(crate) fn size_max(path: &str) -> usize {
 }
 
 pub(crate) fn read(bytes: &[u8], path: &str) -> Manifest {
+    read_as(bytes, path, None)
+}
+
+/// Reads a document as one format, whatever it looks like.
+pub(crate) fn read_as(bytes: &[u8], path: &str, force: Option<Format>) -> Manifest {
     let url = ManifestUrl::parse(&format!("https://hostile.example{path}")).unwrap();
     manifest::read(&Document {
         bytes,
@@ -27,7 +32,7 @@ pub(crate) fn read(bytes: &[u8], path: &str) -> Manifest {
         discovery: Discovery::Submitted,
         served: None,
         linked: &[],
-        force: None,
+        force,
     })
 }
 

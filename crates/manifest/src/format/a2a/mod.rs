@@ -72,7 +72,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
         draft.push(capability);
     }
-    draft.manifest.interfaces.extend(interfaces);
+    draft.keep_all(interfaces);
 }
 
 /// The declared version, or the one that matches the shape.
@@ -135,9 +135,6 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     interfaces
 }
 
-/// Maximum number of additional interfaces that are read. Each repeats the version of the card.
-const INTERFACES_MAX: usize = 1_000;
-
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut preferred = Interface::new(Protocol::A2a, draft.url(root, "url"));
@@ -147,7 +144,7 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
     let mut seen: HashSet<Interface> = interfaces.iter().cloned().collect();
-    for additional in root.objects("additionalInterfaces").take(INTERFACES_MAX) {
+    for additional in root.objects("additionalInterfaces") {
         draft.check(&additional, &rules::ADDITIONAL);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);

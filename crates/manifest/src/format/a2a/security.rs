@@ -53,7 +53,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
         None => CapabilityAuth::default(),
     };
     let named = by_name.values().cloned();
-    draft.manifest.auth.extend(if by_name.is_empty() { legacy } else { named.collect() });
+    draft.keep_all(if by_name.is_empty() { legacy } else { named.collect() });
     Schemes { by_name, card }
 }
 

@@ -205,7 +205,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     }
     if !sessions.required_ids.is_empty() {
         let applies_to = AppliesTo::Ids { ids: sessions.required_ids.clone() };
-        draft.manifest.auth.push(Auth { applies_to, ..Auth::new(AuthScheme::Session) });
+        draft.keep(Auth { applies_to, ..Auth::new(AuthScheme::Session) });
     }
     draft.manifest.sessions = Some(sessions);
 }

@@ -128,10 +128,10 @@ fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Dra
         let mut interface = Interface::new(protocol, Some(url));
         interface.transport = entry.string("type");
         interface.version = entry.string("version");
-        draft.manifest.interfaces.push(interface);
+        draft.keep(interface);
     } else {
         let rel = if key == "a2a" { "agent-card" } else { "ucp-profile" };
-        draft.manifest.links.push(Link::new(rel, url, Some(Follow::Manifest)));
+        draft.keep(Link::new(rel, url, Some(Follow::Manifest)));
     }
 }
 
@@ -158,11 +158,6 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let price = payments.value("pricing").and_then(lenient::price).unwrap_or_default();
     for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
-        // each repeats the texts of the price
-        let left = ENTRIES_MAX.saturating_sub(draft.manifest.payments.len());
-        if left == 0 {
-            return;
-        }
         let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));
         if listed.is_some_and(<[Value]>::is_empty) {
             draft.report_rule(&EMPTY_METHOD, method.pointer.clone());
@@ -170,11 +165,11 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
         let networks = method.texts("chains");
         let base = Payment { scheme: Some(scheme.to_owned()), ..price.clone() };
         if networks.is_empty() {
-            draft.manifest.payments.push(base);
+            draft.keep(base);
             continue;
         }
-        for network in networks.into_iter().take(left) {
-            draft.manifest.payments.push(Payment { network: Some(network.to_owned()), ..base.clone() });
+        for network in networks {
+            draft.keep(Payment { network: Some(network.to_owned()), ..base.clone() });
         }
     }
 }

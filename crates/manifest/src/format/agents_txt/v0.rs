@@ -113,14 +113,14 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.contact = root.value("contact").map(header::contact).unwrap_or_default();
     let declared = root.text_of(&["capabilities-url", "agents-json"]).unwrap_or("/.well-known/agents.json");
     if let Some(url) = draft.origin_url(declared) {
-        draft.manifest.links.push(Link::new("agents-json", url, Some(Follow::Manifest)));
+        draft.keep(Link::new("agents-json", url, Some(Follow::Manifest)));
     }
     if let Some(url) = root.text("docs").and_then(|docs| draft.origin_url(docs)) {
-        draft.manifest.links.push(Link::new("docs", url, None));
+        draft.keep(Link::new("docs", url, None));
     }
     if let Some(url) = root.text("agent-api").and_then(|api| draft.origin_url(api)) {
         let declared = Some("Agent-API".to_owned());
-        draft.manifest.interfaces.push(Interface { declared, ..Interface::new(Protocol::Http, Some(url)) });
+        draft.keep(Interface { declared, ..Interface::new(Protocol::Http, Some(url)) });
     }
 }
 

@@ -244,7 +244,7 @@ fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'
     let mut interface = Interface::new(protocol, Some(url));
     interface.declared = object.string("protocol");
     if !draft.manifest.interfaces.contains(&interface) {
-        draft.manifest.interfaces.push(interface);
+        draft.keep(interface);
     }
 }
 
@@ -271,7 +271,7 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
             .iter()
             .any(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
         if !known {
-            draft.manifest.auth.push(auth);
+            draft.keep(auth);
         }
     }
 }

@@ -57,10 +57,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.document_version = draft::name(root.text("version"));
     if let Some(contract) = root.object("auth") {
         let entry = authentication(&contract, draft);
-        draft.manifest.auth.extend(entry);
+        draft.keep_all(entry);
     }
     if let Some(server) = draft.url(root, "mcp") {
-        draft.manifest.interfaces.push(mcp(server));
+        draft.keep(mcp(server));
     }
     if let Some(published) = root.text("tools") {
         addressed(published, &root.at("tools"), draft);
@@ -94,11 +94,11 @@ fn addressed(published: &str, pointer: &str, draft: &mut Draft<'_>) {
 fn definitions(url: &ManifestUrl, pointer: &str, draft: &mut Draft<'_>) {
     if is_mcp(url) {
         draft.manifest.declared_origin = Some(url.origin());
-        draft.manifest.interfaces.push(mcp(url.to_string()));
+        draft.keep(mcp(url.to_string()));
         return;
     }
     let follow = Some(Follow::Merge);
-    draft.manifest.links.push(Link::new("tools", url.to_string(), follow));
+    draft.keep(Link::new("tools", url.to_string(), follow));
     let linked = draft.document.linked.iter().find(|linked| linked.url == url).copied();
     match linked {
         Some(linked) if linked.bytes.is_empty() => {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::rules;
-use crate::budget;
+use crate::budget::{self, Limits};
 use crate::document::LinkedDocument;
 use crate::draft::{self, Draft};
 use crate::format::mcp::annotate;
@@ -15,10 +15,8 @@ use crate::json::{self, push_index, push_name};
 use crate::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
-use crate::name::ManifestUrl;
 use crate::object::Object;
-use crate::schema::{self, Location};
-use crate::text::capped;
+use crate::schema::{self, Location, SchemaFlaw};
 
 /// Reads the definitions into the manifest's capabilities. Findings about the document as a whole point at the member of
 /// the manifest that names it, others into the document.
@@ -40,7 +38,7 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
         draft.report_rule(&rules::TOOLS_EMPTY, "/tools".to_owned());
     }
     draft.within_linked(linked.url, |draft| {
-        complete(first, Some(linked.url), description.as_ref(), draft);
+        complete(first, description.as_ref(), draft);
     });
 }
 
@@ -48,14 +46,13 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
 pub(super) fn read_inline(root: &Object<'_>, draft: &mut Draft<'_>) {
     let first = draft.manifest.capabilities.len();
     read_list(root.list("tools").unwrap_or_default(), "/tools", draft);
-    complete(first, None, None, draft);
+    complete(first, None, draft);
 }
 
 /// Completes and checks the capabilities from `first` on.
-fn complete(first: usize, url: Option<&ManifestUrl>, description: Option<&Value>, draft: &mut Draft<'_>) {
+fn complete(first: usize, description: Option<&Value>, draft: &mut Draft<'_>) {
     let mut capabilities = draft.manifest.capabilities.split_off(first);
     for capability in &mut capabilities {
-        capability.pointer_document = url.map(ToString::to_string);
         inherit_auth(capability, draft);
         if description.is_some_and(|document| announces_approval(document, capability)) {
             capability.safety.confirmation = Confirmation::Required;
@@ -68,7 +65,8 @@ fn complete(first: usize, url: Option<&ManifestUrl>, description: Option<&Value>
 
 fn parse(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}');
-    budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?;
+    let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
+    budget::check_json(text.as_bytes(), limits).ok()?;
     json::parse(text).map(|(value, _)| value).ok()
 }
 
@@ -135,11 +133,9 @@ fn read_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
 /// A schema of a tool; reported where it is not a JSON Schema.
 fn schema_of<'v>(tool: &Object<'v>, keys: &[&str], draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let (key, found) = keys.iter().find_map(|key| Some((key, tool.object(key)?)))?;
-    if let Err(error) = jsonschema::draft202012::meta::validate(tool.value(key)?) {
-        let pointer = format!("{}{}", found.pointer, error.instance_path());
-        let text = error.to_string();
-        let text = format!("`{key}` is not a JSON Schema: {}", capped(&text, 300));
-        draft.report(&rules::TOOL_SCHEMA, pointer, text);
+    if let Some(SchemaFlaw { pointer, text }) = schema::flaw(tool.value(key)?) {
+        let text = format!("`{key}` is not a JSON Schema: {text}");
+        draft.report(&rules::TOOL_SCHEMA, format!("{}{pointer}", found.pointer), text);
     }
     Some(found)
 }

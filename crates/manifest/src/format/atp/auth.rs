@@ -19,11 +19,11 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(&auth, "schemes", &List::UNCHECKED.mistyped(&rules::SCHEME_MISTYPED), |published, draft| {
         let mut entry = read_scheme(published, draft);
         entry.agent_identity.clone_from(&identity);
-        draft.manifest.auth.push(entry);
+        draft.keep(entry);
     });
     if draft.manifest.auth.is_empty() && identity.is_some() {
         let entry = Auth { agent_identity: identity, ..Auth::new(AuthScheme::AgentIdentity) };
-        draft.manifest.auth.push(entry);
+        draft.keep(entry);
     }
 }
 

@@ -9,7 +9,8 @@ use super::types::{References, Types};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::model::{
-    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, SafetyClass, Tristate,
+    AuthScheme, Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency,
+    SafetyClass, Tristate,
 };
 use crate::object::{Object, type_name};
 use crate::schema::{self, Location, Parameters, Presence};
@@ -21,7 +22,7 @@ use crate::{auth, quantity, safety};
 struct Shared<'r> {
     root: &'r Object<'r>,
     types: &'r Types,
-    auth: Option<Object<'r>>,
+    scheme: Option<AuthScheme>,
     required_for: HashSet<&'r str>,
     optional_for: HashSet<&'r str>,
     degraded: HashSet<&'r str>,
@@ -30,17 +31,18 @@ struct Shared<'r> {
 }
 
 pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
-    let auth = root.object("auth");
+    let contract = root.object("auth");
     let ids = |part: Option<&Object<'_>>, key: &str| -> HashSet<String> {
         part.map(|part| part.texts(key).into_iter().map(str::to_owned).collect()).unwrap_or_default()
     };
     let status = root.object("agent_status");
-    let (required, optional) = (ids(auth.as_ref(), "required_for"), ids(auth.as_ref(), "optional_for"));
+    let (required, optional) =
+        (ids(contract.as_ref(), "required_for"), ids(contract.as_ref(), "optional_for"));
     let degraded = ids(status.as_ref(), "degraded_actions");
     let shared = Shared {
         root,
         types,
-        auth,
+        scheme: contract.as_ref().and_then(|contract| contract.text("type")).map(auth::scheme),
         required_for: required.iter().map(String::as_str).collect(),
         optional_for: optional.iter().map(String::as_str).collect(),
         degraded: degraded.iter().map(String::as_str).collect(),
@@ -70,7 +72,8 @@ fn read_action(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) 
     idempotency(action, &mut capability, draft);
     capability.rate_limit = action.text("rate_limit").map(quantity::rate);
     if let Some(graph) = shared.root.object("dependencies") {
-        capability.depends_on = graph.texts(id).into_iter().map(str::to_owned).collect();
+        let ids = graph.texts(id).into_iter();
+        capability.depends_on = ids.map(|id| capped(id, draft::NAME_CHARS_MAX).to_owned()).collect();
     }
     draft.push(capability);
 }
@@ -201,9 +204,8 @@ fn authentication(
         None => None,
     };
     capability.auth.required = Tristate::from_option(required);
-    let word = shared.auth.as_ref().and_then(|contract| contract.text("type"));
-    if let Some(word) = word.filter(|_| required == Some(true) || optional) {
-        capability.auth.schemes = vec![auth::scheme(word)];
+    if let Some(scheme) = shared.scheme.filter(|_| required == Some(true) || optional) {
+        capability.auth.schemes = vec![scheme];
     }
     capability.auth.scopes = draft::tags(action.texts("scopes"));
 }

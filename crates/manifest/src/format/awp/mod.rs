@@ -120,9 +120,9 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         entry.applies_to = AppliesTo::OptionalIds { ids: optional.clone() };
     }
     let also_optional = matches!(entry.applies_to, AppliesTo::Ids { .. }) && !optional.is_empty();
-    draft.manifest.auth.push(entry.clone());
+    draft.keep(entry.clone());
     if also_optional {
-        draft.manifest.auth.push(Auth { applies_to: AppliesTo::OptionalIds { ids: optional }, ..entry });
+        draft.keep(Auth { applies_to: AppliesTo::OptionalIds { ids: optional }, ..entry });
     }
 }
 
@@ -282,7 +282,7 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (name, protocol) in protocols.members() {
         draft.check(&protocol, &rules::PROTOCOL);
         let url = draft.url(&protocol, "endpoint");
-        draft.manifest.interfaces.push(Interface {
+        draft.keep(Interface {
             protocol: auth::protocol(name),
             declared: Some(name.to_owned()),
             url,
@@ -292,7 +292,7 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
-                draft.manifest.links.push(Link::new(&rel.replace('_', "-"), url, Some(Follow::Manifest)));
+                draft.keep(Link::new(&rel.replace('_', "-"), url, Some(Follow::Manifest)));
             }
         }
     }

@@ -104,6 +104,9 @@ findings! {
         "an output has no type" => "Write the name of a type, such as \"string\" or \"array[flight]\".";
     rule TYPE_MALFORMED: Should("awp.type.malformed", "AWP 0.1 §8")
         "a type is not written as the specification defines it" => "Write array[type], object[entity] or enum[a, b].";
+    rule TYPES_CUT: Should("awp.type.too_many", "agentdex limits")
+        "the types before this one take all the memory for schemas, so this one is left out"
+            => "Declare fewer fields, or shorter types.";
     rule DEFAULT_UNLISTED: Should("awp.input.default.unlisted", "AWP 0.1 §9")
         "the default is not among the options" => "Choose the default from the options.";
     rule DEFAULT_MISTYPED: Should("awp.input.default.mistyped", "AWP 0.1 §9")

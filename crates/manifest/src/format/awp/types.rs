@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::rules;
+use crate::budget;
 use crate::draft::Draft;
 use crate::object::{Object, type_name};
 use crate::rule::Rule;
@@ -18,16 +19,22 @@ use crate::text::capped;
 const NESTING_MAX: usize = 8;
 /// Entities attached to one schema.
 const DEFINITIONS_MAX: usize = 32;
+/// Characters of the name of a type, with the values of an `enum[…]`.
+const WORD_CHARS_MAX: usize = 4_096;
+/// Memory of the schemas of all entities, of the inputs of one action, and of its outputs: a short name of a type becomes a
+/// schema of a kilobyte.
+const SCHEMA_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// The entities of a manifest (§8), as schemas.
 pub(super) struct Types {
     entities: Map<String, Value>,
 }
 
-/// The entities that a schema refers to, and what is wrong with the type that was read last.
+/// The entities that a schema refers to, its memory, and what is wrong with the type that was read last.
 #[derive(Default)]
 pub(super) struct References {
     known: BTreeSet<String>,
+    schema_bytes: usize,
     flaws: Vec<Flaw>,
 }
 
@@ -37,6 +44,8 @@ enum Flaw {
     Unknown(String),
     /// A name with brackets that is not written as `array[…]`, `object[…]` or `enum[…]`.
     Malformed(String),
+    /// The type is left out, because the schemas take [`SCHEMA_BYTES_MAX`].
+    TooLarge,
 }
 
 impl References {
@@ -52,6 +61,7 @@ impl References {
                     let text = format!("\"{}\" is not a type", capped(&word, 60));
                     draft.report(&rules::TYPE_MALFORMED, pointer.to_owned(), text);
                 }
+                Flaw::TooLarge => draft.report_rule(&rules::TYPES_CUT, pointer.to_owned()),
             }
         }
     }
@@ -114,11 +124,17 @@ impl Types {
 
     /// The schema of a field: the name of a type or a description.
     pub(super) fn value(&self, value: &Value, references: &mut References) -> Map<String, Value> {
-        match value {
+        if references.schema_bytes > SCHEMA_BYTES_MAX {
+            references.flaws.push(Flaw::TooLarge);
+            return Map::new();
+        }
+        let schema = match value {
             Value::String(word) => self.word(word, references, 0),
             Value::Object(map) => self.described(map, references),
             _ => Map::new(),
-        }
+        };
+        references.schema_bytes += budget::bytes_of_members(&schema, SCHEMA_BYTES_MAX);
+        schema
     }
 
     fn described(&self, map: &Map<String, Value>, references: &mut References) -> Map<String, Value> {
@@ -138,6 +154,10 @@ impl Types {
     fn word(&self, word: &str, references: &mut References, depth: usize) -> Map<String, Value> {
         let word = word.trim();
         let word = word.strip_suffix('?').unwrap_or(word);
+        if word.len() > WORD_CHARS_MAX {
+            references.flaws.push(Flaw::Malformed(capped(word, WORD_CHARS_MAX).to_owned()));
+            return Map::from_iter([("type".to_owned(), Value::from("string"))]);
+        }
         if let Some((outer, inner)) = word.strip_suffix(']').and_then(|word| word.split_once('[')) {
             return self.bracketed(outer.trim(), inner.trim(), references, depth);
         }

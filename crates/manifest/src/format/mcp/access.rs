@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::format::lenient;
-use crate::model::{Auth, Capability, Tristate};
+use crate::model::{Auth, Capability, CapabilityAuth, Tristate};
 use crate::object::Object;
 
 /// Credentials of a server and the tools that they apply to.
@@ -37,9 +37,15 @@ pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
 }
 
 impl Access<'_> {
-    /// Applies the credentials to a tool that states none of its own.
-    pub(super) fn apply(&self, capability: &mut Capability) {
+    /// Applies the credentials to tools that state none of their own.
+    pub(super) fn apply(&self, capabilities: &mut [Capability]) {
         let needed = lenient::required_by(&self.auth);
+        for capability in capabilities {
+            self.apply_one(capability, &needed);
+        }
+    }
+
+    fn apply_one(&self, capability: &mut Capability, needed: &CapabilityAuth) {
         let name = capability.invocation.native.as_deref().unwrap_or(&capability.native_id);
         let required = if self.public.contains(name) {
             Tristate::No
@@ -50,7 +56,7 @@ impl Access<'_> {
         };
         let auth = &mut capability.auth;
         if auth.schemes.is_empty() {
-            auth.schemes = needed.schemes;
+            auth.schemes.clone_from(&needed.schemes);
             if auth.required == Tristate::Unknown {
                 auth.required = required;
             }

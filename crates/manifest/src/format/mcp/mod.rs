@@ -97,7 +97,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let server = found.iter().find_map(|interface| interface.url.clone());
     for interface in found {
         if !draft.manifest.interfaces.contains(&interface) {
-            draft.manifest.interfaces.push(interface);
+            draft.keep(interface);
         }
     }
     let first = draft.manifest.capabilities.len();
@@ -110,10 +110,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_wrapped(root, server.as_deref(), draft);
     }
     content::read(root, server.as_deref(), draft);
-    for capability in draft.manifest.capabilities.iter_mut().skip(first) {
-        access.apply(capability);
-    }
-    draft.manifest.auth.extend(access.auth);
+    access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
+    draft.keep_all(access.auth);
 }
 
 /// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.

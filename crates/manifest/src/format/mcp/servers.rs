@@ -117,7 +117,7 @@ pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
         capability.description = draft::description(server.text("description"));
         capability.invocation.protocol = Some(Protocol::Mcp);
         capability.invocation.url.clone_from(&interface.url);
-        draft.manifest.interfaces.push(interface);
+        draft.keep(interface);
         draft.push(capability);
     }
 }

@@ -27,9 +27,10 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.features.webhooks = root.object("webhooks").map(|webhooks| !webhooks.map.is_empty());
     let docs = root.object("externalDocs").and_then(|docs| draft.url(&docs, "url"));
     if let Some(url) = docs {
-        draft.manifest.links.push(Link::new("docs", url, None));
+        draft.keep(Link::new("docs", url, None));
     }
     let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
+    let Some(base) = base else { return };
     draft.manifest.declared_origin = servers::is_declared(root.map).then(|| base.clone());
-    draft.manifest.interfaces.push(Interface::new(Protocol::Http, Some(base)));
+    draft.keep(Interface::new(Protocol::Http, Some(base)));
 }

@@ -59,7 +59,7 @@ struct Reading<'a> {
     document: &'a ManifestUrl,
     schemes: BTreeMap<String, Auth>,
     /// The default base address and credentials of operations.
-    base: String,
+    base: Option<String>,
     auth: CapabilityAuth,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     let base = servers::base_url(&[root.get("servers")], root, at);
     let auth = requirement(root.get("security"), &schemes);
     let reading = Reading { root, document: at, schemes, base, auth };
-    draft.manifest.auth.extend(reading.schemes.values().cloned());
+    draft.keep_all(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
     for operation in path_operations(root, &mut resolver) {
         if draft.is_full() {

@@ -80,12 +80,13 @@ fn address(reading: &Reading<'_>, path_operation: &PathOperation<'_>, capability
     } else {
         reading.base.clone()
     };
-    let slash = if path_operation.path.starts_with('/') { "" } else { "/" };
-    let url = format!("{base}{slash}{}", path_operation.path);
     let invocation = &mut capability.invocation;
     invocation.protocol = Some(Protocol::Http);
     invocation.method = Some(path_operation.method.to_owned());
     invocation.native = declared_id(path_operation.operation).map(str::to_owned);
+    let Some(base) = base else { return };
+    let slash = if path_operation.path.starts_with('/') { "" } else { "/" };
+    let url = format!("{base}{slash}{}", path_operation.path);
     if url.contains('{') {
         invocation.url_template = Some(url);
     } else {

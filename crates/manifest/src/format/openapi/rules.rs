@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
 use super::operation::{self, PathOperation};
 use super::servers;
 use crate::draft::Draft;
@@ -31,6 +33,9 @@ findings! {
     rule TEMPLATE_SERVER: Note("openapi.servers.template", "OpenAPI 3.1 §4.8.6")
         "the server's URL has a variable without default, so no operation can be called as declared"
             => "Give every server variable a `default`.";
+    rule UNUSABLE_SERVER: Must("openapi.servers.unusable", "OpenAPI 3.1 §4.8.5")
+        "the server's URL is no http(s) URL of at most 2,048 bytes, so its operations have no address"
+            => "Publish an absolute https URL, or a path.";
     rule REPEATED_ID: Must("openapi.operation.operation_id.duplicate", "OpenAPI 3.1 §4.8.10")
         "an `operationId` is used twice" => "Give every operation a unique id.";
     rule NO_RESPONSES: Should("openapi.operation.responses.missing", "OpenAPI 3.0 §4.7.10")
@@ -67,9 +72,19 @@ pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
     let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
     if !servers::is_declared(root.map) {
         draft.report_rule(&NO_SERVERS, String::new());
-    } else if base.contains('{') {
+    } else if let Some(base) = base.filter(|base| base.contains('{')) {
         draft.report(&TEMPLATE_SERVER, root.at("servers"), format!("{base} has a variable without default"));
     }
+    report_servers(root.map, "", draft);
+}
+
+/// Reports servers whose operations have no address. `at` is the pointer of the object that lists them.
+fn report_servers(listing: &Map<String, Value>, at: &str, draft: &mut Draft<'_>) {
+    if servers::base_url(&[listing.get("servers")], listing, draft.base()).is_some() {
+        return;
+    }
+    let key = if listing.contains_key("servers") { "servers" } else { "basePath" };
+    draft.report_rule(&UNUSABLE_SERVER, format!("{at}/{key}"));
 }
 
 /// Checks one operation; `ids` collects the operation ids.
@@ -83,6 +98,9 @@ pub(super) fn check_operation(
     {
         draft.report(&REPEATED_ID, path_operation.pointer.clone(), format!("the id \"{id}\" is used twice"));
     }
+    let item_pointer = path_operation.pointer.rsplit_once('/').map_or("", |(item, _)| item);
+    report_servers(path_operation.item, item_pointer, draft);
+    report_servers(path_operation.operation, &path_operation.pointer, draft);
     if !path_operation.operation.contains_key("responses") {
         draft.report_rule(&NO_RESPONSES, path_operation.pointer.clone());
     }

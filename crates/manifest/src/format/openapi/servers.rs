@@ -9,23 +9,25 @@
 
 use serde_json::{Map, Value};
 
+use crate::address::{Address, on_document};
 use crate::name::ManifestUrl;
+use crate::text::capped;
 
-/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default.
+/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default. `None` if the
+/// declared one is no absolute http(s) URL, or is longer than [`BASE_BYTES_MAX`].
 pub(super) fn base_url(
     lists: &[Option<&Value>],
     document: &Map<String, Value>,
     base: &ManifestUrl,
-) -> String {
-    let declared = lists
+) -> Option<String> {
+    let listed = lists
         .iter()
         .flatten()
         .filter_map(|servers| servers.as_array())
         .find(|servers| !servers.is_empty())
-        .and_then(|servers| preferred(servers))
-        .or_else(|| swagger_base(document, base));
-    let declared = declared.unwrap_or_else(|| "/".to_owned());
-    absolute(&declared, base).trim_end_matches('/').to_owned()
+        .and_then(|servers| preferred(servers));
+    let declared = listed.or_else(|| swagger_base(document, base)).unwrap_or_else(|| "/".to_owned());
+    absolute(&declared, base).map(|url| url.trim_end_matches('/').to_owned())
 }
 
 /// Whether the document names its servers.
@@ -48,8 +50,8 @@ fn preferred(servers: &[Value]) -> Option<String> {
     urls.iter().find(|url| url.starts_with("https://")).or_else(|| urls.first()).cloned()
 }
 
-/// The URL of a server with the defaults of its variables. What a default holds is not substituted again, so that
-/// variables cannot multiply.
+/// The URL of a server with the defaults of its variables, cut soon after [`BASE_BYTES_MAX`]. What a default holds is not
+/// substituted again, so that variables cannot multiply.
 fn substituted(server: &Value) -> Option<String> {
     let template = server.get("url")?.as_str()?.trim();
     let variables = server.get("variables").and_then(Value::as_object);
@@ -66,14 +68,14 @@ fn substituted(server: &Value) -> Option<String> {
             after
         };
         if url.len() > BASE_BYTES_MAX {
-            return None;
+            break;
         }
     }
-    url.push_str(rest);
-    (url.len() <= BASE_BYTES_MAX).then_some(url)
+    url.push_str(capped(rest, BASE_BYTES_MAX + 1));
+    Some(url)
 }
 
-/// Swagger 2.0 "Swagger Object". None if the address is longer than [`BASE_BYTES_MAX`], as for `servers`.
+/// Swagger 2.0 "Swagger Object".
 fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<String> {
     document.get("swagger")?;
     let path = document.get("basePath").and_then(Value::as_str).unwrap_or("/");
@@ -86,25 +88,20 @@ fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<Str
         .collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { schemes.first()? };
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let host = document.get("host").and_then(Value::as_str);
-    if scheme.len() + host.map_or(0, str::len) + path.len() > BASE_BYTES_MAX {
-        return None;
-    }
-    Some(match host {
+    Some(match document.get("host").and_then(Value::as_str) {
         Some(host) => format!("{scheme}://{host}{slash}{path}"),
         None => format!("{}{slash}{path}", base.origin()),
     })
 }
 
 /// Resolves a server's URL against the document, leaving `{variables}` as they are written.
-fn absolute(url: &str, base: &ManifestUrl) -> String {
-    if url.contains("://") || url.starts_with('{') {
-        return url.to_owned();
+fn absolute(url: &str, base: &ManifestUrl) -> Option<String> {
+    if url.len() > BASE_BYTES_MAX {
+        return None;
     }
-    match base.as_url().join(url) {
-        Ok(joined) => joined.as_str().replace("%7B", "{").replace("%7D", "}"),
-        Err(_) => base.origin(),
-    }
+    // Variables can be in places where no URL parser accepts them: `{base}/v1`, `https://host:{port}`.
+    let template = || url.contains('{').then(|| url.to_owned());
+    on_document(base, url).map(Address::into_string).or_else(template)
 }
 
 #[cfg(test)]
@@ -112,7 +109,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn base_of(document: &Value) -> String {
+    fn base_of(document: &Value) -> Option<String> {
         let base = ManifestUrl::parse("https://shop.example/docs/openapi.json").unwrap();
         base_url(&[document.get("servers")], document.as_object().unwrap(), &base)
     }
@@ -137,8 +134,24 @@ mod tests {
             (json!({"swagger": "2.0", "host": "h.example", "basePath": "v1"}), "https://h.example/v1"),
             (json!({"swagger": "2.0", "host": "h.example", "schemes": ["http"]}), "http://h.example"),
             (json!({"swagger": "2.0", "basePath": "/api"}), "https://shop.example/api"),
+            (json!({"servers": [{"url": "https:///api.shop.example"}]}), "https://api.shop.example"),
+            (json!({"servers": [{"url": "https://h.example:{port}/v1"}]}), "https://h.example:{port}/v1"),
         ] {
-            assert_eq!(base_of(&document), expected, "{document}");
+            assert_eq!(base_of(&document).as_deref(), Some(expected), "{document}");
+        }
+    }
+
+    #[test]
+    fn a_base_that_is_no_url_or_too_long_is_not_replaced_by_the_origin() {
+        let long = "a".repeat(BASE_BYTES_MAX);
+        for document in [
+            json!({"servers": [{"url": format!("https://api.shop.example/{long}")}]}),
+            json!({"servers": [{"url": "https://{long}.example", "variables": {"long": {"default": long}}}]}),
+            json!({"servers": [{"url": "ftp://files.shop.example"}]}),
+            json!({"servers": [{"url": "https://"}]}),
+            json!({"swagger": "2.0", "host": "h.example", "basePath": format!("/{long}")}),
+        ] {
+            assert_eq!(base_of(&document), None);
         }
     }
 }

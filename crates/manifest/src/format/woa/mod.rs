@@ -58,7 +58,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.name = Some(draft.base().host().to_string());
     if let Some(authz) = root.object("authz") {
         let auth = authorization(&authz, draft);
-        draft.manifest.auth.push(auth);
+        draft.keep(auth);
     }
     let transports = Transports::read(root, draft);
     agents(root, &transports, draft);

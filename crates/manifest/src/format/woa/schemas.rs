@@ -10,7 +10,7 @@ use crate::json::{push_index, push_name};
 use crate::object::{Object, type_name};
 use crate::pattern;
 use crate::reference::percent_decoded;
-use crate::schema::is_of_type;
+use crate::schema::{self, SchemaFlaw, is_of_type};
 use crate::text::capped;
 
 /// The dialect of WoA's schemas, and how it is declared.
@@ -56,11 +56,9 @@ const OTHER_SOURCES: [&str; 9] = [
 
 /// Reports what is wrong with a schema.
 pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
-    if let Err(error) = jsonschema::draft202012::meta::validate(value) {
-        let pointer = format!("{}{}", schema.pointer, error.instance_path());
-        let text = error.to_string();
-        let text = format!("the schema is not JSON Schema 2020-12: {}", capped(&text, 300));
-        return draft.report(&rules::SCHEMA_INVALID, pointer, text);
+    if let Some(SchemaFlaw { pointer, text }) = schema::flaw(value) {
+        let text = format!("the schema is not JSON Schema 2020-12: {text}");
+        return draft.report(&rules::SCHEMA_INVALID, format!("{}{pointer}", schema.pointer), text);
     }
     let declared = schema.text("$schema").map(|declared| declared.trim_end_matches('#'));
     if let Some(declared) = declared.filter(|declared| *declared != DIALECT) {

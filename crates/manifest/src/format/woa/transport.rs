@@ -32,7 +32,7 @@ impl<'v> Transports<'v> {
             };
             let transport = Object { map, pointer };
             check(name, &transport, draft);
-            draft.manifest.interfaces.push(interface(name, &transport));
+            draft.keep(interface(name, &transport));
             transports.insert(name.as_str(), transport);
         }
         if published.map.is_empty() {
@@ -134,7 +134,7 @@ fn is_usable(name: &str, transport: &Object<'_>) -> bool {
 }
 
 fn is_https(text: &str) -> bool {
-    text.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+    text.len() <= URL_BYTES_MAX && text.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
 
 fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {

@@ -1,0 +1,66 @@
+//! The lists of a manifest beside its capabilities, which share one limit of items and the memory limit of the model.
+
+use serde::Serialize;
+
+use super::{CAPABILITIES_MAX, Draft, MODEL_BYTES_MAX};
+use crate::budget;
+use crate::model::{Auth, Interface, Link, Manifest, Payment};
+use crate::rule::{Rule, findings};
+
+findings! {
+    rule AUTH_CUT: Should("document.auth.too_many", "agentdex limits")
+        "the document declares more credentials than are read" => "Declare each kind of credential once.";
+    rule INTERFACES_CUT: Should("document.interfaces.too_many", "agentdex limits")
+        "the document declares more interfaces than are read" => "Declare each address and protocol once.";
+    rule LINKS_CUT: Should("document.links.too_many", "agentdex limits")
+        "the document has more links than are read" => "Link to a document that lists the others.";
+    rule PAYMENTS_CUT: Should("document.payments.too_many", "agentdex limits")
+        "the document declares more payments than are read" => "Declare each way to pay once.";
+}
+
+/// An item of one of the lists.
+pub(crate) trait Listed: Serialize {
+    /// The finding when the list is full.
+    const CUT: &'static Rule;
+
+    fn list(manifest: &mut Manifest) -> &mut Vec<Self>
+    where
+        Self: Sized;
+}
+
+macro_rules! listed {
+    ($($item:ty: $field:ident, $cut:ident;)*) => {$(
+        impl Listed for $item {
+            const CUT: &'static Rule = &$cut;
+
+            fn list(manifest: &mut Manifest) -> &mut Vec<Self> {
+                &mut manifest.$field
+            }
+        }
+    )*};
+}
+
+listed! {
+    Auth: auth, AUTH_CUT;
+    Interface: interfaces, INTERFACES_CUT;
+    Link: links, LINKS_CUT;
+    Payment: payments, PAYMENTS_CUT;
+}
+
+impl Draft<'_> {
+    /// Appends an item to its list. Reports once per list that items were dropped.
+    pub(crate) fn keep<T: Listed>(&mut self, item: T) {
+        let kept = T::list(&mut self.manifest).len();
+        if kept < CAPABILITIES_MAX && self.charge(budget::memory_of(&item, MODEL_BYTES_MAX)) {
+            T::list(&mut self.manifest).push(item);
+        } else if !self.counts.contains_key(T::CUT.code) {
+            self.report(T::CUT, String::new(), format!("{}: the first {kept} are read", T::CUT.wrong));
+        }
+    }
+
+    pub(crate) fn keep_all<T: Listed>(&mut self, items: impl IntoIterator<Item = T>) {
+        for item in items {
+            self.keep(item);
+        }
+    }
+}
