@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{AgentIdentity, Execution, Idempotency, Invocation, Source};
+use manifest::model::{AgentIdentity, Execution, Idempotency, Invocation, Source, UsageTerms};
 use manifest::{
     Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, ManifestId, ManifestUrl,
 };
@@ -27,6 +27,9 @@ pub(crate) struct Detail<'a> {
     /// What to show the person who confirms; the publisher's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmation_message: Option<&'a str>,
+    /// What the publisher asks of the caller: inference, attribution, terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage_terms: Option<UsageTerms<'a>>,
     pub(crate) idempotency: &'a Idempotency,
     pub(crate) execution: &'a Execution,
     pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
@@ -70,6 +73,7 @@ pub(crate) fn detail<'a>(stored: &'a StoredManifest, capability: &'a Capability)
         session_url: capability.auth.session_url.as_deref(),
         agent_identity: capability.auth.agent_identity.as_ref(),
         confirmation_message: capability.safety.message.as_deref(),
+        usage_terms: stored.manifest.policies.usage_terms(),
         idempotency: &capability.idempotency,
         execution: &capability.execution,
         rate_limit: capability.rate_limit.as_ref().or(stored.manifest.rate_limit.as_ref()),

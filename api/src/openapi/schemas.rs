@@ -212,6 +212,9 @@ pub(crate) struct CapabilityRow {
     agent_identity: Option<()>,
     /// What to show the person who confirms; the publisher's text
     confirmation_message: Option<String>,
+    /// What the publisher asks of the caller: `inference`, `attribution`, `terms_url`, each where it is stated
+    #[schema(value_type = Option<Object>)]
+    usage_terms: Option<()>,
     #[schema(value_type = Option<Object>)]
     idempotency: Option<()>,
     #[schema(value_type = Option<Object>)]

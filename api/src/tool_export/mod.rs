@@ -197,6 +197,9 @@ impl Parts<'_> {
         if let Some(url) = &capability.auth.session_url {
             origin["session_url"] = Value::from(url.as_str());
         }
+        if let Some(terms) = self.manifest.policies.usage_terms() {
+            origin["usage_terms"] = json!(terms);
+        }
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use manifest::model::PolicyChoice;
 use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl};
 use serde_json::{Value, json};
 
@@ -92,12 +93,14 @@ fn refuses_capabilities_that_cannot_be_called() {
 
 #[test]
 fn tools_carry_what_a_call_needs_besides_parameters() {
-    let manifest = manifest_of(&json!({
+    let mut manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/pay"},
         "safety": {"class": "write", "source": "declared", "confirmation": "required", "message": "Pay 5 EUR?"},
         "auth": {"required": "yes", "agent_identity": {"required": true, "format": "did:web"},
             "session": true, "session_url": "https://skyhop.example/session"},
     }));
+    manifest.policies.inference = PolicyChoice::Deny;
+    manifest.policies.attribution = Some("required".to_owned());
     for shape in ToolShape::ALL {
         let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
         assert!(definition.contains("Pay 5 EUR?"), "{shape}: {definition}");
@@ -106,6 +109,8 @@ fn tools_carry_what_a_call_needs_besides_parameters() {
     let tool = compiled(&manifest, ToolShape::Mcp).unwrap().definition;
     assert_eq!(tool["_meta"]["agentdex"]["confirmation_message"], "Pay 5 EUR?");
     assert_eq!(tool["_meta"]["agentdex"]["session_url"], "https://skyhop.example/session");
+    let terms = json!({"inference": "deny", "attribution": "required"});
+    assert_eq!(tool["_meta"]["agentdex"]["usage_terms"], terms);
 }
 
 #[test]

@@ -100,6 +100,7 @@ pub(crate) fn evil() -> Manifest {
 /// A publisher that forbids copies.
 pub(crate) fn secretive() -> Manifest {
     let tell = json!({"native_id": "whisper", "name": "Whisper", "description": "Whispers a secret."});
-    let policies = json!({"training": "deny", "inference": "unset", "caching_allowed": false});
+    let policies =
+        json!({"training": "deny", "inference": "deny", "attribution": "required", "caching_allowed": false});
     manifest(SECRETIVE, "atp", &[tell], &json!({"policies": policies}))
 }

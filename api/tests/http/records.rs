@@ -25,6 +25,17 @@ async fn capability_response_has_every_member() {
 }
 
 #[tokio::test]
+async fn capability_states_the_terms_of_use() {
+    let world = World::new().await;
+    let answer = world.get(&format!("/capabilities/{}", first_id(&documents::secretive()))).await;
+    assert_eq!(answer.json()["usage_terms"], json!({"inference": "deny", "attribution": "required"}));
+    let found = world.get("/search?q=whisper&view=full").await.json();
+    assert_eq!(found["results"][0]["usage_terms"]["attribution"], "required");
+    let unstated = world.get(&format!("/capabilities/{}", first_id(&documents::skyhop()))).await;
+    assert_eq!(unstated.json().get("usage_terms"), None);
+}
+
+#[tokio::test]
 async fn site_response_has_every_member() {
     let world = World::new().await;
     let answer = world.get("/sites/skyhop.example").await;

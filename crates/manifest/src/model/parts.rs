@@ -236,6 +236,27 @@ pub struct Policies {
     pub access_disallow: Vec<String>,
 }
 
+impl Policies {
+    /// What the publisher asks of the caller; `None` if nothing is stated.
+    pub fn usage_terms(&self) -> Option<UsageTerms<'_>> {
+        let (attribution, terms_url) = (self.attribution.as_deref(), self.terms_url.as_deref());
+        let is_stated = !self.inference.is_unset() || attribution.is_some() || terms_url.is_some();
+        is_stated.then_some(UsageTerms { inference: self.inference, attribution, terms_url })
+    }
+}
+
+/// Conditions for the use of what a call returns (ATP section 3.8).
+#[derive(Debug, Serialize)]
+pub struct UsageTerms<'a> {
+    /// Whether a model may work with it.
+    #[serde(skip_serializing_if = "PolicyChoice::is_unset")]
+    pub inference: PolicyChoice,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms_url: Option<&'a str>,
+}
+
 /// The publisher's statement on whether the service works.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
