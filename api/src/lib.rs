@@ -52,6 +52,7 @@ mod timeouts;
 mod tool_export;
 mod tools;
 mod ttl_cache;
+mod value_size;
 
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use dashboard::search::EXAMPLES;

@@ -1,7 +1,7 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
 //! All responses read manifests through this module, except exports, which have their own limits (see
-//! `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
+//! `routes::export`). Before a manifest is read, its size is known and a permit for the memory of its tree is taken; the
 //! permit is held as long as the manifest. Small manifests have separate permits, so that large ones never delay them.
 //! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 //!
@@ -23,22 +23,29 @@ use crate::overload::no_room;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
-/// Maximum size of a small manifest: most have a few KiB.
-const SMALL_BYTES: u64 = 256 * 1024;
-/// Bytes of small manifests held at the same time: 64 of the largest of them.
-const SMALL_TOTAL_BYTES: usize = 16 * 1024 * 1024;
-/// Minimum number of bytes that a manifest counts as, for the memory beside it: as many fit as there are request slots.
-const LEAST_BYTES: u64 = 32 * 1024;
-/// Bytes of large manifests held at the same time, per core, with two to four cores counted. The largest manifest counts as
-/// all of them.
-const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
+/// Bytes of memory that each byte of JSON counts as: the tree of many small objects takes 18, and a response copies a part of it.
+const TREE_FACTOR: u64 = 32;
+/// Maximum memory of a small manifest, 256 KiB of JSON: most have a few KiB.
+const SMALL_BYTES: u64 = 256 * 1024 * TREE_FACTOR;
+/// Memory of small manifests held at the same time: 16 of the largest of them.
+const SMALL_TOTAL_BYTES: usize = 128 * 1024 * 1024;
+/// Minimum memory that a manifest counts as: as many fit as there are request slots.
+const LEAST_BYTES: u64 = 256 * 1024;
+/// Memory of large manifests held at the same time, per core, with two to four cores counted. The largest manifest counts as
+/// all of it.
+const LARGE_BYTES_PER_CORE: usize = 128 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
 /// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
 const HISTORY_BYTES: u64 = 192 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The permits of this process, in bytes.
+/// The memory of a manifest with so many bytes of JSON.
+const fn memory_of(json_bytes: u64) -> u64 {
+    json_bytes.saturating_mul(TREE_FACTOR)
+}
+
+/// The permits of this process, in bytes of memory.
 #[derive(Debug)]
 pub(crate) struct ManifestPermits {
     small: FairPermits,
@@ -56,7 +63,7 @@ impl ManifestPermits {
         }
     }
 
-    /// Waits for a permit for `bytes`.
+    /// Waits for a permit for `bytes` of memory.
     pub(crate) async fn acquire(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
@@ -127,7 +134,7 @@ impl ManifestReader<'_> {
     /// The current version of a manifest, or the last one if it left the index.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };
-        let permit = self.permit(size.bytes).await?;
+        let permit = self.permit(memory_of(size.bytes)).await?;
         let found = self.store.manifest_find(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
@@ -143,7 +150,7 @@ impl ManifestReader<'_> {
         id: &CapabilityId,
     ) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_of_capability(id).await? else { return Ok(None) };
-        let permit = self.permit(size.bytes).await?;
+        let permit = self.permit(memory_of(size.bytes)).await?;
         let found = self.store.manifest_of_capability(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
@@ -160,7 +167,7 @@ impl ManifestReader<'_> {
             let Some(of_version) = store.version_bytes(id, hash).await? else { return Ok(None) };
             bytes = bytes.saturating_add(of_version);
         }
-        let permit = self.permit(bytes).await?;
+        let permit = self.permit(memory_of(bytes)).await?;
         let [first, second] = hashes;
         let (first, second) = (store.version_find(id, first).await?, store.version_find(id, second).await?);
         let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
@@ -190,7 +197,7 @@ impl ManifestReader<'_> {
     ) -> Result<Option<Permitted<(SiteReport, Vec<S>)>>, Problem> {
         let batches = self.store.manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let mut permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
+        let mut permit = self.permit(HISTORY_BYTES.saturating_add(memory_of(largest))).await?;
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
@@ -243,7 +250,7 @@ impl ManifestReader<'_> {
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
         for batch in batches {
-            let permit = self.permit(batch.bytes).await?;
+            let permit = self.permit(memory_of(batch.bytes)).await?;
             let manifests = self.store.manifests_load(&batch.ids).await?;
             let visit = visit.clone();
             let visited = off_runtime(move || {
@@ -272,7 +279,7 @@ impl ManifestReader<'_> {
         Ok(Some((document, share)))
     }
 
-    /// A permit for `bytes`. Fails for a client that could not be sent the response.
+    /// A permit for `bytes` of memory. Fails for a client that could not be sent the response.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
         let permit = self.permits.acquire(self.client, bytes).await?;

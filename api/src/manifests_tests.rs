@@ -42,7 +42,7 @@ fn capability_of(name: &str) -> CapabilityId {
     declared(name, 0).capabilities[0].id.clone()
 }
 
-/// A manifest with one capability whose parameters take `bytes` bytes.
+/// A manifest with one capability whose response takes `bytes` bytes.
 fn declared(name: &str, bytes: usize) -> Manifest {
     let url = url_of(name);
     let body = format!("the document of {name}").into_bytes();
@@ -54,7 +54,8 @@ fn declared(name: &str, bytes: usize) -> Manifest {
     .unwrap();
     let kind = CapabilityKind::Action;
     let mut capability = Capability::new(&url, Format::Awp, "book", "book", kind, "/actions/book".to_owned());
-    capability.parameters = Some(json!({"type": "object", "description": "x".repeat(bytes)}));
+    capability.parameters = Some(json!({"type": "object"}));
+    capability.response = Some(json!({"type": "object", "description": "x".repeat(bytes)}));
     capability.invocation.url = Some(format!("https://{name}.example/book"));
     capability.invocation.method = Some("POST".to_owned());
     manifest.capabilities.push(capability);
@@ -362,5 +363,149 @@ async fn stored_document_of_a_form_counts_until_its_page_is_made() {
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
+    }
+}
+
+/// A capability with so many parameters, and with much of everything else.
+fn wide(name: &str, letter: char, parameters: usize) -> Manifest {
+    let mut manifest = declared(name, 0);
+    let properties = |count: usize| -> serde_json::Map<String, Value> {
+        (0..count).map(|number| (format!("{letter}{number}"), json!({"type": "string"}))).collect()
+    };
+    let texts =
+        |count: usize| -> Vec<String> { (0..count).map(|number| format!("{letter}{number}")).collect() };
+    let long = format!("<{letter}>").repeat(20_000);
+    let capability = &mut manifest.capabilities[0];
+    capability.parameters = Some(json!({"type": "object", "properties": properties(parameters)}));
+    capability.response = Some(json!({"type": "object", "properties": properties(parameters / 2)}));
+    capability.description = Some(long.clone());
+    capability.deprecated = true;
+    capability.deprecation_message = Some(long.clone());
+    capability.depends_on = texts(5_000);
+    capability.examples = texts(5_000);
+    capability.inferred = texts(5_000).into_iter().map(|field| (field.clone(), field)).collect();
+    manifest.detection.evidence = texts(5_000).into_iter().map(Into::into).collect();
+    manifest.findings = (0..5_000)
+        .map(|number| {
+            serde_json::from_value(json!({
+                "code": "awp.action.endpoint.missing", "severity": "must", "spec": "AWP 0.1", "fix": "Declare one.",
+                "pointer": format!("/actions/book/{letter}{number}"), "text": format!("{long:.2000}"),
+            }))
+            .unwrap()
+        })
+        .collect();
+    manifest
+}
+
+/// Largest page of the widest capability: the rows of all tables, escaped.
+const WIDE_PAGE_BYTES_MAX: usize = 512 * 1024;
+
+#[tokio::test]
+async fn pages_of_a_wide_capability_are_bounded() {
+    let world = World::new(&[]).await;
+    visit(&world.app, "wide", wide("wide", 'p', 60_000)).await;
+    let mut next = wide("wide", 'q', 60_000);
+    next.content_hash = ContentHash::of(b"another document");
+    visit(&world.app, "wide", next).await;
+    let (capability, manifest) = (capability_of("wide"), ManifestId::of(&url_of("wide")));
+    for (path, left_out) in [
+        (format!("/capabilities/{capability}"), "and 59,900 more in"),
+        (format!("/manifests/{manifest}/diff"), "more changes"),
+        ("/sites/wide.example".to_owned(), "4,950 more findings"),
+    ] {
+        let mut request = Request::get(&path)
+            .header("host", "localhost")
+            .header("accept", "text/html")
+            .body(Body::empty())
+            .unwrap();
+        request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::new(client(1).address, 4711)));
+        let response = world.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let page = String::from_utf8_lossy(&body);
+        assert!(page.len() < WIDE_PAGE_BYTES_MAX, "{path}: {} bytes", page.len());
+        assert!(page.contains(left_out), "{path}: {page}");
+    }
+    let (_, diff) = world.send(client(1), Request::get(format!("/manifests/{manifest}/diff")), "").await;
+    assert!(diff.to_string().len() < 2 * 1024 * 1024, "{}", diff.to_string().len());
+    assert!(diff["fields_left_out"].as_u64().unwrap() > 100_000);
+}
+
+/// What a request needs besides its permit is small, so that the permits bound the memory of all requests together.
+#[tokio::test]
+async fn memory_of_a_wide_capability_is_within_its_permit() {
+    let world = World::new(&[]).await;
+    visit(&world.app, "wide", wide("wide", 'p', 60_000)).await;
+    let id = ManifestId::of(&url_of("wide"));
+    let stored = world.app.store.manifest_find(&id).await.unwrap().unwrap();
+    let [json, other] =
+        [&stored.manifest, &wide("wide", 'q', 60_000)].map(|manifest| serde_json::to_vec(manifest).unwrap());
+    let read =
+        |json: &[u8]| StoredManifest { manifest: serde_json::from_slice(json).unwrap(), ..stored.clone() };
+    let permit = memory_of(json.len() as u64);
+    let within = |name: &str, permit: u64, work: &dyn Fn()| {
+        let spent = allocation_counter::measure(work).bytes_max;
+        assert!(spent <= permit, "{name}: {} of {} MiB", spent >> 20, permit >> 20);
+    };
+    within("page", permit, &|| {
+        let stored = read(&json);
+        let page = crate::dashboard::capability::page(&stored, &stored.manifest.capabilities[0], &[], now());
+        drop(askama::Template::render(&page).unwrap());
+    });
+    for shape in crate::tool_export::ToolShape::ALL {
+        within(shape.as_str(), permit, &|| {
+            let stored = read(&json);
+            let tool =
+                crate::tool_export::compile(&stored.manifest, &stored.manifest.capabilities[0], *shape);
+            assert!(tool.is_err());
+        });
+    }
+    within("details", permit, &|| {
+        let stored = read(&json);
+        let details = crate::answers::capability::details(&stored, &stored.manifest.capabilities[0]).unwrap();
+        drop(serde_json::to_vec(&details).unwrap());
+    });
+    within("diff", permit + memory_of(other.len() as u64), &|| {
+        let (before, after) = (read(&json).manifest, read(&other).manifest);
+        let difference = crate::answers::diff::difference(&before, &after);
+        drop(serde_json::to_vec(&difference).unwrap());
+    });
+}
+
+#[tokio::test]
+async fn concurrent_requests_for_a_wide_capability_share_the_permits() {
+    let world = Arc::new(World::new(&[]).await);
+    visit(&world.app, "wide", wide("wide", 'p', 12_000)).await;
+    let mut next = wide("wide", 'q', 12_000);
+    next.content_hash = ContentHash::of(b"another document");
+    visit(&world.app, "wide", next).await;
+    let (capability, manifest) = (capability_of("wide"), ManifestId::of(&url_of("wide")));
+    let get = |path: String| ("GET", path, String::new());
+    for path in [format!("/capabilities/{capability}/tool"), format!("/manifests/{manifest}/diff")] {
+        let permits = &world.app.manifests(client(200)).permits.large;
+        let all = permits.free();
+        let mut answered = JoinSet::new();
+        answered.spawn({
+            let (world, path) = (Arc::clone(&world), path.clone());
+            async move { all_at_once(&world, (0..8).map(|_| get(path.clone())).collect()).await }
+        });
+        let (mut least_free, mut done) = (all, None);
+        while done.is_none() {
+            least_free = least_free.min(permits.free());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            done = answered.try_join_next();
+        }
+        assert!(least_free < all, "{path} takes permits");
+        for (request, status) in done.unwrap().unwrap() {
+            let is_known = matches!(
+                status,
+                StatusCode::OK | StatusCode::UNPROCESSABLE_ENTITY | StatusCode::SERVICE_UNAVAILABLE
+            );
+            assert!(is_known, "{request}: {status}");
+        }
+        // The work of a request that took too long ends later.
+        while permits.free() < all {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }

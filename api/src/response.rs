@@ -3,6 +3,7 @@
 //! Adds the strong ETag, `Cache-Control` and `Vary`, and answers conditional requests with 304.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use askama::Template;
 use axum::body::Body;
@@ -17,6 +18,8 @@ use sha2::{Digest, Sha256};
 use crate::negotiate::Representation;
 use crate::problem::Problem;
 
+/// Maximum size of a page. Pages limit their rows and texts, so only documents full of characters that HTML escapes exceed it.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of the hash in an ETag: 96 bits, so that two bodies practically never share one.
 const ETAG_HASH_BYTES: usize = 12;
 
@@ -125,14 +128,34 @@ impl RequestContext {
 
     /// A page, with the tag of its body.
     pub(crate) fn page<T: Template>(&self, page: &T, caching: Caching) -> HttpResult {
-        let body = page.render().map_err(|error| Problem::internal(&error))?;
-        Ok(self.bytes(body.into_bytes(), "text/html; charset=utf-8", caching))
+        let mut body = PageText(String::new());
+        match page.render_into(&mut body) {
+            Ok(()) => Ok(self.bytes(body.0.into_bytes(), "text/html; charset=utf-8", caching)),
+            Err(askama::Error::Fmt) => Err(Problem::new(
+                StatusCode::NOT_ACCEPTABLE,
+                "this page would be too large for a browser; ask for application/json",
+            )),
+            Err(error) => Err(Problem::internal(&error)),
+        }
     }
 
     /// Any body, with the tag of its bytes.
     pub(crate) fn bytes(&self, body: Vec<u8>, content_type: &'static str, caching: Caching) -> Response {
         let tag = EntityTag::of(&[content_type.as_bytes(), &body]);
         self.unchanged(&tag, caching).unwrap_or_else(|| tagged(body, content_type, &tag, caching))
+    }
+}
+
+/// The text of a page, at most [`PAGE_BYTES_MAX`] long.
+struct PageText(String);
+
+impl fmt::Write for PageText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > PAGE_BYTES_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
     }
 }
 

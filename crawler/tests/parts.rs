@@ -143,3 +143,45 @@ async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     assert_eq!(operations(&crawl).await, ["return_ticket"]);
     assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
 }
+
+/// A description of 4.5 MB.
+fn large_part() -> String {
+    let text = "x".repeat(60_000);
+    let operation = |number: usize| {
+        format!(
+            r#""/a{number}":{{"post":{{"operationId":"o{number}","requestBody":{{"content":{{"application/json":{{"schema":
+            {{"type":"object","properties":{{"p":{{"type":"string","default":"{text}"}}}}}}}}}}}},"responses":{{}}}}}}"#
+        )
+    };
+    let paths: Vec<String> = (0..75).map(operation).collect();
+    format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"Museum","version":"1"}},"servers":[{{"url":"https://museum.example/api"}}],
+        "paths":{{{}}}}}"#,
+        paths.join(",")
+    )
+}
+
+/// Manifests that are read with a part count for the memory of their visit, as those that are read alone.
+#[tokio::test]
+async fn manifests_with_parts_share_the_memory_of_a_visit() {
+    let paths: Vec<String> = (0..22).map(|number| format!("/manifest{number}.json")).collect();
+    let lines: String =
+        paths.iter().map(|path| format!("Agentmap: https://museum.example{path}\n")).collect();
+    let robots = format!("User-agent: *\nAllow: /\n{lines}");
+    let mut host = Host::new("museum.example").robots(&robots).file(PART, "application/json", large_part());
+    for path in &paths {
+        host = host.file(path, "application/json", whole(path));
+    }
+    let crawl = Crawl::of([host]).await;
+    crawl.pass().await;
+    let mut outcomes = Vec::new();
+    for path in &paths {
+        let fetch = crawl.fetch("museum.example", path).await;
+        outcomes.push((fetch.outcome, fetch.reason));
+    }
+    let refused = outcomes.iter().filter(|(outcome, _)| *outcome == FetchOutcome::TooLarge).count();
+    let too_much = "the documents of this site are too large together for one visit";
+    let said = outcomes.iter().filter(|(_, reason)| reason.as_deref() == Some(too_much)).count();
+    assert!(refused > 0 && refused == said, "{outcomes:?}");
+    assert!(outcomes.iter().any(|(outcome, _)| *outcome == FetchOutcome::Found), "{outcomes:?}");
+}

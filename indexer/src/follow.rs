@@ -151,7 +151,12 @@ impl Follower {
         let feed_id = store.feed_id().await?;
         let head = store.feed_head().await?;
         let generations = Generations::new(&config.dir);
-        let opened = blocking(move || open_for_writing(&generations, &feed_id, head)).await;
+        let opened = blocking(move || {
+            let opened = open_for_writing(&generations, &feed_id, head)?;
+            generations.remove_others()?;
+            Ok(opened)
+        })
+        .await;
         match opened {
             Ok(Opened { writer, position }) => {
                 let summary = Summary { position, ..Summary::default() };

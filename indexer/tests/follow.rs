@@ -222,6 +222,35 @@ fn generation(index: &Path) -> PathBuf {
     index.join(std::fs::read_to_string(index.join("current")).unwrap().trim())
 }
 
+/// A rebuild that was killed leaves its generation, or the one before it.
+#[tokio::test]
+async fn removes_other_generations_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    let index = IndexConfig::in_data_dir(dir.path()).dir;
+    let current = generation(&index);
+    let left: Vec<PathBuf> =
+        ["generation-000000", "generation-000007"].iter().map(|name| index.join(name)).collect();
+    for left in &left {
+        std::fs::create_dir(left).unwrap();
+        for file in std::fs::read_dir(&current).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+        }
+    }
+    std::fs::write(index.join("current"), "generation-000000\n").unwrap();
+    let reader = Searcher::open(&index).unwrap();
+    std::fs::write(index.join("current"), current.file_name().unwrap().as_encoded_bytes()).unwrap();
+    let summary = once(&store, dir.path()).await;
+    assert!(!summary.was_rebuilt);
+    assert_eq!(left.iter().filter(|left| left.exists()).count(), 0);
+    assert!(current.exists() && finds(dir.path(), "juggle"));
+    let request = SearchRequest { phrasings: vec!["juggle".to_owned()], ..SearchRequest::default() };
+    assert_eq!(reader.search(&request).unwrap().hits.len(), 1, "open files stay");
+}
+
 #[tokio::test]
 async fn rebuilds_a_damaged_index_at_the_start() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,7 +4,8 @@
 //! give is new, something it may give is no longer taken, or it needs more caution. By semantic
 //! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
 //!
-//! Publishers decide how long lists are. Lists are compared as sets, in linear time.
+//! Publishers decide how long lists are. Lists are compared as sets, in linear time. The listed changes are limited, and what breaks
+//! a caller is found in all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
@@ -15,15 +16,27 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use crate::value_size::pay;
+
+/// Maximum number of listed changes of fields.
+const CHANGES_MAX: usize = 2_000;
+/// Maximum size of their names and values. A value counts 8 bytes besides its texts.
+const TEXTS_BYTES_MAX: usize = 512 * 1_024;
+/// Times that the name of a field is repeated in what breaks.
+const NAME_FACTOR: usize = 3;
+
 /// The difference, as answered.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Difference {
     pub(crate) added: Vec<Named>,
     pub(crate) removed: Vec<Named>,
+    /// With at most 2,000 changed fields, whose names and values have at most 512 KiB.
     pub(crate) changed: Vec<Changed>,
+    /// Changed fields that are not listed.
+    pub(crate) fields_left_out: u64,
     /// Whether a caller of the earlier version may fail with the later one.
     pub(crate) breaking: bool,
-    /// What breaks, in words.
+    /// What breaks, in words, for what is listed.
     pub(crate) breaking_changes: Vec<String>,
     /// Whether the document's own version rose in its first number; null where either version has none.
     pub(crate) major_version_raised: Option<bool>,
@@ -63,6 +76,10 @@ pub(crate) struct FieldChange {
     pub(crate) field: String,
     pub(crate) from: Value,
     pub(crate) to: Value,
+    /// Whether the values are too large to be listed. They are null then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(crate) values_left_out: bool,
     /// Why this breaks a caller; null where it does not.
     pub(crate) breaks: Option<String>,
 }
@@ -76,12 +93,15 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
         missing.map(Named::of).collect()
     };
     let (added, removed) = (only(to, &before), only(from, &after));
+    let mut room = Room::new();
     let changed: Vec<Changed> = to
         .capabilities
         .iter()
         .filter_map(|capability| {
-            let fields = fields(before.get(&capability.id)?, capability);
-            (!fields.is_empty()).then(|| Changed { capability: Named::of(capability), fields })
+            let left_out = room.left_out;
+            let fields = fields(before.get(&capability.id)?, capability, &mut room);
+            let has_changed = !fields.is_empty() || room.left_out > left_out;
+            has_changed.then(|| Changed { capability: Named::of(capability), fields })
         })
         .collect();
     let gone = removed.iter().map(|named| format!("{} is gone", named.native_id));
@@ -90,16 +110,53 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
         broken.map(|why| format!("{}: {why}", changed.capability.native_id))
     });
     let breaking_changes: Vec<String> = gone.chain(altered).collect();
-    let breaking = !breaking_changes.is_empty();
+    let breaking = !breaking_changes.is_empty() || room.breaks_unlisted;
     let major_version_raised = major_raised(from, to);
     Difference {
         added,
         removed,
         changed,
+        fields_left_out: room.left_out,
         breaking,
         breaking_changes,
         major_version_raised,
         breaking_without_major_version: breaking && major_version_raised != Some(true),
+    }
+}
+
+/// The room for changes that one difference lists.
+struct Room {
+    changes: usize,
+    bytes: usize,
+    left_out: u64,
+    /// Whether a change that is not listed breaks a caller.
+    breaks_unlisted: bool,
+}
+
+impl Room {
+    const fn new() -> Self {
+        Self { changes: CHANGES_MAX, bytes: TEXTS_BYTES_MAX, left_out: 0, breaks_unlisted: false }
+    }
+
+    /// Lists a change, or counts it if there is no room.
+    fn add(
+        &mut self,
+        changes: &mut Vec<FieldChange>,
+        field: &str,
+        [from, to]: [&Value; 2],
+        breaks: Option<String>,
+    ) {
+        let bytes = self.bytes.checked_sub(NAME_FACTOR * field.len());
+        let (Some(changes_left), Some(bytes)) = (self.changes.checked_sub(1), bytes) else {
+            self.left_out += 1;
+            self.breaks_unlisted |= breaks.is_some();
+            return;
+        };
+        let after_values = pay(from, bytes).and_then(|left| pay(to, left));
+        (self.changes, self.bytes) = (changes_left, after_values.unwrap_or(bytes));
+        let [from, to] = [from, to].map(|value| after_values.map_or(Value::Null, |_| value.clone()));
+        let values_left_out = after_values.is_none();
+        changes.push(FieldChange { field: field.to_owned(), from, to, values_left_out, breaks });
     }
 }
 
@@ -115,12 +172,11 @@ fn major_raised(from: &Manifest, to: &Manifest) -> Option<bool> {
     Some(major(to)? > major(from)?)
 }
 
-fn fields(from: &Capability, to: &Capability) -> Vec<FieldChange> {
+fn fields(from: &Capability, to: &Capability, room: &mut Room) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let mut compare = |field: &str, from: Value, to: Value, breaks: Option<&str>| {
         if from != to {
-            let breaks = breaks.map(ToOwned::to_owned);
-            changes.push(FieldChange { field: field.to_owned(), from, to, breaks });
+            room.add(&mut changes, field, [&from, &to], breaks.map(ToOwned::to_owned));
         }
     };
     compare("name", json!(from.name), json!(to.name), None);
@@ -149,8 +205,8 @@ fn fields(from: &Capability, to: &Capability) -> Vec<FieldChange> {
     let scopes = has_more(&from.auth.scopes, &to.auth.scopes).then_some("it needs another scope");
     compare("scopes", json!(from.auth.scopes), json!(to.auth.scopes), scopes);
     compare("deprecated", json!(from.deprecated), json!(to.deprecated), None);
-    changes.extend(parameters(from.parameters.as_ref(), to.parameters.as_ref()));
-    changes.extend(response(from.response.as_ref(), to.response.as_ref()));
+    parameters(from.parameters.as_ref(), to.parameters.as_ref(), room, &mut changes);
+    response(from.response.as_ref(), to.response.as_ref(), room, &mut changes);
     changes
 }
 
@@ -177,10 +233,9 @@ fn required(schema: Option<&Value>) -> BTreeSet<&str> {
     names.map(|names| names.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-fn parameters(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
+fn parameters(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: &mut Vec<FieldChange>) {
     let (was, is) = (properties(from), properties(to));
     let (was_required, is_required) = (required(from), required(to));
-    let mut changes = Vec::new();
     let names: BTreeSet<&str> = was.keys().chain(is.keys()).copied().collect();
     for name in names {
         let field = format!("parameters.{name}");
@@ -191,21 +246,20 @@ fn parameters(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
             _ => None,
         };
         if was.get(name) != is.get(name) {
-            let value = |of: Option<&&Value>| of.map_or(Value::Null, |value| (*value).clone());
-            changes.push(FieldChange { field, from: value(was.get(name)), to: value(is.get(name)), breaks });
+            room.add(changes, &field, [was.get(name), is.get(name)].map(or_null), breaks);
         }
         let demanded = was.contains_key(name) && is.contains_key(name);
         let (before, after) = (was_required.contains(name), is_required.contains(name));
         if demanded && before != after {
-            changes.push(FieldChange {
-                field: format!("parameters.{name}.required"),
-                from: Value::Bool(before),
-                to: Value::Bool(after),
-                breaks: after.then(|| format!("\"{name}\" has to be given now")),
-            });
+            let breaks = after.then(|| format!("\"{name}\" has to be given now"));
+            let values = [&Value::Bool(before), &Value::Bool(after)];
+            room.add(changes, &format!("parameters.{name}.required"), values, breaks);
         }
     }
-    changes
+}
+
+fn or_null<'a>(value: Option<&&'a Value>) -> &'a Value {
+    value.copied().unwrap_or(&Value::Null)
 }
 
 /// Why a value that was right before may be wrong now.
@@ -254,9 +308,8 @@ fn values(schema: &Value) -> Option<&[Value]> {
     schema.get("enum").and_then(Value::as_array).map(Vec::as_slice)
 }
 
-fn response(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
+fn response(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: &mut Vec<FieldChange>) {
     let (was, is) = (properties(from), properties(to));
-    let mut changes = Vec::new();
     for name in was.keys().chain(is.keys()).copied().collect::<BTreeSet<&str>>() {
         let (before, after) = (was.get(name), is.get(name));
         if before == after {
@@ -270,15 +323,8 @@ fn response(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
             }
             Some(_) => None,
         };
-        let value = |of: Option<&&Value>| of.map_or(Value::Null, |value| (*value).clone());
-        changes.push(FieldChange {
-            field: format!("response.{name}"),
-            from: value(before),
-            to: value(after),
-            breaks,
-        });
+        room.add(changes, &format!("response.{name}"), [before, after].map(or_null), breaks);
     }
-    changes
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use manifest::{Manifest, ManifestUrl};
 use serde_json::{Value, json};
 
-use super::difference;
+use super::{CHANGES_MAX, difference};
 
 fn version(number: Option<&str>, capabilities: &[Value]) -> Manifest {
     let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
@@ -207,4 +207,45 @@ fn compares_long_lists_of_values_in_linear_time() {
     assert!(!found.breaking && found.changed.len() == 1);
     let fewer = difference(&before, &of(&reversed[1..], Vec::new()));
     assert_eq!(fewer.breaking_changes, ["book: \"seat\" takes fewer values"]);
+}
+
+#[test]
+fn lists_a_limited_number_of_changes_and_judges_all() {
+    let of = |count: usize, kind: &str| {
+        let properties: serde_json::Map<String, Value> =
+            (0..count).map(|number| (format!("p{number}"), json!({"type": kind}))).collect();
+        version(None, &[parameters(&[], &Value::Object(properties))])
+    };
+    let found = difference(&of(3_000, "string"), &of(3_000, "string"));
+    assert_eq!((found.changed.len(), found.fields_left_out, found.breaking), (0, 0, false));
+    let found = difference(&of(3_000, "string"), &of(3_000, "integer"));
+    assert_eq!(found.changed[0].fields.len(), CHANGES_MAX);
+    assert_eq!(found.fields_left_out, 1_000);
+    assert_eq!(found.breaking_changes.len(), CHANGES_MAX);
+
+    // The last parameter in the order of names is the only one that breaks a caller.
+    let more = |last: &str| {
+        let mut properties: serde_json::Map<String, Value> = (0..3_000)
+            .map(|number| (format!("p{number}"), json!({"type": "string", "description": last})))
+            .collect();
+        properties.insert("z".to_owned(), json!({"type": last}));
+        version(None, &[parameters(&[], &Value::Object(properties))])
+    };
+    let found = difference(&more("string"), &more("integer"));
+    assert!(found.breaking && found.breaking_changes.is_empty());
+    assert_eq!(found.fields_left_out, 1_001);
+}
+
+#[test]
+fn leaves_large_values_out() {
+    let of = |letter: &str| {
+        let huge = json!({"type": "string", "description": letter.repeat(300_000)});
+        version(None, &[parameters(&[], &json!({"a": huge, "b": {"type": "string", "description": letter}}))])
+    };
+    let found = difference(&of("x"), &of("y"));
+    let [a, b] = found.changed[0].fields.as_slice() else { panic!("{:?}", found.changed) };
+    assert!(a.values_left_out && a.from.is_null() && a.to.is_null());
+    assert!(!b.values_left_out && b.from["description"] == "x" && b.to["description"] == "y");
+    let json = serde_json::to_value(b).unwrap();
+    assert!(json.get("values_left_out").is_none());
 }

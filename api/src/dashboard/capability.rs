@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use indexer::Hit;
 use manifest::model::{ExecutionModel, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
+use serde_json::Value;
 use store::StoredManifest;
 
 use super::card::{Card, Tag, card, tags_of};
@@ -15,10 +16,24 @@ use super::schema::{self, Row};
 use super::time::Moment;
 use super::{curl, labels, links};
 use crate::answers::record;
+use crate::text;
 use crate::tool_export::{self, ToolShape};
 
 /// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
+/// Displayed findings and examples; the JSON response has all.
+const FINDINGS_MAX: usize = 50;
+const EXAMPLES_MAX: usize = 50;
+/// Displayed reasons, inferred values, types and other short entries of one list.
+const ENTRIES_MAX: usize = 50;
+/// Maximum length of a displayed fact or reason, and of a displayed text, in characters.
+const FACT_CHARS_MAX: usize = 1_000;
+const TEXT_CHARS_MAX: usize = 4_000;
+/// Maximum length of the text and of the place of a displayed finding, in characters.
+const FINDING_CHARS_MAX: usize = 600;
+const POINTER_CHARS_MAX: usize = 200;
+/// Largest tool definition that is displayed.
+const TOOL_BYTES_MAX: usize = 32 * 1_024;
 /// Maximum depth of the displayed type of an unstructured result.
 const ANSWER_DEPTH: u8 = 3;
 
@@ -30,11 +45,11 @@ struct Fact {
 
 impl Fact {
     fn text(name: &'static str, text: impl Into<String>) -> Self {
-        Self { name, text: text.into(), is_code: false }
+        Self { name, text: text::cut(&text.into(), FACT_CHARS_MAX), is_code: false }
     }
 
     fn code(name: &'static str, text: impl Into<String>) -> Self {
-        Self { name, text: text.into(), is_code: true }
+        Self { name, text: text::cut(&text.into(), FACT_CHARS_MAX), is_code: true }
     }
 }
 
@@ -52,11 +67,11 @@ impl From<&Finding> for FindingView {
     fn from(finding: &Finding) -> Self {
         Self {
             severity: finding.severity.as_str(),
-            text: finding.text.clone(),
+            text: text::cut(&finding.text, FINDING_CHARS_MAX),
             fix: finding.fix.to_string(),
             spec: finding.spec.to_string(),
             code: finding.code.to_string(),
-            pointer: finding.pointer.clone(),
+            pointer: text::cut(&finding.pointer, POINTER_CHARS_MAX),
         }
     }
 }
@@ -65,7 +80,9 @@ impl From<&Finding> for FindingView {
 struct ToolTab {
     name: &'static str,
     text: Option<String>,
+    /// Why there is no text.
     refused: String,
+    is_compiled: bool,
     href: String,
 }
 
@@ -83,8 +100,10 @@ pub(crate) struct CapabilityPage {
     curl: Option<String>,
     no_curl: &'static str,
     parameters: Vec<Row>,
+    more_parameters: Option<String>,
     no_parameters: &'static str,
     response: Vec<Row>,
+    more_response: Option<String>,
     response_kind: Option<String>,
     examples: Vec<String>,
     safety_facts: Vec<Fact>,
@@ -102,6 +121,7 @@ pub(crate) struct CapabilityPage {
     raw_allowed: bool,
     attribution: Option<String>,
     findings: Vec<FindingView>,
+    more_findings: Option<String>,
     siblings: Vec<Link>,
     tools: Vec<ToolTab>,
     no_tool: Option<String>,
@@ -117,7 +137,7 @@ pub(crate) fn page(
 ) -> CapabilityPage {
     let manifest = &stored.manifest;
     let detail = record::detail(stored, capability);
-    let name = capability.title.clone().unwrap_or_else(|| capability.name.clone());
+    let name = text::cut(capability.title.as_deref().unwrap_or(&capability.name), FACT_CHARS_MAX);
     let site = manifest.url.site().to_string();
     let document = detail.provenance.document.to_owned();
     let bare_answer = || capability.response.as_ref().map(|answer| schema::kind(answer, ANSWER_DEPTH));
@@ -125,33 +145,38 @@ pub(crate) fn page(
         frame: Frame::new(format!("{name} · {site}"), Section::Search),
         name,
         site,
-        tags: tags_of(&Hit::of(stored, capability), capability),
-        description: capability.description.clone(),
-        deprecated: capability.deprecated.then(|| capability.deprecation_message.clone().unwrap_or_default()),
+        tags: tags_of(&Hit::of(stored, capability), capability).into_iter().take(ENTRIES_MAX).collect(),
+        description: capability.description.as_deref().map(paragraph),
+        deprecated: capability
+            .deprecated
+            .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
         call_facts: call_facts(capability, detail.rate_limit),
         curl: curl::command(capability),
         no_curl: no_curl(capability),
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
+        more_parameters: more_rows(capability.parameters.as_ref()),
         no_parameters: no_parameters(capability),
         response: capability.response.as_ref().map(schema::rows).unwrap_or_default(),
+        more_response: more_rows(capability.response.as_ref()),
         response_kind: bare_answer(),
-        examples: capability.examples.clone(),
+        examples: first_texts(&capability.examples, EXAMPLES_MAX),
         safety_facts: safety_facts(capability),
         document_href: links::harmless(&document),
         document,
         pointer: capability.pointer.clone(),
         format: manifest.format().label(),
         strength: labels::strength(manifest.detection.strength),
-        evidence: manifest.detection.evidence.clone(),
+        evidence: first_texts(&manifest.detection.evidence, ENTRIES_MAX),
         first_seen: Moment::new(stored.first_seen_at, now),
         last_seen: Moment::new(stored.last_seen_at, now),
         changed: Moment::new(stored.changed_at, now),
-        inferred: capability.inferred.clone().into_iter().collect(),
+        inferred: inferred(capability),
         manifest_id: manifest.id.to_string(),
         raw_allowed: stored.body_kept && manifest.policies.caching_allowed != Some(false),
         attribution: attribution(manifest),
-        findings: detail.findings.into_iter().map(FindingView::from).collect(),
+        more_findings: more(detail.findings.len(), FINDINGS_MAX),
+        findings: detail.findings.into_iter().take(FINDINGS_MAX).map(FindingView::from).collect(),
         siblings: siblings(manifest, capability),
         no_tool: tool_export::compile(manifest, capability, ToolShape::Mcp)
             .err()
@@ -162,10 +187,36 @@ pub(crate) fn page(
     }
 }
 
+/// The beginning of a text.
+fn paragraph(text: &str) -> String {
+    text::cut(text, TEXT_CHARS_MAX)
+}
+
+/// The beginnings of the first texts of a list.
+fn first_texts(texts: &[String], max: usize) -> Vec<String> {
+    texts.iter().take(max).map(|text| text::cut(text, FACT_CHARS_MAX)).collect()
+}
+
+fn inferred(capability: &Capability) -> Vec<(String, String)> {
+    let short = |text: &str| text::cut(text, POINTER_CHARS_MAX);
+    let fields = capability.inferred.iter().take(ENTRIES_MAX);
+    fields.map(|(field, rule)| (short(field), short(rule))).collect()
+}
+
+/// How many entries of a list are not shown.
+fn more(count: usize, shown: usize) -> Option<String> {
+    let more = u64::try_from(count.saturating_sub(shown)).unwrap_or(u64::MAX);
+    (more > 0).then(|| format!("and {} more", labels::grouped(more)))
+}
+
+fn more_rows(schema: Option<&Value>) -> Option<String> {
+    more(schema.map_or(0, schema::rows_left_out), 0)
+}
+
 fn attribution(manifest: &Manifest) -> Option<String> {
     let asked = manifest.policies.attribution.as_deref().filter(|word| *word != "none")?;
     let whom = manifest.provider.name.as_deref().unwrap_or(&manifest.origin);
-    Some(format!("{asked}: {whom}"))
+    Some(text::cut(&format!("{asked}: {whom}"), FACT_CHARS_MAX))
 }
 
 fn no_curl(capability: &Capability) -> &'static str {
@@ -252,17 +303,22 @@ fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> T
     match tool_export::compile(manifest, capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok();
-            ToolTab { name, text, refused: String::new(), href }
+            let text = text.filter(|text| text.len() <= TOOL_BYTES_MAX);
+            let refused = "The definition is too long for this page.".to_owned();
+            ToolTab { name, text, refused, is_compiled: true, href }
         }
-        Err(refused) => ToolTab { name, text: None, refused: format!("None: {refused}."), href },
+        Err(refused) => {
+            let refused = format!("None: {refused}.");
+            ToolTab { name, text: None, refused, is_compiled: false, href }
+        }
     }
 }
 
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {
     let others = manifest.capabilities.iter().filter(|other| other.id != capability.id);
     let link = |other: &Capability| Link {
-        text: other.title.clone().unwrap_or_else(|| other.name.clone()),
-        href: format!("/capabilities/{}", other.id),
+        text: text::cut(other.title.as_deref().unwrap_or(&other.name), POINTER_CHARS_MAX),
+        href: links::capability(&other.id),
     };
     others.take(SIBLINGS_MAX).map(link).collect()
 }

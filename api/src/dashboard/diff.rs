@@ -7,9 +7,9 @@ use serde_json::Value;
 use store::VersionRecord;
 
 use super::frame::{Frame, Section};
-use super::links;
 use super::time::Moment;
-use crate::answers::diff::{Changed, Difference, Named};
+use super::{labels, links};
+use crate::answers::diff::{Changed, Difference, FieldChange, Named};
 use crate::answers::version_diff::DiffAnswer;
 use crate::text;
 
@@ -17,6 +17,10 @@ use crate::text;
 const VALUE_CHARS_MAX: usize = 600;
 /// Versions offered for comparison.
 const VERSIONS_MAX: usize = 20;
+/// Displayed rows of each list, and changed fields of all capabilities; the JSON response has more.
+const ROWS_MAX: usize = 200;
+/// Maximum length of a displayed name or reason, in characters.
+const WORDS_CHARS_MAX: usize = 300;
 
 struct Field {
     name: String,
@@ -51,7 +55,23 @@ pub(crate) struct DiffPage {
     added: Vec<Group>,
     removed: Vec<Group>,
     changed: Vec<Group>,
+    /// How many rows are not shown.
+    left_out: Option<String>,
     versions: Vec<Version>,
+}
+
+/// Limits the rows of a page.
+struct Rows {
+    left_out: u64,
+}
+
+impl Rows {
+    /// The first of a list.
+    fn first<'a, T>(&mut self, list: &'a [T], max: usize) -> &'a [T] {
+        let (shown, rest) = list.split_at(list.len().min(max));
+        self.left_out += rest.len() as u64;
+        shown
+    }
 }
 
 pub(crate) fn page(
@@ -66,6 +86,13 @@ pub(crate) fn page(
         href: links::with_query(&format!("/manifests/{}/diff", answer.id), [("to", record.hash.as_str())]),
         is_shown: record.hash == answer.to.hash,
     };
+    let mut rows = Rows { left_out: difference.fields_left_out };
+    let breaking = rows.first(&difference.breaking_changes, ROWS_MAX);
+    let added = rows.first(&difference.added, ROWS_MAX).iter().map(named).collect();
+    let removed = rows.first(&difference.removed, ROWS_MAX).iter().map(named).collect();
+    let mut fields_max = ROWS_MAX;
+    let shown = rows.first(&difference.changed, ROWS_MAX);
+    let changed = shown.iter().map(|changed| group(changed, &mut fields_max, &mut rows)).collect();
     DiffPage {
         frame: Frame::new(format!("What changed · {site}"), Section::Sites),
         site: site.to_string(),
@@ -75,27 +102,35 @@ pub(crate) fn page(
         is_same: difference.added.is_empty()
             && difference.removed.is_empty()
             && difference.changed.is_empty(),
-        breaking: difference.breaking_changes.clone(),
+        breaking: breaking.iter().map(|why| text::cut(why, WORDS_CHARS_MAX)).collect(),
         unsaid: difference.breaking_without_major_version,
-        added: difference.added.iter().map(named).collect(),
-        removed: difference.removed.iter().map(named).collect(),
-        changed: difference.changed.iter().map(changed).collect(),
+        added,
+        removed,
+        changed,
+        left_out: (rows.left_out > 0).then(|| labels::counted(rows.left_out, "more change", "more changes")),
         versions: versions.iter().take(VERSIONS_MAX).map(version).collect(),
     }
 }
 
 fn named(capability: &Named) -> Group {
-    Group { name: capability.name.clone(), href: links::capability(&capability.id), fields: Vec::new() }
+    let name = text::cut(&capability.name, WORDS_CHARS_MAX);
+    Group { name, href: links::capability(&capability.id), fields: Vec::new() }
 }
 
-fn changed(changed: &Changed) -> Group {
-    let field = |field: &crate::answers::diff::FieldChange| Field {
-        name: field.field.clone(),
-        from: shown(&field.from),
-        to: shown(&field.to),
-        breaks: field.breaks.clone(),
+/// A changed capability with at most `fields_max` fields, which becomes the number that is left.
+fn group(changed: &Changed, fields_max: &mut usize, rows: &mut Rows) -> Group {
+    let value = |field: &FieldChange, value: &Value| {
+        if field.values_left_out { Some("too long to be shown".to_owned()) } else { shown(value) }
     };
-    Group { fields: changed.fields.iter().map(field).collect(), ..named(&changed.capability) }
+    let field = |field: &FieldChange| Field {
+        name: text::cut(&field.field, WORDS_CHARS_MAX),
+        from: value(field, &field.from),
+        to: value(field, &field.to),
+        breaks: field.breaks.as_deref().map(|why| text::cut(why, WORDS_CHARS_MAX)),
+    };
+    let fields = rows.first(&changed.fields, *fields_max);
+    *fields_max -= fields.len();
+    Group { fields: fields.iter().map(field).collect(), ..named(&changed.capability) }
 }
 
 /// A value in readable form; `None` if it is missing.

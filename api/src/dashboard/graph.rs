@@ -9,6 +9,8 @@ use crate::text;
 
 /// Maximum number of boxes in one column; a longer list is described beside the drawing.
 const COLUMN_MAX: usize = 6;
+/// Names of one direction in the text alternative.
+const NAMED_MAX: usize = 20;
 /// Longest name in a box, in characters.
 const NAME_CHARS_MAX: usize = 24;
 const BOX_WIDTH: usize = 200;
@@ -115,10 +117,19 @@ fn arrow(from: &Node, to: &Node) -> String {
 }
 
 fn sentence(name: &str, before: &BTreeSet<&str>, after: &[&str]) -> String {
-    let first = before.iter().copied().collect::<Vec<_>>().join(", ");
+    let name = text::cut(name, NAME_CHARS_MAX);
+    let first = listed(before.iter().copied(), before.len());
+    let then = listed(after.iter().copied(), after.len());
     match (before.is_empty(), after.is_empty()) {
         (false, true) => format!("Call {first} before {name}."),
-        (true, _) => format!("{name} is called before {}.", after.join(", ")),
-        (false, false) => format!("Call {first} before {name}, and {name} before {}.", after.join(", ")),
+        (true, _) => format!("{name} is called before {then}."),
+        (false, false) => format!("Call {first} before {name}, and {name} before {then}."),
     }
+}
+
+/// The first names, and how many there are beyond them.
+fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
+    let named: Vec<String> = names.take(NAMED_MAX).map(|name| text::cut(name, NAME_CHARS_MAX)).collect();
+    let named = named.join(", ");
+    if count > NAMED_MAX { format!("{named} and {} more", count - NAMED_MAX) } else { named }
 }

@@ -1,13 +1,21 @@
 //! A JSON Schema as a table with one row per property.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
+
+use crate::text;
 
 /// Maximum number of rows; the JSON response has all.
 const ROWS_MAX: usize = 100;
 /// Maximum number of displayed values of an enumeration.
 const CHOICES_MAX: usize = 12;
+/// Maximum length of a displayed description, and of a displayed type, place, default or value, in characters.
+const TEXT_CHARS_MAX: usize = 500;
+const VALUE_CHARS_MAX: usize = 100;
+/// Maximum number of displayed types of a property that has several.
+const TYPES_MAX: usize = 7;
 /// Maximum depth of a displayed type: a list of lists of objects is as much as is readable.
 const DEPTH_MAX: u8 = 3;
 
@@ -24,7 +32,13 @@ pub(crate) struct Row {
     pub(crate) choices: Vec<String>,
 }
 
-/// The properties of an object schema, required ones first.
+/// How many properties of an object schema have no row.
+pub(crate) fn rows_left_out(schema: &Value) -> usize {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.map_or(0, |properties| properties.len().saturating_sub(ROWS_MAX))
+}
+
+/// The first properties of an object schema, required ones first.
 pub(crate) fn rows(schema: &Value) -> Vec<Row> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
     let required: HashSet<&str> = schema
@@ -41,14 +55,14 @@ pub(crate) fn rows(schema: &Value) -> Vec<Row> {
 }
 
 fn row(name: &str, property: &Value, required: &HashSet<&str>) -> Row {
-    let text = |key: &str| property.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let text = |key: &str| property.get(key).and_then(Value::as_str);
     let choices = property.get("enum").and_then(Value::as_array);
     Row {
         name: name.to_owned(),
-        kind: kind(property, DEPTH_MAX),
-        place: text("x-in"),
+        kind: text::cut(&kind(property, DEPTH_MAX), VALUE_CHARS_MAX),
+        place: text("x-in").map(|place| text::cut(place, VALUE_CHARS_MAX)),
         required: required.contains(name),
-        description: text("description"),
+        description: text("description").map(|text| text::cut(text, TEXT_CHARS_MAX)),
         default: property.get("default").map(plain),
         choices: choices.into_iter().flatten().take(CHOICES_MAX).map(plain).collect(),
     }
@@ -65,6 +79,7 @@ pub(crate) fn kind(schema: &Value, depth_left: u8) -> String {
             .iter()
             .filter_map(Value::as_str)
             .filter(|name| *name != "null")
+            .take(TYPES_MAX)
             .collect::<Vec<_>>()
             .join(" or "),
         _ if schema.get("properties").is_some() => "object".to_owned(),
@@ -86,7 +101,8 @@ fn last_segment(reference: &str) -> &str {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+    let written = || Cow::Owned(value.to_string());
+    text::cut(&value.as_str().map_or_else(written, Cow::Borrowed), VALUE_CHARS_MAX)
 }
 
 #[cfg(test)]

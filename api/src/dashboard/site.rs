@@ -11,11 +11,20 @@ use super::links::Link;
 use super::time::Moment;
 use super::{labels, links};
 use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
+use crate::text;
 
 /// Linked capabilities of one manifest; the search has them all.
 const CAPABILITIES_MAX: usize = 24;
-/// Displayed findings of one manifest; the JSON response has all.
+/// Displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
+const FINDINGS_OF_SITE_MAX: usize = 500;
+/// Displayed documents of a site; the JSON response has all.
+const RESOURCES_MAX: usize = 200;
+/// Displayed reasons of one document, and requests of one visit.
+const EVIDENCE_MAX: usize = 20;
+const FETCHES_MAX: usize = 200;
+/// Maximum length of a displayed name, reason or address, in characters.
+const WORDS_CHARS_MAX: usize = 300;
 /// Maximum length of a displayed header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
 
@@ -50,6 +59,8 @@ struct Resource {
     capabilities: Vec<Link>,
     more_capabilities: Option<Link>,
     findings: Vec<FindingView>,
+    /// Findings that are not shown.
+    more_findings: Option<String>,
 }
 
 struct Robots {
@@ -93,6 +104,8 @@ pub(crate) struct SitePage {
     parked: Option<Reasoned>,
     pause: Option<Moment>,
     resources: Vec<Resource>,
+    /// Documents that are not shown.
+    more_resources: Option<String>,
     hosts: Vec<HostView>,
     /// Hosts that are not shown.
     more_hosts: Option<String>,
@@ -108,6 +121,10 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
     let line = &answer.line;
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
+    let mut findings_max = FINDINGS_OF_SITE_MAX;
+    let shown = answer.resources.iter().take(RESOURCES_MAX);
+    let resources =
+        shown.map(|resource| resource_view(resource, line.site.as_str(), now, &mut findings_max)).collect();
     SitePage {
         frame: Frame::new(line.site.to_string(), Section::Sites),
         site: line.site.to_string(),
@@ -121,14 +138,17 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
             .map(|blocked| Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() }),
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
-        resources: answer
-            .resources
-            .iter()
-            .map(|resource| resource_view(resource, line.site.as_str(), now))
-            .collect(),
-        more_hosts: Some(answer.hosts_total.saturating_sub(answer.hosts.len() as u64))
-            .filter(|more| *more > 0)
-            .map(|more| labels::counted(more, "more host", "more hosts")),
+        resources,
+        more_resources: more(
+            answer.resources.len().saturating_sub(RESOURCES_MAX) as u64,
+            "more document",
+            "more documents",
+        ),
+        more_hosts: more(
+            answer.hosts_total.saturating_sub(answer.hosts.len() as u64),
+            "more host",
+            "more hosts",
+        ),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
         next_visit: Moment::maybe(line.next_visit_at, now),
         next_reason: line.next_visit_reason.clone(),
@@ -138,8 +158,18 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
     }
 }
 
-fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resource {
+/// How many entries of a list are not shown.
+fn more(count: u64, one: &str, many: &str) -> Option<String> {
+    (count > 0).then(|| labels::counted(count, one, many))
+}
+
+/// A document with at most `findings_max` findings, which becomes the number that is left.
+fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>, findings_max: &mut usize) -> Resource {
     let manifest = line.manifest.as_ref();
+    let findings = manifest.map(|manifest| findings(manifest, *findings_max)).unwrap_or_default();
+    *findings_max -= findings.len();
+    let findings_total = manifest.map_or(0, |manifest| manifest.findings_total);
+    let words = |text: &String| text::cut(text, WORDS_CHARS_MAX);
     let header =
         |(name, value): &(String, String)| (name.clone(), value.chars().take(HEADER_CHARS_MAX).collect());
     Resource {
@@ -151,11 +181,13 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
         format: manifest.map(|manifest| manifest.format.label()),
         conformance: manifest.and_then(conformance_words),
         strength: manifest.map_or("", |manifest| labels::strength(manifest.detection.strength)),
-        evidence: manifest.map(|manifest| manifest.detection.evidence.clone()).unwrap_or_default(),
+        evidence: manifest
+            .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
+            .unwrap_or_default(),
         discovery: labels::discovery(line.discovery),
         linked_from: line.linked_from.as_ref().map(ToString::to_string),
-        robots_rule: line.robots_rule.clone(),
-        reason: line.reason.clone(),
+        robots_rule: line.robots_rule.as_ref().map(words),
+        reason: line.reason.as_ref().map(words),
         fetched: Moment::new(line.fetched_at, now),
         changed: Moment::maybe(line.changed_at, now),
         fresh_until: Moment::maybe(line.fresh_until, now),
@@ -168,7 +200,12 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
             .unwrap_or_default(),
         capabilities: manifest.map(capability_links).unwrap_or_default(),
         more_capabilities: manifest.and_then(|manifest| more_capabilities(manifest, site)),
-        findings: manifest.map(findings).unwrap_or_default(),
+        more_findings: more(
+            findings_total.saturating_sub(findings.len()) as u64,
+            "more finding",
+            "more findings",
+        ),
+        findings,
     }
 }
 
@@ -179,7 +216,7 @@ fn conformance_words(manifest: &ManifestLine) -> Option<String> {
 
 fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
     let link = |capability: &crate::answers::site::CapabilityLine| Link {
-        text: capability.name.clone(),
+        text: text::cut(&capability.name, WORDS_CHARS_MAX),
         href: format!("/capabilities/{}", capability.id),
     };
     manifest.capabilities.iter().take(CAPABILITIES_MAX).map(link).collect()
@@ -190,11 +227,11 @@ fn more_capabilities(manifest: &ManifestLine, site: &str) -> Option<Link> {
     Some(Link { text: format!("and {more} more"), href: links::search([("site", site)]) })
 }
 
-/// The worst first.
-fn findings(manifest: &ManifestLine) -> Vec<FindingView> {
+/// At most `max` findings, the worst first.
+fn findings(manifest: &ManifestLine, max: usize) -> Vec<FindingView> {
     let mut sorted: Vec<_> = manifest.findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    sorted.into_iter().take(FINDINGS_MAX).map(FindingView::from).collect()
+    sorted.into_iter().take(max.min(FINDINGS_MAX)).map(FindingView::from).collect()
 }
 
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
@@ -218,7 +255,7 @@ fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
         at: Moment::new(visit.started_at, now),
         end: labels::visit_end(visit.end),
         summary: format!("{requests}, {}, {seconds:.1} seconds", labels::bytes(visit.bytes_in)),
-        fetches: visit.fetches.iter().map(fetch_view).collect(),
+        fetches: visit.fetches.iter().take(FETCHES_MAX).map(fetch_view).collect(),
     }
 }
 
@@ -235,7 +272,7 @@ fn fetch_view(fetch: &FetchReport) -> Fetch {
     Fetch {
         outcome: labels::outcome(fetch.outcome),
         class: labels::outcome_class(fetch.outcome),
-        path: fetch.url.as_str().trim_start_matches("https://").to_owned(),
-        why: why.join(" · "),
+        path: text::cut(fetch.url.as_str().trim_start_matches("https://"), WORDS_CHARS_MAX),
+        why: text::cut(&why.join(" · "), WORDS_CHARS_MAX),
     }
 }

@@ -22,8 +22,9 @@ const ECHO_BYTES_MAX: usize = 1024 * 1024;
 const WORDS_CHARS_MAX: usize = 1_000;
 /// Findings of the document as a whole that are shown.
 const ELSEWHERE_MAX: usize = 200;
-/// Maximum number of findings beside one line.
+/// Maximum number of findings beside one line, and beside all lines.
 const FINDINGS_OF_LINE_MAX: usize = 10;
+const FINDINGS_OF_LINES_MAX: usize = 1_000;
 /// Findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;
 /// Maximum number of listed capabilities.
@@ -129,12 +130,14 @@ fn page(
 fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     let mut by_line: BTreeMap<usize, Vec<FindingView>> = BTreeMap::new();
     let mut elsewhere = Vec::new();
+    let mut beside_lines = 0;
     let shown = shown_lines(document);
     for placed in &answer.findings {
         match placed.line.filter(|line| (1..=shown.len()).contains(line)) {
             Some(line) => {
                 let beside = by_line.entry(line).or_default();
-                if beside.len() < FINDINGS_OF_LINE_MAX {
+                if beside.len() < FINDINGS_OF_LINE_MAX && beside_lines < FINDINGS_OF_LINES_MAX {
+                    beside_lines += 1;
                     beside.push(FindingView::from(&placed.finding));
                 }
             }
@@ -217,7 +220,7 @@ fn capabilities(answer: &ValidateAnswer) -> Vec<(String, String)> {
     }
     let listed = answer.manifest.capabilities.iter().take(CAPABILITIES_MAX);
     let line = |capability: &manifest::Capability| {
-        let name = capability.title.clone().unwrap_or_else(|| capability.name.clone());
+        let name = text::cut(capability.title.as_deref().unwrap_or(&capability.name), WORDS_CHARS_MAX);
         let types: Vec<&str> = capability.semantic_types.iter().map(|t| t.name.as_str()).collect();
         let types = if types.is_empty() { "no type".to_owned() } else { types.join(", ") };
         (name, format!("{} · {types}", labels::safety(capability.safety.class)))

@@ -31,9 +31,10 @@ pub(crate) async fn check_origin_of_changes(
     next: Next,
 ) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    if may_change_state(request.method(), route, request.uri().path())
-        && let Err(problem) = check(&app.config, request.headers())
-    {
+    let is_guarded = may_change_state(request.method(), route, request.uri().path())
+        // `/mcp`, which checks itself, reads the first of several origins.
+        || (!request.method().is_safe() && request.headers().get_all(header::ORIGIN).iter().nth(1).is_some());
+    if is_guarded && let Err(problem) = check(&app.config, request.headers()) {
         return problem.into_response();
     }
     next.run(request).await
@@ -53,17 +54,19 @@ fn may_change_state(method: &Method, route: Option<&str>, path: &str) -> bool {
     }
 }
 
-/// Whether a request comes from a program or from a page of this server.
+/// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so
+/// several are refused, whichever they are.
 fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Problem> {
-    if let Some(origin) = headers.get(header::ORIGIN) {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let origin = origin.to_str().unwrap_or_default();
-        return if is_own(config, origin, host) { Ok(()) } else { Err(refused(config, origin)) };
+    let origins: Vec<&str> =
+        headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default()).collect();
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    match origins.as_slice() {
+        [] => {}
+        [origin] if is_own(config, origin, host) => return Ok(()),
+        _ => return Err(refused(config, &origins.join(", "))),
     }
-    match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
-        None | Some(b"same-origin" | b"none") => Ok(()),
-        Some(_) => Err(refused(config, "")),
-    }
+    let is_own_page = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+    if headers.get_all(SEC_FETCH_SITE).iter().all(is_own_page) { Ok(()) } else { Err(refused(config, "")) }
 }
 
 fn refused(config: &ApiConfig, origin: &str) -> Problem {

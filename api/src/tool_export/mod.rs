@@ -13,8 +13,15 @@ mod tests;
 mod text;
 
 use manifest::{Capability, Confirmation, Manifest, SafetyClass, model::Protocol};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::value_size::pay;
+
+/// Maximum size of the parameters, of the response, and of everything else that a definition repeats: more than any model reads,
+/// and about 8,000 parameters. A value counts 8 bytes besides its texts.
+const DECLARED_BYTES_MAX: usize = 256 * 1_024;
 
 manifest::string_enum! {
     /// The shape of a tool definition.
@@ -56,6 +63,11 @@ pub(crate) enum Refused {
     NotHttp { protocol: String },
     #[error("its address cannot be written in an OpenAPI document: {reason}")]
     Address { reason: &'static str },
+    #[error(
+        "its {what} take more than {} KiB, which is too much for a model; /capabilities/{{id}} has them as declared",
+        DECLARED_BYTES_MAX / 1_024
+    )]
+    TooLarge { what: &'static str },
 }
 
 /// The parts that all shapes share.
@@ -66,6 +78,7 @@ struct Parts<'a> {
     /// As declared, with local references replaced.
     parameters: Option<Value>,
     response: Option<Value>,
+    is_response_left_out: bool,
     input: Value,
 }
 
@@ -84,19 +97,42 @@ pub(crate) fn compile(
     if !capability.is_invocable() {
         return Err(Refused::NoMethod);
     }
+    refuse_too_large(manifest, capability)?;
+    let response = capability.response.as_ref().filter(|response| is_small(response));
     let parameters = capability.parameters.as_ref().map(references::inlined);
     let parts = Parts {
         manifest,
         capability,
         name: name::of(capability),
         input: schema::input(parameters.as_ref()),
-        response: capability.response.as_ref().map(references::inlined),
+        is_response_left_out: response.is_none() && capability.response.is_some(),
+        response: response.map(references::inlined),
         parameters,
     };
     let unstamped = parts.definition(shape, None)?;
     let hash = hash_of(&unstamped);
     let definition = parts.definition(shape, Some(&hash))?;
     Ok(Tool { definition, hash })
+}
+
+fn refuse_too_large(manifest: &Manifest, capability: &Capability) -> Result<(), Refused> {
+    if capability.parameters.as_ref().is_some_and(|parameters| !is_small(parameters)) {
+        return Err(Refused::TooLarge { what: "parameters" });
+    }
+    let invocation = json_bytes(&capability.invocation);
+    let auth = json_bytes(&capability.auth) + json_bytes(&manifest.auth);
+    if invocation + auth > DECLARED_BYTES_MAX {
+        return Err(Refused::TooLarge { what: "address, scopes and ways to authenticate" });
+    }
+    Ok(())
+}
+
+fn is_small(schema: &Value) -> bool {
+    pay(schema, DECLARED_BYTES_MAX).is_some()
+}
+
+fn json_bytes(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(0, |json| json.len())
 }
 
 fn hash_of(definition: &Value) -> String {
@@ -199,6 +235,9 @@ impl Parts<'_> {
         }
         if let Some(terms) = self.manifest.policies.usage_terms() {
             origin["usage_terms"] = json!(terms);
+        }
+        if self.is_response_left_out {
+            origin["response_left_out"] = Value::Bool(true);
         }
         if let Some(hash) = hash {
             origin["hash"] = Value::from(format!("sha256:{hash}"));

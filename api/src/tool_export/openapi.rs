@@ -6,6 +6,7 @@ use manifest::AuthScheme;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::references::Copies;
 use super::{Parts, Refused, schema, text};
 
 /// Methods that a path item supports (OpenAPI 3.1 §4.8.9).
@@ -174,12 +175,18 @@ impl Split {
             let is_required = required.contains(name.as_str());
             split.add(name, property, is_required, place(property, verb));
         }
+        // An address can repeat a variable.
+        let mut copies = Copies::new();
+        let mut schema_of = |name: &str| {
+            let declared = properties.get(name).filter(|property| copies.affords(property));
+            declared.map_or_else(|| json!({"type": "string"}), schema::inner)
+        };
         for name in in_path {
-            let schema = properties.get(name).map_or_else(|| json!({"type": "string"}), schema::inner);
+            let schema = schema_of(name);
             split.parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
         }
         for (name, variable) in &in_query {
-            let schema = properties.get(*variable).map_or_else(|| json!({"type": "string"}), schema::inner);
+            let schema = schema_of(variable);
             let is_required = required.contains(variable);
             split.parameter(name, "query", is_required, &schema);
         }

@@ -8,13 +8,12 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use crate::text::one_line;
+use crate::value_size::pay;
 
 /// Maximum nesting of references; published schemas have up to 6.
 const REFERENCES_DEPTH_MAX: usize = 10;
 /// Maximum size of the copies for the references of one schema, in bytes of its texts; a model reads all of it.
 const COPIED_BYTES_MAX: usize = 128 * 1_024;
-/// Cost of a value besides its text.
-const VALUE_BYTES: usize = 8;
 /// Longest name of a schema in a description.
 const NAME_CHARS_MAX: usize = 80;
 
@@ -29,15 +28,33 @@ const OF_THE_PLACE: [&str; 6] = ["title", "description", "default", "deprecated"
 
 /// The schema with its own definitions in the places that refer to them.
 pub(super) fn inlined(published: &Value) -> Value {
-    let mut inliner = Inliner { root: published, open: vec!["#"], bytes_left: COPIED_BYTES_MAX };
+    let mut inliner = Inliner { root: published, open: vec!["#"], copies: Copies::new() };
     inliner.schema(published)
+}
+
+/// Charges for the copies of one definition.
+pub(super) struct Copies {
+    bytes_left: usize,
+}
+
+impl Copies {
+    pub(super) const fn new() -> Self {
+        Self { bytes_left: COPIED_BYTES_MAX }
+    }
+
+    /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
+    pub(super) fn affords(&mut self, target: &Value) -> bool {
+        let left = pay(target, self.bytes_left);
+        self.bytes_left = left.unwrap_or_default();
+        left.is_some()
+    }
 }
 
 struct Inliner<'a> {
     root: &'a Value,
     /// References that are being replaced, outermost first.
     open: Vec<&'a str>,
-    bytes_left: usize,
+    copies: Copies,
 }
 
 impl<'a> Inliner<'a> {
@@ -79,7 +96,7 @@ impl<'a> Inliner<'a> {
         if self.open.contains(&reference) {
             return left_open(reference, "contains itself and is not repeated here");
         }
-        if self.open.len() > REFERENCES_DEPTH_MAX || !self.affords(target) {
+        if self.open.len() > REFERENCES_DEPTH_MAX || !self.copies.affords(target) {
             return left_open(reference, "is too large to be written out here");
         }
         self.open.push(reference);
@@ -90,26 +107,6 @@ impl<'a> Inliner<'a> {
             Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
             _ => Map::new(),
         }
-    }
-
-    /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
-    fn affords(&mut self, target: &Value) -> bool {
-        let left = pay(target, self.bytes_left);
-        self.bytes_left = left.unwrap_or_default();
-        left.is_some()
-    }
-}
-
-/// The remaining bytes after a value; `None` if there are too few.
-fn pay(value: &Value, bytes: usize) -> Option<usize> {
-    let bytes = bytes.checked_sub(VALUE_BYTES)?;
-    match value {
-        Value::String(text) => bytes.checked_sub(text.len()),
-        Value::Array(list) => list.iter().try_fold(bytes, |left, member| pay(member, left)),
-        Value::Object(map) => {
-            map.iter().try_fold(bytes, |left, (name, member)| pay(member, left.checked_sub(name.len())?))
-        }
-        _ => Some(bytes),
     }
 }
 

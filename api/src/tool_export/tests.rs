@@ -304,3 +304,55 @@ fn numbers_duplicate_names_in_linear_time() {
     assert_eq!(required[..3], ["parameter", "parameter_2", "parameter_3"]);
     assert_eq!(BTreeSet::from_iter(required).len(), names.len());
 }
+
+fn with_properties(count: usize) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        (0..count).map(|number| (format!("p{number}"), json!({"type": "string"}))).collect();
+    json!({"type": "object", "properties": properties})
+}
+
+#[test]
+fn parameters_that_no_model_reads_are_refused() {
+    let mut manifest = booking();
+    manifest.capabilities[0].parameters = Some(with_properties(60_000));
+    for shape in ToolShape::ALL {
+        let spent = allocation_counter::measure(|| {
+            assert_eq!(compiled(&manifest, *shape), Err(Refused::TooLarge { what: "parameters" }));
+        });
+        assert!(spent.bytes_max < 64 * 1_024, "{spent:?}");
+    }
+    manifest.capabilities[0].parameters = Some(with_properties(5_000));
+    for shape in ToolShape::ALL {
+        let spent = allocation_counter::measure(|| drop(compiled(&manifest, *shape).unwrap()));
+        assert!(spent.bytes_max < 32 * 1_024 * 1_024, "{spent:?}");
+    }
+    manifest.capabilities[0].auth.scopes = (0..60_000).map(|number| format!("scope{number}")).collect();
+    assert!(matches!(compiled(&manifest, ToolShape::OpenApi), Err(Refused::TooLarge { .. })));
+}
+
+#[test]
+fn large_response_is_left_out_and_said() {
+    let mut manifest = booking();
+    manifest.capabilities[0].response = Some(with_properties(60_000));
+    let mcp = compiled(&manifest, ToolShape::Mcp).unwrap().definition;
+    assert!(mcp.get("outputSchema").is_none());
+    assert_eq!(mcp["_meta"]["agentdex"]["response_left_out"], true);
+    let openapi = compiled(&manifest, ToolShape::OpenApi).unwrap().definition;
+    assert_eq!(openapi["info"]["x-agentdex"]["response_left_out"], true);
+    let mcp = compiled(&booking(), ToolShape::Mcp).unwrap().definition;
+    assert!(mcp["_meta"]["agentdex"].get("response_left_out").is_none());
+}
+
+#[test]
+fn variables_that_an_address_repeats_are_copied_within_the_budget() {
+    let mut manifest = booking();
+    let query: Vec<String> = (0..800).map(|number| format!("a{number}={{x}}")).collect();
+    let address = format!("https://skyhop.example/v1?{}", query.join("&"));
+    manifest.capabilities[0].invocation.url_template = Some(address);
+    let values: Vec<String> = (0..200).map(|number| format!("{number:0100}")).collect();
+    manifest.capabilities[0].parameters =
+        Some(json!({"type": "object", "properties": {"x": {"type": "string", "enum": values}}}));
+    let document = compiled(&manifest, ToolShape::OpenApi).unwrap().definition;
+    assert_eq!(document.pointer("/paths/~1v1/post/parameters").unwrap().as_array().unwrap().len(), 800);
+    assert!(document.to_string().len() < 512 * 1_024, "{}", document.to_string().len());
+}

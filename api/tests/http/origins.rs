@@ -40,6 +40,10 @@ async fn refuses_forms_from_other_origins() {
         ],
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+        &[("origin", "https://dex.example"), ("origin", "https://evil.example")],
+        &[("origin", "https://evil.example"), ("origin", "https://dex.example")],
+        &[("origin", "https://dex.example"), ("origin", "https://dex.example")],
     ]
     .into_iter()
     .enumerate()
@@ -118,6 +122,28 @@ async fn other_origins_may_call_the_a2a_agent() {
     let answer = send(&world, "POST", "/a2a", &headers, message).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
     assert_eq!(answer.json()["result"]["kind"], "message", "{}", answer.text());
+}
+
+#[tokio::test]
+async fn mcp_refuses_a_second_origin() {
+    let world = world().await;
+    let own = ("origin", "https://dex.example");
+    for (headers, is_accepted) in [
+        (&[own][..], true),
+        (&[own, ("origin", "https://evil.example")], false),
+        (&[("origin", "https://evil.example")], false),
+    ] {
+        let mut request = Request::post("/mcp")
+            .header("host", "localhost:8080")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
+        let answer = world.send(request.body(Body::from(message)).unwrap()).await;
+        assert_eq!(answer.status != StatusCode::FORBIDDEN, is_accepted, "{headers:?}: {}", answer.text());
+    }
 }
 
 #[tokio::test]

@@ -553,3 +553,47 @@ fn finds_positions_of_many_findings_in_one_pass() {
     let peak = measure(|| drop(manifest::finding_positions(wide.as_bytes(), &few))).bytes_max;
     assert!(peak < 4 * 1_024 * 1_024, "{peak}");
 }
+
+#[test]
+fn findings_about_tools_search_a_bounded_number_of_parameters() {
+    let parameter = |index: usize| match index {
+        5 | 255 => json!({"name": format!("name_{index}"), "in": "query"}),
+        _ => json!({"name": format!("name_{index}"), "in": "query", "description": "What is looked for."}),
+    };
+    let parameters: Vec<Value> = (0..260).map(parameter).collect();
+    let body = json!({"type": "object", "properties": {"name_255": {"type": "string"}}});
+    let tools = json!({
+        "openapi": "3.1.0", "info": {"title": "a", "version": "1"}, "servers": [{"url": "https://hostile.example"}],
+        "paths": {"/a": {"post": {"operationId": "find_a", "summary": "Find", "parameters": parameters,
+            "requestBody": {"content": {"application/json": {"schema": body}}},
+            "responses": {"200": {"description": "Found"}}}}},
+    });
+    let manifest = json!({
+        "name": "a", "description": "a", "version": "1", "tools": "https://hostile.example/openapi.json",
+        "auth": {"type": "none"},
+    });
+    let url = |path: &str| manifest::ManifestUrl::parse(&format!("https://hostile.example{path}")).unwrap();
+    let (own, linked) = (url("/.well-known/agent-manifest.json"), url("/openapi.json"));
+    let reading = manifest::read(&manifest::Document {
+        bytes: manifest.to_string().as_bytes(),
+        url: &own,
+        final_url: None,
+        discovery: manifest::Discovery::Submitted,
+        served: None,
+        linked: &[manifest::LinkedDocument { url: &linked, bytes: tools.to_string().as_bytes() }],
+        force: None,
+    });
+    let of = |name: &str| {
+        let about = reading.findings.iter().filter(|finding| finding.text.contains(&format!("`{name}`")));
+        let pointers: Vec<&str> = about.map(|finding| finding.pointer.as_str()).collect();
+        assert!(!pointers.is_empty(), "{name}: {:?}", reading.findings);
+        pointers
+    };
+    assert_eq!(of("name_5"), ["/paths/~1a/post/parameters/5"]);
+    let of_body = "/paths/~1a/post/requestBody/content/application~1json/schema/properties/name_255";
+    assert_eq!(
+        of("name_255"),
+        [of_body],
+        "each finding about a body would search the whole list of parameters"
+    );
+}

@@ -1,7 +1,7 @@
 //! Conversions between Rust values and columns: times in milliseconds, counters, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -13,6 +13,10 @@ use crate::StoreError;
 
 /// The default of zstd; higher levels gain little on JSON.
 const ZSTD_LEVEL: i32 = 3;
+/// Maximum size of a column before compression: the largest manifest that a visit accepts, as JSON (half of its memory).
+const DECOMPRESSED_BYTES_MAX: u64 = 80 * 1024 * 1024;
+/// Largest window of a frame: 8 MiB, which every decoder supports (RFC 8878 section 3.1.1.1.2). Ours have 2 MiB.
+const WINDOW_LOG_MAX: u32 = 23;
 
 /// Planned time of a blocked site (year 2255), later than any schedule.
 pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
@@ -71,11 +75,35 @@ pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
 }
 
+/// Decodes one frame of at most `bytes_max` bytes.
+fn decompress(compressed: &[u8], bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::other(format!("it has more than {bytes_max} bytes before compression"));
+    let announced = decompressed_bytes(compressed).unwrap_or_default();
+    if announced > bytes_max {
+        return Err(too_large());
+    }
+    let mut decoder = decoder(compressed)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or_default());
+    decoder.by_ref().take(bytes_max).read_to_end(&mut bytes)?;
+    if decoder.read(&mut [0])? > 0 {
+        return Err(too_large());
+    }
+    if !decoder.finish().is_empty() {
+        return Err(io::Error::other("it has bytes after its end"));
+    }
+    Ok(bytes)
+}
+
+fn decoder(frame: &[u8]) -> io::Result<zstd::Decoder<'static, &[u8]>> {
+    let mut decoder = zstd::Decoder::with_buffer(frame)?.single_frame();
+    decoder.window_log_max(WINDOW_LOG_MAX)?;
+    Ok(decoder)
+}
+
 /// Up to `bytes_max` bytes that a frame begins with. The frame may be cut or damaged.
 pub(crate) fn decompressed_start(frame_start: &[u8], bytes_max: u64) -> Vec<u8> {
     let mut start = Vec::new();
-    let read =
-        zstd::Decoder::new(frame_start).and_then(|decoder| decoder.take(bytes_max).read_to_end(&mut start));
+    let read = decoder(frame_start).and_then(|decoder| decoder.take(bytes_max).read_to_end(&mut start));
     if let Err(error) = read {
         tracing::trace!(%error, "a cut frame ends early"); // what was read before the error stays
     }
@@ -234,8 +262,9 @@ impl<'a> RowRef<'a> {
             .transpose()
     }
 
+    /// Decodes a compressed column of at most [`DECOMPRESSED_BYTES_MAX`].
     pub(crate) fn bytes(&self, column: &'static str, compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
-        zstd::stream::decode_all(compressed).map_err(|error| self.damaged(column, &error))
+        decompress(compressed, DECOMPRESSED_BYTES_MAX).map_err(|error| self.damaged(column, &error))
     }
 
     pub(crate) fn json<T: DeserializeOwned>(
@@ -316,5 +345,34 @@ mod tests {
         let earlier = zstd::stream::encode_all(&value[..], ZSTD_LEVEL).unwrap();
         assert_eq!(decompressed_bytes(&earlier), None, "versions before did not announce it");
         assert_eq!(decompressed_bytes(b"damaged"), None);
+        assert_eq!(RowRef::new("table", "row").bytes("column", &earlier).unwrap(), value);
+    }
+
+    #[test]
+    fn compressed_value_is_decoded_up_to_a_limit() {
+        let value = vec![b'x'; 1_000_000];
+        let announced = compress(&value, "value").unwrap();
+        let unannounced = zstd::stream::encode_all(&value[..], ZSTD_LEVEL).unwrap();
+        for frame in [&announced, &unannounced] {
+            assert_eq!(decompress(frame, 1_000_000).unwrap(), value);
+            let error = decompress(frame, 999_999).unwrap_err().to_string();
+            assert_eq!(error, "it has more than 999999 bytes before compression");
+        }
+        assert!(decompress(&[announced.clone(), announced].concat(), 3_000_000).is_err(), "one frame only");
+        let zeros = io::repeat(0).take(DECOMPRESSED_BYTES_MAX + 1);
+        let bomb = zstd::stream::encode_all(zeros, ZSTD_LEVEL).unwrap();
+        let error = RowRef::new("robots", "shop.example").bytes("body", &bomb).unwrap_err().to_string();
+        assert!(error.contains("robots") && error.contains("shop.example"), "{error}");
+        let limit = format!("more than {DECOMPRESSED_BYTES_MAX} bytes");
+        let source = format!("{:?}", RowRef::new("robots", "shop.example").bytes("body", &bomb));
+        assert!(source.contains(&limit), "{source}");
+    }
+
+    #[test]
+    fn frame_with_a_large_window_is_damaged() {
+        let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL).unwrap();
+        encoder.window_log(WINDOW_LOG_MAX + 1).unwrap();
+        io::copy(&mut io::repeat(0).take(1_000_000), &mut encoder).unwrap();
+        assert!(decompress(&encoder.finish().unwrap(), 1_000_000).is_err());
     }
 }

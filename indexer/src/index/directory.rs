@@ -43,9 +43,12 @@ impl Generations {
         if path.is_dir() { Ok(path) } else { Err(missing()) }
     }
 
-    /// Makes an empty sub-directory for the next generation.
+    /// Makes an empty sub-directory for the next generation. The caller holds the lock.
+    ///
+    /// Removes what a writer that was killed has left. Its number is not reused, since a reader may still have that generation open.
     pub(crate) fn prepare_next(&self) -> Result<PathBuf, IndexError> {
         let last = self.all().iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+        self.remove_others()?;
         let path = self.dir.join(format!("{GENERATION_PREFIX}{:06}", last + 1));
         fs::create_dir_all(&path).map_err(|source| not_writable(&path, source))?;
         Ok(path)
@@ -66,12 +69,13 @@ impl Generations {
         write().map_err(|source| not_writable(&pointer, source))
     }
 
-    /// Removes all generations except the current one, including incomplete ones.
+    /// Removes all generations except the current one, including incomplete ones. The caller holds the lock, so none of them is being
+    /// written. A reader that has one open keeps its files.
     pub(crate) fn remove_others(&self) -> Result<(), IndexError> {
-        let current = self.current()?;
+        let current = self.current().ok();
         for name in self.all() {
             let path = self.dir.join(&name);
-            if path != current {
+            if current.as_ref() != Some(&path) {
                 fs::remove_dir_all(&path).map_err(|source| not_writable(&path, source))?;
             }
         }
@@ -124,6 +128,22 @@ mod tests {
         generations.remove_others().unwrap();
         assert_eq!(generations.current().unwrap(), second);
         assert!(!first.exists());
+    }
+
+    #[test]
+    fn next_generation_replaces_incomplete_ones_under_a_new_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let generations = Generations::new(dir.path());
+        let killed = generations.prepare_next().unwrap();
+        fs::write(killed.join("segment"), "half").unwrap();
+        let first = generations.prepare_next().unwrap();
+        assert!(!killed.exists() && first != killed);
+        generations.switch_to(&first).unwrap();
+        let killed = generations.prepare_next().unwrap();
+        let second = generations.prepare_next().unwrap();
+        assert!(!killed.exists() && second != killed);
+        assert_eq!(generations.all().len(), 2, "the current one stays while the next is written");
+        assert_eq!(generations.current().unwrap(), first);
     }
 
     #[test]

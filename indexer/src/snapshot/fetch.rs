@@ -46,6 +46,7 @@ pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<FetchResult
     let fetched =
         here.as_deref().and_then(|dir| Snapshot::read(&dir.display().to_string(), &dir.join(FETCHED)).ok());
     if fetched.as_ref() == Some(&snapshot) {
+        generations.remove_others()?;
         return Ok(FetchResult::Unchanged(snapshot));
     }
     let have = files_by_name(fetched.as_ref());

@@ -1,0 +1,19 @@
+//! The size of JSON values, measured up to a limit.
+
+use serde_json::Value;
+
+/// Cost of a value besides its text.
+const VALUE_BYTES: usize = 8;
+
+/// The remaining bytes after a value; `None` if there are too few.
+pub(crate) fn pay(value: &Value, bytes: usize) -> Option<usize> {
+    let bytes = bytes.checked_sub(VALUE_BYTES)?;
+    match value {
+        Value::String(text) => bytes.checked_sub(text.len()),
+        Value::Array(list) => list.iter().try_fold(bytes, |left, member| pay(member, left)),
+        Value::Object(map) => {
+            map.iter().try_fold(bytes, |left, (name, member)| pay(member, left.checked_sub(name.len())?))
+        }
+        _ => Some(bytes),
+    }
+}
