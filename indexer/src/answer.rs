@@ -42,6 +42,8 @@ pub struct Hit {
     pub auth_required: Option<bool>,
     pub invocable: bool,
     pub deprecated: bool,
+    /// Declared as impaired by the publisher.
+    pub degraded: bool,
     pub source: SourceKind,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
@@ -85,6 +87,7 @@ impl Hit {
             auth_required: capability.auth.required.as_option(),
             invocable: capability.is_invocable(),
             deprecated: capability.deprecated,
+            degraded: capability.degraded,
             source: manifest.source.kind,
             status: stored.status,
             updated_at: stored.changed_at,
