@@ -17,6 +17,7 @@ use crate::filter::FacetKey;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "members of the public JSON")]
 pub struct Hit {
     pub id: CapabilityId,
     pub key: String,
