@@ -384,7 +384,7 @@ fn wide(name: &str, letter: char, parameters: usize) -> Manifest {
     capability.depends_on = texts(5_000);
     capability.examples = texts(5_000);
     capability.inferred = texts(5_000).into_iter().map(|field| (field.clone(), field)).collect();
-    manifest.detection.evidence = texts(5_000).into_iter().map(Into::into).collect();
+    manifest.detection.evidence = texts(5_000);
     manifest.findings = (0..5_000)
         .map(|number| {
             serde_json::from_value(json!({

@@ -165,9 +165,9 @@ fn large_part() -> String {
 #[tokio::test]
 async fn manifests_with_parts_share_the_memory_of_a_visit() {
     let paths: Vec<String> = (0..22).map(|number| format!("/manifest{number}.json")).collect();
-    let lines: String =
+    let lines: Vec<String> =
         paths.iter().map(|path| format!("Agentmap: https://museum.example{path}\n")).collect();
-    let robots = format!("User-agent: *\nAllow: /\n{lines}");
+    let robots = format!("User-agent: *\nAllow: /\n{}", lines.concat());
     let mut host = Host::new("museum.example").robots(&robots).file(PART, "application/json", large_part());
     for path in &paths {
         host = host.file(path, "application/json", whole(path));

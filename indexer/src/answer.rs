@@ -17,6 +17,7 @@ use crate::filter::FacetKey;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "members of the public JSON")]
 pub struct Hit {
     pub id: CapabilityId,
     pub key: String,
@@ -42,6 +43,8 @@ pub struct Hit {
     pub auth_required: Option<bool>,
     pub invocable: bool,
     pub deprecated: bool,
+    /// Declared as impaired by the publisher.
+    pub degraded: bool,
     pub source: SourceKind,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
@@ -85,6 +88,7 @@ impl Hit {
             auth_required: capability.auth.required.as_option(),
             invocable: capability.is_invocable(),
             deprecated: capability.deprecated,
+            degraded: capability.degraded,
             source: manifest.source.kind,
             status: stored.status,
             updated_at: stored.changed_at,

@@ -35,6 +35,14 @@ manifest::string_enum! {
     }
 }
 
+manifest::string_enum! {
+    /// Whether the publisher declares a capability impaired.
+    Degraded, "value of degraded" {
+        Yes = "true",
+        No = "false",
+    }
+}
+
 /// One filter, and the facet that counts by it.
 #[derive(Debug)]
 pub struct Filter {
@@ -215,6 +223,13 @@ filters! {
         vocabulary: vocabulary!(SourceKind),
         parse: closed::<SourceKind>,
         values_of: |source| vec![source.stored.manifest.source.kind.to_string()],
+    }
+    Degraded = "degraded" {
+        label: "Degraded",
+        parameter: Some("Whether the publisher declares it impaired."),
+        vocabulary: vocabulary!(Degraded),
+        parse: closed::<Degraded>,
+        values_of: |source| vec![source.capability.degraded.to_string()],
     }
     Kind = "kind" {
         label: "Kind",

@@ -28,6 +28,7 @@ fn web() -> Vec<StoredManifest> {
     let skill = support::add(&mut card, "shoe-advice", "Advises on shoes.");
     skill.tags = vec!["search".into()];
     skill.kind = CapabilityKind::Skill;
+    skill.degraded = true;
     vec![shop, card]
 }
 
@@ -76,6 +77,8 @@ fn filters_by_the_members_of_catalog_entries() {
     assert_eq!(of(filters(FacetKey::MediaType, ["Application/A2A-agent-card+json"])), ["shoe-advice"]);
     assert_eq!(of(filters(FacetKey::Publisher, ["SHOP.example"])).len(), 2);
     assert_eq!(of(filters(FacetKey::Tag, ["Shoes"])).len(), 2);
+    assert_eq!(of(filters(FacetKey::Degraded, ["true"])), ["shoe-advice"]);
+    assert_eq!(of(filters(FacetKey::Degraded, ["false"])), ["find_shoes", "order_shoes"]);
     let both = filters(FacetKey::Tag, ["search"]).with(FacetKey::Kind, ["skill"]).unwrap();
     assert_eq!(of(both), ["shoe-advice"]);
     for stored in web() {

@@ -237,8 +237,8 @@ fn escapes_and_marks_snippets_and_returns_public_rows() {
     assert_eq!(
         keys.join(" "),
         "id key native_id name description kind site host format manifest_id semantic_types protocol method \
-         endpoint safety safety_source confirmation handoff auth auth_required invocable deprecated source status \
-         updated_at score snippet"
+         endpoint safety safety_source confirmation handoff auth auth_required invocable deprecated degraded source \
+         status updated_at score snippet"
     );
     let id = answer.hits[0].id.clone();
     assert_eq!(searcher.find(&id).unwrap().unwrap().native_id, "book_seat");

@@ -46,6 +46,7 @@ const ROW_FIELDS: &[&str] = &[
     "auth_required",
     "invocable",
     "deprecated",
+    "degraded",
     "source",
     "status",
     "updated_at",

@@ -8,7 +8,7 @@ use manifest::{Capability, Finding, Manifest, SafetyClass};
 use serde_json::Value;
 use store::StoredManifest;
 
-use super::card::{Card, Tag, card, tags_of};
+use super::card::{Card, Tag, card, tags};
 use super::frame::{Frame, Section};
 use super::graph::Graph;
 use super::links::Link;
@@ -145,7 +145,7 @@ pub(crate) fn page(
         frame: Frame::new(format!("{name} · {site}"), Section::Search),
         name,
         site,
-        tags: tags_of(&Hit::of(stored, capability), capability).into_iter().take(ENTRIES_MAX).collect(),
+        tags: tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX).collect(),
         description: capability.description.as_deref().map(paragraph),
         deprecated: capability
             .deprecated

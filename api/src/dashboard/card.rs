@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use indexer::Hit;
-use manifest::Capability;
 use manifest::model::{SemanticType, TypeSource};
 
 use super::labels;
@@ -72,7 +71,7 @@ fn call(hit: &Hit) -> Option<Call> {
     Some(Call { verb, address })
 }
 
-fn tags(hit: &Hit) -> Vec<Tag> {
+pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     let mut tags = vec![safety_tag(hit)];
     tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
@@ -84,6 +83,9 @@ fn tags(hit: &Hit) -> Vec<Tag> {
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
+    }
+    if hit.degraded {
+        tags.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
     }
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.semantic_types.iter().map(type_tag));
@@ -105,15 +107,6 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
         format!("inferred{rule}, confidence {:.0} %", semantic_type.confidence * 100.0)
     });
     Tag { class: "type", text: semantic_type.name.clone(), inferred }
-}
-
-/// The tags of a capability's own page.
-pub(crate) fn tags_of(hit: &Hit, capability: &Capability) -> Vec<Tag> {
-    let mut all = tags(hit);
-    if capability.degraded {
-        all.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
-    }
-    all
 }
 
 /// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close

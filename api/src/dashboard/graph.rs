@@ -129,7 +129,7 @@ fn sentence(name: &str, before: &BTreeSet<&str>, after: &[&str]) -> String {
 
 /// The first names, and how many there are beyond them.
 fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
-    let named: Vec<String> = names.take(NAMED_MAX).map(|name| text::cut(name, NAME_CHARS_MAX)).collect();
-    let named = named.join(", ");
-    if count > NAMED_MAX { format!("{named} and {} more", count - NAMED_MAX) } else { named }
+    let first: Vec<String> = names.take(NAMED_MAX).map(|name| text::cut(name, NAME_CHARS_MAX)).collect();
+    let first = first.join(", ");
+    if count > NAMED_MAX { format!("{first} and {} more", count - NAMED_MAX) } else { first }
 }

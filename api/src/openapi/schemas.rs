@@ -183,6 +183,8 @@ pub(crate) struct CapabilityRow {
     auth_required: Option<bool>,
     invocable: Option<bool>,
     deprecated: Option<bool>,
+    /// The publisher declares it impaired
+    degraded: Option<bool>,
     #[schema(inline)]
     source: Option<SourceWord>,
     #[schema(inline)]

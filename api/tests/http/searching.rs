@@ -53,6 +53,8 @@ async fn filters_work_with_and_without_a_query() {
         ("namespace=weather&updated_since=2026-01-01", vec!["getForecast"]),
         ("format=openapi&updated_since=2036-01-01T00:00:00Z", vec![]),
         ("auth=oauth2&fields=id,native_id", vec!["book_seat"]),
+        ("format=openapi&degraded=false", vec!["getForecast"]),
+        ("format=openapi&degraded=true", vec![]),
     ] {
         let answer = world.get(&format!("/search?{query}")).await;
         assert_eq!(answer.status, StatusCode::OK, "{query}: {}", answer.text());
@@ -96,6 +98,7 @@ async fn returns_400_with_the_known_values() {
         ("q=x&format=soap", json!("format"), "agents_json"),
         ("q=x&safety=safe", json!("safety"), "irreversible"),
         ("q=x&method=FETCH", json!("method"), "PATCH"),
+        ("q=x&degraded=maybe", json!("degraded"), "false"),
         ("q=x&view=wide", json!("view"), "compact, full"),
         ("q=x&facets=price", json!("facets"), "semantic_type"),
         ("q=x&fields=price", json!("fields"), "native_id"),
