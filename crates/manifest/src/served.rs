@@ -43,6 +43,18 @@ findings! {
     rule ARWS_PATH: Should("arws.served.path", "ARWS layer 1")
         "the manifest is at neither of the two paths of ARWS"
             => "Publish it at /.well-known/llms.txt or /.well-known/agent-manifest.json.";
+    rule A2A_CACHE: Should("a2a.served.cache_control", "A2A 1.0 §8.6.1")
+        "no Cache-Control with max-age says how long the card stays fresh" => "Send Cache-Control: max-age=3600.";
+    rule A2A_ETAG: Should("a2a.served.etag", "A2A 1.0 §8.6.1")
+        "no ETag allows conditional requests" => "Send an ETag.";
+    rule MCP_TYPE: Should("mcp.served.content_type", "SEP-2127 discovery, Hosted Server Card Location")
+        "the media type is not application/mcp-server-card+json" => "Serve it as application/mcp-server-card+json.";
+    rule MCP_CORS: Must("mcp.served.cors", "SEP-2127 discovery, CORS Requirements")
+        "clients in browsers may not read the card" => "Send Access-Control-Allow-Origin: *.";
+    rule MCP_CACHE: Should("mcp.served.cache_control", "SEP-2127 discovery, Caching")
+        "no Cache-Control says how long the card stays fresh" => "Send Cache-Control: public, max-age=3600.";
+    rule MCP_ETAG: Should("mcp.served.etag", "SEP-2127 discovery, Caching")
+        "no ETag allows conditional requests" => "Send an ETag.";
 }
 
 /// Checks the HTTP-level rules of the document's dialect.
@@ -51,6 +63,8 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
     let moved = !dialect(draft.format()).paths.contains(&draft.document.url.path());
     let media = media_type(served);
     let is_json = media.is_none_or(|media| media == "application/json");
+    let has_max_age = served.cache_control.as_deref().is_some_and(|control| control.contains("max-age"));
+    let detection = &draft.manifest.detection;
     let broken: Vec<&Rule> = match draft.format() {
         Format::Awp => broken_rules([(moved, &AWP_PATH), (!is_json || media.is_none(), &AWP_TYPE)]),
         Format::Atp => broken_rules([
@@ -74,10 +88,19 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
             (moved, &AGENTS_JSON_PATH),
             (!is_json || media.is_none() || !is_utf8(served), &AGENTS_JSON_TYPE),
         ]),
-        Format::AgentsTxt if draft.manifest.detection.version.as_deref() == Some("0.1") => {
+        Format::AgentsTxt if detection.version.as_deref() == Some("0.1") => {
             broken_rules([(media != Some("text/plain"), &AGENTS_TXT_TYPE)])
         }
         Format::Arws => broken_rules([(moved, &ARWS_PATH)]),
+        Format::A2a if detection.version.as_deref().is_some_and(|version| version.starts_with("1.")) => {
+            broken_rules([(!has_max_age, &A2A_CACHE), (served.etag.is_none(), &A2A_ETAG)])
+        }
+        Format::McpCard if detection.dialect.as_deref() == Some("sep-2127") => broken_rules([
+            (media != Some("application/mcp-server-card+json"), &MCP_TYPE),
+            (served.cors_allow_origin.as_deref() != Some("*"), &MCP_CORS),
+            (served.cache_control.is_none(), &MCP_CACHE),
+            (served.etag.is_none(), &MCP_ETAG),
+        ]),
         _ => Vec::new(),
     };
     let seen = served.content_type.clone().unwrap_or_else(|| "no content type".to_owned());

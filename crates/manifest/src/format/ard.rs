@@ -3,18 +3,19 @@
 //! The media type of an entry determines its kind: agent, MCP server, skill, data set, registry or catalog. Each entry becomes
 //! a capability and a link; a linked document is a separate manifest. Inline `data` is read in place. Nothing is called.
 //!
-//! Follows ARD 0.9 §4 (`ai-catalog.json`, urn:air identifiers), ARD 0.91 (`ard.json`, `specVersion` optional), AI Catalog
-//! 1.0 (`mediaType`, any URI as identifier).
+//! Follows ARD 0.91 §4 (entries, urn:air identifiers) and §5.1 (`ard.json`, only `entries` at the root), ARD 0.9 §4
+//! (`ai-catalog.json`, `specVersion`, `host`), AI Catalog 1.0 (`mediaType`, any URI as identifier).
 
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, strong};
+use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{a2a, inline, mcp};
 use crate::model::{Capability, CapabilityKind, Follow, Integrity, Link, Protocol};
 use crate::name::Host;
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must, should};
+use crate::walk::List;
 
 /// Deepest nesting of catalogs; published ones nest once.
 const NESTING_MAX: usize = 4;
@@ -25,17 +26,26 @@ pub(crate) const MARKERS: &[Marker] = &[
     strong(|c| {
         let entry = c.list("entries")?.iter().find_map(Value::as_object)?;
         let shaped = ["identifier", "type", "mediaType"].iter().any(|key| entry.contains_key(*key));
-        let named = c.has("specVersion") || c.is_file(&["/ard.json", "/ai-catalog.json"]);
+        let is_urn =
+            entry.get("identifier").and_then(Value::as_str).is_some_and(|id| id.starts_with("urn:air:"));
+        let named = is_urn || c.has("specVersion") || c.is_file(CATALOG_FILES);
         (shaped && named).then(|| "`entries` holds objects with identifier or type".to_owned())
     }),
     strong(|c| {
-        let named = c.list("entries")?.is_empty() && c.has("specVersion");
-        named.then(|| "`specVersion` beside an empty `entries`".to_owned())
+        let named = c.list("entries")?.is_empty() && (c.has("specVersion") || c.is_file(CATALOG_FILES));
+        named.then(|| "an empty `entries`, and `specVersion` or the path of a catalog".to_owned())
+    }),
+    at_path(|c| c.agrees(CATALOG_FILES, &["entries", "specVersion", "host"])),
+    at_path(|c| {
+        let is_bare = c.is_file(&["/ard.json"]) && (c.size() == 0 || c.value("entries").is_some());
+        is_bare.then(|| "nothing else at the path of a catalog".to_owned())
     }),
 ];
 
+const CATALOG_FILES: &[&str] = &["/ard.json", "/ai-catalog.json"];
+
 findings! {
-    shape CATALOG("ard", "ARD 0.9 §4.1") {
+    shape CATALOG("ard", "ARD 0.91 §5.1") {
         must("entries", Kind::List, "List the catalog's entries."),
         may("host", Kind::Object, "Publish `host` with `displayName`."),
     }
@@ -45,36 +55,69 @@ findings! {
         may("documentationUrl", Kind::Url, "Publish an absolute URL."),
         may("logoUrl", Kind::Url, "Publish an absolute URL."),
     }
-    shape ENTRY("ard.entry", "ARD 0.9 §4.2") {
+    shape ENTRY("ard.entry", "ARD 0.91 §4.2") {
         must("identifier", Kind::Text, "Give the entry an identifier such as urn:air:example.com:agent:assistant."),
-        should("displayName", Kind::Text, "Name the entry; ARD 0.9 requires a name, AI Catalog does not."),
         may("url", Kind::Url, "Publish the absolute URL of the artefact."),
         may("data", Kind::Object, "Embed the artefact as an object."),
         may("description", Kind::Text, "Describe the entry in a string."),
         may("tags", Kind::Texts, "Publish tags as strings."),
         may("capabilities", Kind::Texts, "Publish the names of skills or tools as strings."),
         may("representativeQueries", Kind::Texts, "Publish example queries as strings."),
+        may("version", Kind::Text, "Publish the version of the artefact as a string."),
+        may("updatedAt", Kind::Form(is_timestamp, "an ISO 8601 timestamp"), "Publish a time such as 2026-08-26T12:00:00Z."),
         may("metadata", Kind::Object, "Publish extensions as a map of plain values."),
+        may("trustManifest", Kind::Object, "Publish `trustManifest` as an object with `identity`."),
+        may("@id", Kind::Text, "Publish the identifier, or another IRI of the resource."),
     }
-    shape TRUST("ard.trust_manifest", "ARD 0.9 §5.1") {
+    shape ARD_NAME("ard.entry", "ARD 0.91 §4.2") {
+        must("displayName", Kind::Text, "Name the entry."),
+    }
+    shape CATALOG_NAME("ard.catalog_entry", "ARD 0.91 §4.2") {
+        should("displayName", Kind::Text, "Name the entry; ARD requires a name, AI Catalog does not."),
+    }
+    shape ATTESTATION("ard.attestation", "ARD 0.91 Appendix D.1") {
+        must("type", Kind::Text, "Name the kind of the attestation, such as SOC2-Type2."),
+        must("uri", Kind::Url, "Publish the absolute URL of the attestation."),
+    }
+    shape PROVENANCE("ard.provenance", "ARD 0.91 Appendix D.1") {
+        must("relation", Kind::Text, "Name the relation, such as derivedFrom."),
+        must("sourceId", Kind::Text, "Publish the identifier of the source."),
+    }
+    shape TRUST("ard.trust_manifest", "ARD 0.91 §4.5") {
         must("identity", Kind::Text, "Name the identity: a DID, a SPIFFE id or an https URL."),
-        may("identityType", Kind::OneOf(&["spiffe", "did", "https", "other"]), "Use one of the four words."),
+        may("identityType", Kind::Text, "Name the kind of the identity in a string, such as did."),
+        may("trustSchema", Kind::Object, "Describe the trust framework as an object."),
+        may("attestations", Kind::List, "List attestations as objects with `type` and `uri`."),
+        may("provenance", Kind::List, "List sources as objects with `relation` and `sourceId`."),
+        may("signature", Kind::Text, "Publish the signature as a string."),
     }
-    rule NO_TYPE: Must("ard.entry.type.missing", "ARD 0.9 §4.2")
+    rule NO_TYPE: Must("ard.entry.type.missing", "ARD 0.91 §4.2")
         "an entry has neither `type` nor `mediaType`"
             => "State the media type of the artefact, such as application/mcp-server-card+json.";
-    rule MEDIA_TYPE: Should("ard.entry.media_type.renamed", "ARD 0.9 §4.2")
+    rule MEDIA_TYPE: Should("ard.entry.media_type.renamed", "ARD 0.91 §4.2")
         "`mediaType` is the older name of `type`" => "Publish `type`; you may keep `mediaType` beside it.";
-    rule IDENTIFIER: Must("ard.entry.identifier.not_urn_air", "ARD 0.9 §4.2.1")
+    rule IDENTIFIER: Must("ard.entry.identifier.not_urn_air", "ARD 0.91 Appendix C")
         "the identifier is not of the form urn:air:<publisher domain>:<namespace>:<name>"
             => "Use urn:air: with your own domain; AI Catalog allows any URI, ARD does not.";
-    rule VALUE_OR_REFERENCE: Must("ard.entry.value_or_reference", "ARD 0.9 §3.4")
+    rule VALUE_OR_REFERENCE: Must("ard.entry.value_or_reference", "ARD 0.91 §4.3")
         "an entry needs exactly one of `url` and `data`" => "Link to the artefact or embed it, not both.";
-    rule QUERIES: Should("ard.entry.representative_queries.count", "ARD 0.9 §4.2")
+    rule QUERIES: Should("ard.entry.representative_queries.count", "ARD 0.91 §4.2")
         "representative queries should number two to five" => "Publish two to five queries that the entry answers.";
+    rule NO_QUERIES: Should("ard.entry.representative_queries.missing", "ARD 0.91 §4.2")
+        "an entry has no `representativeQueries`: search has nothing to find it by"
+            => "Publish two to five queries that the entry answers.";
+    rule NESTED_METADATA: Should("ard.entry.metadata.nested", "ARD 0.91 Appendix D.1")
+        "a value in `metadata` is an object or an array" => "Publish strings, numbers, booleans or null.";
+    rule OTHER_ID: Must("ard.entry.id.other", "ARD 0.91 Appendix C")
+        "`@id` is another urn:air name than `identifier`" => "Repeat the identifier in `@id`, or leave `@id` out.";
+    rule IDENTITY: Must("ard.trust_manifest.identity.other_domain", "ARD 0.91 §4.5.1")
+        "the identity belongs to another domain than the publisher in `identifier`"
+            => "Use an identity of the publisher's domain, such as did:web:example.com.";
+    rule NOT_OBJECT: Must("ard.element.mistyped", "ARD 0.91 Appendix D.1")
+        "an element of a list is not an object" => "List objects only.";
     rule SPEC_VERSION: Should("ard.spec_version.unknown", "ARD 0.9 §4.1")
         "`specVersion` is not 1.0" => "State 1.0, or leave it out as ARD 0.91 allows.";
-    rule FOREIGN: Note("ard.entry.publisher.foreign", "ARD 0.9 §4.2.1")
+    rule FOREIGN: Note("ard.entry.publisher.foreign", "ARD 0.91 Appendix C")
         "the publisher in the identifier is another site than the one that serves the catalog"
             => "Use your own domain for what you publish; name others' artefacts by their own identifiers.";
     rule NESTED: Note("ard.nested.too_deep", "agentdex limits")
@@ -83,13 +126,8 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
-    draft.assess("ARD 0.9", |code| code.starts_with("ard."));
-    draft.assess("AI Catalog 1.0", |code| {
-        let of_ard_alone =
-            [IDENTIFIER.code, MEDIA_TYPE.code, QUERIES.code, FOREIGN.code, "ard.entry.display_name.missing"]
-                .contains(&code);
-        code.starts_with("ard.") && !of_ard_alone
-    });
+    draft.assess("ARD 0.91", |code| code.starts_with("ard."));
+    draft.assess("AI Catalog 1.0", |code| code.starts_with("ard.") && !OF_ARD_ALONE.contains(&code));
     if root.text("specVersion").is_some_and(|version| version != "1.0") {
         draft.report_rule(&SPEC_VERSION, root.at("specVersion"));
     }
@@ -98,6 +136,19 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     read_entries(root, 0, draft);
 }
+
+/// Findings about what AI Catalog does not require.
+const OF_ARD_ALONE: &[&str] = &[
+    IDENTIFIER.code,
+    OTHER_ID.code,
+    MEDIA_TYPE.code,
+    QUERIES.code,
+    NO_QUERIES.code,
+    IDENTITY.code,
+    FOREIGN.code,
+    "ard.entry.display_name.missing",
+    "ard.catalog_entry.display_name.missing",
+];
 
 fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(host, &HOST);
@@ -112,12 +163,13 @@ fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.integrity.signed = trust.has("signature");
         manifest.policies.privacy_url = trust.string("privacyPolicyUrl");
         manifest.policies.terms_url = trust.string("termsOfServiceUrl");
-        draft.check(&trust, &TRUST);
+        check_trust(&trust, draft);
     }
 }
 
 fn read_entries(catalog: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     draft.check(catalog, &CATALOG);
+    draft.each(catalog, "entries", &OBJECTS, |_, _| {});
     for entry in catalog.objects("entries") {
         if draft.is_full() {
             return;
@@ -133,6 +185,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     let mut capability = draft.begin(artefact.kind(), entry, &["identifier"], &["displayName"]);
     capability.tags = draft::tags(entry.texts("tags").into_iter().chain(entry.texts("capabilities")));
     capability.examples = draft::tags(entry.texts("representativeQueries"));
+    capability.version = draft::name(entry.text("version"));
     if let Some(trust) = entry.object("trustManifest") {
         capability.integrity =
             Some(Integrity { signed: trust.has("signature"), verified: None, digest: None });
@@ -154,12 +207,14 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
 
 fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(entry, &ENTRY);
-    match (entry.has("type"), entry.has("mediaType")) {
+    draft.check(entry, if is_catalog(draft) { &CATALOG_NAME } else { &ARD_NAME });
+    match (entry.text("type").is_some(), entry.text("mediaType").is_some()) {
         (false, false) => draft.report_rule(&NO_TYPE, entry.pointer.clone()),
         (false, true) => draft.report_rule(&MEDIA_TYPE, entry.at("mediaType")),
         _ => {}
     }
-    if entry.has("url") == entry.has("data") {
+    let (is_url, is_data) = (entry.text("url").is_some(), entry.object("data").is_some());
+    if is_url == is_data || entry.has("url") == entry.has("data") {
         draft.report_rule(&VALUE_OR_REFERENCE, entry.pointer.clone());
     }
     if let Some(identifier) = entry.text("identifier") {
@@ -175,10 +230,72 @@ fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
             Some(_) => {}
         }
     }
-    if entry.list("representativeQueries").is_some_and(|queries| !(2..=5).contains(&queries.len())) {
-        draft.report_rule(&QUERIES, entry.at("representativeQueries"));
+    match entry.list("representativeQueries") {
+        Some(queries) if !(2..=5).contains(&queries.len()) => {
+            draft.report_rule(&QUERIES, entry.at("representativeQueries"));
+        }
+        None if !entry.has("representativeQueries") => {
+            draft.report_rule(&NO_QUERIES, entry.pointer.clone());
+        }
+        _ => {}
     }
-    draft.checked(entry, "trustManifest", &TRUST);
+    let is_other = |id: &str| id.starts_with("urn:air:") && entry.text("identifier") != Some(id);
+    if entry.text("@id").is_some_and(is_other) {
+        draft.report_rule(&OTHER_ID, entry.at("@id"));
+    }
+    let metadata = entry.object("metadata");
+    let nested = metadata.as_ref().and_then(|metadata| {
+        metadata
+            .map
+            .iter()
+            .find(|(_, value)| value.is_object() || value.is_array())
+            .map(|(name, _)| metadata.at(name))
+    });
+    if let Some(pointer) = nested {
+        draft.report_rule(&NESTED_METADATA, pointer);
+    }
+    if let Some(trust) = entry.object("trustManifest") {
+        check_trust(&trust, draft);
+        check_authority(entry, &trust, draft);
+    }
+}
+
+/// Whether the document claims to be an AI Catalog, whose entries need no name: it states `specVersion`, which ARD 0.91
+/// does not have, and is not at ARD's own path.
+fn is_catalog(draft: &Draft<'_>) -> bool {
+    draft.manifest.detection.version.is_some() && !draft.base().path().ends_with("/ard.json")
+}
+
+const OBJECTS: List = List::UNCHECKED.mistyped(&NOT_OBJECT);
+
+fn check_trust(trust: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(trust, &TRUST);
+    for (key, shape) in [("attestations", &ATTESTATION), ("provenance", &PROVENANCE)] {
+        draft.each(trust, key, &OBJECTS, |object, draft| draft.check(object, shape));
+    }
+}
+
+/// Reports an identity of another site than the publisher's. An identity without a domain, such as did:key, is not judged.
+fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(publisher) = entry.text("identifier").and_then(publisher) else { return };
+    let Some(domain) = trust.text("identity").and_then(domain_of) else { return };
+    if domain.site() != publisher.site() {
+        let text = format!("the identity is of {}, the publisher is {}", domain.as_str(), publisher.as_str());
+        draft.report(&IDENTITY, trust.at("identity"), text);
+    }
+}
+
+/// The domain of a did:web, a SPIFFE id or an https URL, or a plain domain.
+fn domain_of(identity: &str) -> Option<Host> {
+    let rest = ["did:web:", "spiffe://", "https://"].iter().find_map(|scheme| identity.strip_prefix(scheme));
+    let plain = Some(identity).filter(|text| text.contains('.') && !text.contains(':'));
+    let host = rest.or(plain)?.split(['/', ':', '%', '?', '#']).next()?;
+    Host::parse(host).ok()
+}
+
+fn is_timestamp(text: &str) -> bool {
+    chrono::DateTime::parse_from_rfc3339(text).is_ok()
+        || chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
 /// The domain in `urn:air:<publisher>:<namespace>:<name>`.

@@ -135,7 +135,7 @@ dialects! {
     };
     WebMcp = "WebMCP", Read::Object(webmcp::read), { markers: webmcp::MARKERS, findings: &[&webmcp::FINDINGS] };
     A2a = "A2A card", Read::Object(a2a::read), {
-        paths: &["/.well-known/agent-card.json"], markers: a2a::MARKERS, findings: &[&a2a::FINDINGS],
+        paths: &["/.well-known/agent-card.json"], markers: a2a::MARKERS, findings: a2a::FINDING_TABLES,
         media_type: Some("application/a2a-agent-card+json"),
     };
     Acp = "ACP", Read::Object(acp::read), { markers: acp::MARKERS, findings: &[&acp::FINDINGS] };

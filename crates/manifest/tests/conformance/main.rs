@@ -1,8 +1,8 @@
 //! The registers in `tests/conformance` list every clause of the core specifications, what agentdex does about it, and the
 //! tests that show it. docs/CONFORMANCE.md is rendered from them.
 //!
-//! A register names a fixture with a complete example of its specification. A clause with a `member` brings its mutations:
-//! the member is removed, given another type, emptied and given the values of `contradict`, and the reader has to report a
+//! A register names a fixture with a complete example of its specification. A clause with members brings their mutations:
+//! each member is removed, given another type, emptied and given the values of `contradict`, and the reader has to report a
 //! finding at the member, below it, or at its parent by name, with the level that the clause states.
 
 #![expect(clippy::unwrap_used, reason = "a register that cannot be read has to fail the test")]
@@ -16,7 +16,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use register::{Clause, Register, repository};
+use register::{Register, repository};
 use serde_json::Value;
 
 /// Share of mutations that have to be reported as their clause asks, in percent.
@@ -28,7 +28,7 @@ fn every_clause_names_existing_tests_or_a_reason() {
     for register in Register::all() {
         for clause in &register.clauses {
             let name = format!("{} {} {}", register.name, clause.section, clause.says);
-            if clause.tests.is_empty() && clause.member.is_none() {
+            if clause.tests.is_empty() && clause.members().next().is_none() {
                 wrong.push(format!("{name}: no test"));
             }
             if clause.agentdex == register::Support::DoesNot && clause.how.is_empty() {
@@ -119,8 +119,4 @@ fn the_document_is_rendered_from_the_registers() {
         stored == rendered,
         "docs/CONFORMANCE.md is out of date: run `CONFORMANCE_UPDATE=1 cargo test -p manifest --test conformance`"
     );
-}
-
-fn pointer_of(clause: &Clause) -> &str {
-    clause.member.as_deref().unwrap_or_default()
 }

@@ -6,7 +6,6 @@ use manifest::Manifest;
 use manifest::model::{Finding, Severity};
 use serde_json::{Value, json};
 
-use crate::pointer_of;
 use crate::register::{Clause, Expected, resolve};
 use crate::support::Case;
 
@@ -17,19 +16,19 @@ pub(crate) struct Mutation {
     expected: Expected,
 }
 
-/// The mutations of a clause, at the first member that its pattern covers.
+/// The mutations of a clause, at the first member that each of its patterns covers.
 pub(crate) fn of(clause: &Clause, example: &[u8]) -> Vec<Mutation> {
     let original: Value = serde_json::from_slice(example).unwrap();
-    let Some(member) = resolve(pointer_of(clause), &original).into_iter().next().filter(|at| !at.is_empty())
-    else {
-        assert!(clause.member.is_none(), "the example has no member {}", pointer_of(clause));
-        return Vec::new();
-    };
+    clause.members().flat_map(|(pattern, _)| of_member(clause, pattern, &original)).collect()
+}
+
+fn of_member(clause: &Clause, pattern: &str, original: &Value) -> Vec<Mutation> {
+    let member = first(pattern, original);
     let value = original.pointer(&member).unwrap().clone();
     let changed = |what: &str, replacement: Option<Value>, expected: Expected| Mutation {
         what: what.to_owned(),
         member: member.clone(),
-        document: with(&original, &member, replacement),
+        document: with(original, &member, replacement),
         expected,
     };
     let mut mutations = Vec::new();
@@ -37,11 +36,18 @@ pub(crate) fn of(clause: &Clause, example: &[u8]) -> Vec<Mutation> {
     mutations
         .extend(clause.mistype.map(|expected| changed("of another type", Some(mistyped(&value)), expected)));
     mutations.extend(clause.empty.map(|expected| changed("empty", Some(emptied(&value)), expected)));
-    mutations.extend(clause.contradict.iter().map(|contradiction| {
+    let contradictions = clause.contradict.iter().filter(|_| clause.member.as_deref() == Some(pattern));
+    mutations.extend(contradictions.map(|contradiction| {
         let replacement = serde_json::from_str(&contradiction.value).unwrap();
         changed(&format!("set to {}", contradiction.value), Some(replacement), contradiction.expect)
     }));
     mutations
+}
+
+/// The first member of the example that a pattern covers.
+fn first(pattern: &str, original: &Value) -> String {
+    let found = resolve(pattern, original).into_iter().next().filter(|at| !at.is_empty());
+    found.unwrap_or_else(|| panic!("the example has no member {pattern}"))
 }
 
 impl Mutation {
@@ -81,11 +87,15 @@ impl Mutation {
     }
 }
 
-/// Whether the member decides the value of the normalised manifest that its clause names.
+/// Whether the members decide the values of the normalised manifest that their clause names.
 pub(crate) fn is_kept(clause: &Clause, example: &Case) -> Result<(), String> {
-    let Some(kept) = clause.kept.as_deref() else { return Ok(()) };
+    let kept = clause.members().filter_map(|(member, kept)| Some((member, kept?)));
+    kept.into_iter().try_for_each(|(pattern, kept)| is_member_kept(pattern, kept, example))
+}
+
+fn is_member_kept(pattern: &str, kept: &str, example: &Case) -> Result<(), String> {
     let original: Value = serde_json::from_slice(&example.bytes).unwrap();
-    let member = resolve(pointer_of(clause), &original).into_iter().next().unwrap_or_default();
+    let member = first(pattern, &original);
     let normalised = |bytes: Vec<u8>| serde_json::to_value(example.with_bytes(bytes).read()).unwrap();
     let values = |manifest: &Value| -> Vec<Value> {
         resolve(kept, manifest).iter().map(|at| manifest.pointer(at).unwrap().clone()).collect()

@@ -1,6 +1,6 @@
 //! The registers: their form, their example, and the members that an example has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::support::Case;
 
 /// Registers in the order of docs/CONFORMANCE.md.
-const REGISTERS: [&str; 5] = ["awp", "atp", "woa", "agents_json", "arws"];
+const REGISTERS: [&str; 9] =
+    ["awp", "atp", "woa", "agents_json", "arws", "a2a", "ard", "mcp_cards", "mcp_registry"];
 
 /// The clauses of one specification.
 #[derive(Deserialize)]
@@ -38,6 +39,10 @@ pub(crate) struct Clause {
     pub how: String,
     /// JSON pointer of the member in the example. `*` is any name or position.
     pub member: Option<String>,
+    /// Further members that the clause is about, each with the value of the normalised manifest that it decides; the value
+    /// may be empty. They have the expectations of the clause, except for `contradict`.
+    #[serde(default)]
+    pub members: BTreeMap<String, String>,
     /// Members below this one are free-form: they have no clauses of their own.
     #[serde(default)]
     pub open: bool,
@@ -113,13 +118,24 @@ impl Register {
 }
 
 impl Clause {
+    /// The members that the clause is about, and the values of the normalised manifest that they decide.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let first = self.member.as_deref().map(|member| (member, self.kept.as_deref()));
+        let further = self.members.iter().map(|(member, kept)| (member.as_str(), kept.as_str()));
+        first
+            .into_iter()
+            .chain(further.map(|(member, kept)| (member, Some(kept).filter(|kept| !kept.is_empty()))))
+    }
+
     /// Whether this clause is about a member, or about a free-form member above it.
     pub(crate) fn covers(&self, member: &str) -> bool {
-        let Some(pattern) = self.member.as_deref() else { return false };
         let steps = |pointer: &str| pointer.split('/').map(str::to_owned).collect::<Vec<_>>();
-        let (pattern, member) = (steps(pattern), steps(member));
-        (pattern.len() == member.len() || self.open && pattern.len() < member.len())
-            && pattern.iter().zip(&member).all(|(wanted, name)| wanted == "*" || wanted == name)
+        let member = steps(member);
+        self.members().any(|(pattern, _)| {
+            let pattern = steps(pattern);
+            (pattern.len() == member.len() || self.open && pattern.len() < member.len())
+                && pattern.iter().zip(&member).all(|(wanted, name)| wanted == "*" || wanted == name)
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::register::{Clause, Level, Register, Support};
 
-const HEAD: &str = "# Conformance\n\nWhat agentdex does about each clause of the core specifications. The tables are rendered from the registers in\n`tests/conformance`, which also name the tests of each clause and mutate a complete example of each specification.\n\n- **reads**: the value is in the normalised manifest, at `/manifests/{id}`.\n- **reports**: a document that breaks the clause gets a finding of the same level at the same place.\n- **obeys**: agentdex acts as the clause asks of a consumer.\n- **follows**: agentdex requests the document that the value names.\n- **does not**: the reason is given.\n";
+const HEAD: &str = "# Conformance\n\nWhat agentdex does about each clause of the core specifications, and of those of agent cards, catalogs and MCP servers. The tables are rendered from the registers in\n`tests/conformance`, which also name the tests of each clause and mutate a complete example of each specification.\n\n- **reads**: the value is in the normalised manifest, at `/manifests/{id}`.\n- **reports**: a document that breaks the clause gets a finding of the same level at the same place.\n- **obeys**: agentdex acts as the clause asks of a consumer.\n- **follows**: agentdex requests the document that the value names.\n- **does not**: the reason is given.\n";
 
 pub(crate) fn document(registers: &[Register]) -> String {
     let mut text = HEAD.to_owned();
@@ -25,7 +25,8 @@ pub(crate) fn document(registers: &[Register]) -> String {
 }
 
 fn row(clause: &Clause) -> String {
-    let member = clause.member.as_deref().map(|member| format!("`{member}`: ")).unwrap_or_default();
+    let members: Vec<String> = clause.members().map(|(member, _)| format!("`{member}`")).collect();
+    let member = if members.is_empty() { String::new() } else { format!("{}: ", members.join(", ")) };
     let level = match clause.level {
         Level::Must => "MUST",
         Level::Should => "SHOULD",

@@ -19,7 +19,8 @@ use crate::spread::Seed;
 
 /// The Accept header of every request, constant so that responses that vary by it stay comparable.
 pub const ACCEPT: &str = "application/json, application/woa+json, application/linkset+json, \
-                          application/a2a-agent-card+json, text/plain;q=0.8, */*;q=0.1";
+                          application/a2a-agent-card+json, application/mcp-server-card+json, \
+                          application/ai-catalog+json, text/plain;q=0.8, */*;q=0.1";
 /// The Accept-Encoding header of every request. Brotli is left out, since each decoder may need 16 MiB.
 pub const ACCEPT_ENCODING: &str = "gzip";
 /// The path of robots.txt (RFC 9309 §2.3). It is requested first and is not in the table.

@@ -11,6 +11,13 @@ fn names(rows: &[&'static PlannedPath]) -> Vec<&'static str> {
 }
 
 #[test]
+fn requests_accept_the_media_types_of_cards() {
+    for media_type in ["a2a-agent-card+json", "mcp-server-card+json", "ai-catalog+json"] {
+        assert!(ACCEPT.contains(&format!("application/{media_type},")), "{media_type}");
+    }
+}
+
+#[test]
 fn slots_are_table_positions_and_paths_are_distinct() {
     for (index, row) in PATHS.iter().enumerate() {
         assert_eq!(usize::from(row.slot), index);

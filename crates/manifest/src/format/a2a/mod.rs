@@ -5,10 +5,13 @@
 //!
 //! Follows the A2A protocol specification 0.1.0, 0.2.6 §5.5, 0.3.0 §5.5, 1.0.1 (`AgentCard`).
 
+mod current;
 mod rules;
 mod security;
 
 use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
 
 use crate::address;
 use crate::draft::{self, Draft};
@@ -16,9 +19,10 @@ use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, header, lenient};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::object::Object;
+use crate::rule::FindingTable;
 use crate::schema;
 
-pub(crate) use rules::FINDINGS;
+pub(crate) const FINDING_TABLES: &[&FindingTable] = &[&rules::FINDINGS, &current::FINDINGS];
 
 pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
     c.objects("supportedInterfaces").map(|_| "`supportedInterfaces` is a list of objects".to_owned())
@@ -34,10 +38,22 @@ enum Generation {
 }
 
 impl Generation {
+    /// A card with neither generation's address and no other member of the older ones is taken for a broken one of 1.0.
     fn of(root: &Object<'_>) -> Self {
-        if root.has("supportedInterfaces") { Self::Interfaces } else { Self::Url }
+        let is_older = OLDER_MEMBERS.iter().any(|key| root.has(key));
+        if root.has("supportedInterfaces") || !is_older { Self::Interfaces } else { Self::Url }
     }
 }
+
+/// Members of cards before 1.0.
+const OLDER_MEMBERS: [&str; 6] = [
+    "url",
+    "protocolVersion",
+    "preferredTransport",
+    "additionalInterfaces",
+    "supportsAuthenticatedExtendedCard",
+    "authentication",
+];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let generation = Generation::of(root);
@@ -63,6 +79,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
             break;
         }
         let mut capability = read_skill(&skill, draft);
+        keep_modes(&skill, &capability.native_id, draft);
         capability.auth = schemes.of_skill(&skill);
         if capability.invocation.endpoint().is_none() {
             invoke_by_message(&mut capability, interfaces.first(), generation);
@@ -80,7 +97,7 @@ fn version<'v>(root: &Object<'v>) -> &'v str {
     let listed = root.objects("supportedInterfaces").find_map(|interface| interface.text("protocolVersion"));
     match root.text("protocolVersion").or(listed) {
         Some(stated) => stated,
-        None if root.has("supportedInterfaces") => "1.0",
+        None if Generation::of(root) == Generation::Interfaces => "1.0",
         None if root.has("preferredTransport") || root.has("additionalInterfaces") => "0.3",
         None if root.has("securitySchemes") || !root.has("authentication") => "0.2",
         None => "0.1",
@@ -130,6 +147,7 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
         let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
         interface.version = listed.string("protocolVersion");
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
+        interface.settings.extend(listed.text("tenant").map(|tenant| ("tenant".to_owned(), json!(tenant))));
         interfaces.push(interface);
     }
     interfaces
@@ -181,6 +199,20 @@ fn own_endpoint(skill: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capa
     }
 }
 
+/// Keeps the media types of a skill, which replace the card's defaults, by its id.
+fn keep_modes(skill: &Object<'_>, id: &str, draft: &mut Draft<'_>) {
+    let stated = ["inputModes", "outputModes"].map(|key| Some((key.to_owned(), skill.value(key)?.clone())));
+    let modes: Map<String, Value> = stated.into_iter().flatten().collect();
+    if modes.is_empty() {
+        return;
+    }
+    let kept = draft.manifest.features.other.entry("skillModes".to_owned()).or_insert_with(|| json!({}));
+    if let Some(kept) = kept.as_object_mut() {
+        kept.insert(id.to_owned(), Value::Object(modes));
+    }
+}
+
+/// Every message to an interface of a tenant names the tenant (1.0 §8.3.2).
 fn invoke_by_message(capability: &mut Capability, interface: Option<&Interface>, generation: Generation) {
     let message = match generation {
         Generation::Interfaces => "SendMessage",
@@ -188,5 +220,8 @@ fn invoke_by_message(capability: &mut Capability, interface: Option<&Interface>,
     };
     capability.invocation.protocol = Some(Protocol::A2a);
     capability.invocation.url = interface.and_then(|interface| interface.url.clone());
+    let tenant = interface.and_then(|interface| interface.settings.get("tenant"));
+    capability.invocation.envelope =
+        tenant.map(|tenant| json!({"tenant": tenant, "message": "{parameters}"}));
     capability.invocation.native = Some(message.to_owned());
 }

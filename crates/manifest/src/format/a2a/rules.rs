@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Generation;
+use super::{Generation, current};
 use crate::draft::Draft;
 use crate::model::Auth;
 use crate::object::Object;
@@ -34,13 +34,14 @@ findings! {
         may("security", Kind::List, "Publish requirements as an array of maps from scheme to scopes."),
     }
     shape CARD_INTERFACES("a2a.card_interfaces", "A2A 1.0 AgentCard") {
-        may("supportedInterfaces", Kind::List, "List the agent's interfaces, the preferred one first."),
+        must("supportedInterfaces", Kind::List, "List the agent's interfaces, the preferred one first."),
         may("securityRequirements", Kind::List, "Publish requirements as an array of objects with `schemes`."),
     }
     shape INTERFACE("a2a.interface", "A2A 1.0 AgentInterface") {
         must("url", Kind::Url, "Publish the absolute URL of the interface."),
         must("protocolBinding", Kind::Text, "Name the binding: JSONRPC, GRPC or HTTP+JSON."),
         must("protocolVersion", Kind::Text, "State the A2A version that the interface speaks, such as 1.0."),
+        may("tenant", Kind::Text, "Publish the tenant as a string."),
     }
     shape ADDITIONAL("a2a.additional_interface", "A2A 0.3 §5.5.5") {
         must("url", Kind::Url, "Publish the absolute URL of the interface."),
@@ -53,6 +54,7 @@ findings! {
     shape CAPABILITIES("a2a.capabilities", "A2A 0.3 §5.5.2, 1.0 AgentCapabilities") {
         may("streaming", Kind::Bool, "Publish true or false."),
         may("pushNotifications", Kind::Bool, "Publish true or false."),
+        may("extendedAgentCard", Kind::Bool, "Publish true or false."),
         may("stateTransitionHistory", Kind::Bool, "Publish true or false."),
         may("extensions", Kind::List, "Publish extensions as an array of objects with `uri`."),
     }
@@ -93,6 +95,7 @@ pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut 
     match generation {
         Generation::Interfaces => {
             draft.check(root, &CARD_INTERFACES);
+            current::check(root, draft);
             if root.has("url") {
                 draft.report_rule(&LEGACY_URL, root.at("url"));
             }
@@ -107,7 +110,7 @@ pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut 
     if root.has("authentication") {
         draft.report_rule(&LEGACY_AUTHENTICATION, root.at("authentication"));
     }
-    if root.list("skills").is_some_and(<[Value]>::is_empty) {
+    if generation == Generation::Url && root.list("skills").is_some_and(<[Value]>::is_empty) {
         draft.report_rule(&NO_SKILLS, root.at("skills"));
     }
 }
@@ -119,17 +122,14 @@ pub(super) fn check_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn check_requirements(
-    root: &Object<'_>,
-    requirements: Option<&Value>,
-    known: &BTreeMap<String, Auth>,
-    draft: &mut Draft<'_>,
-) {
-    let listed = requirements.and_then(Value::as_array).into_iter().flatten();
-    for name in listed.filter_map(Value::as_object).flat_map(|requirement| requirement.keys()) {
-        if !known.contains_key(name) {
-            let key = if root.has("security") { "security" } else { "securityRequirements" };
-            draft.report(&UNKNOWN_SCHEME, root.at(key), format!("\"{name}\" is not in `securitySchemes`"));
+/// Reports requirements of a card or a skill that name unknown schemes.
+pub(super) fn check_requirements(object: &Object<'_>, known: &BTreeMap<String, Auth>, draft: &mut Draft<'_>) {
+    let key = if object.has("security") { "security" } else { "securityRequirements" };
+    for requirement in object.objects(key) {
+        let schemes = requirement.object("schemes").unwrap_or(requirement);
+        for name in schemes.map.keys().filter(|name| !known.contains_key(*name)) {
+            let text = format!("\"{name}\" is not in `securitySchemes`");
+            draft.report(&UNKNOWN_SCHEME, schemes.at(name), text);
         }
     }
 }

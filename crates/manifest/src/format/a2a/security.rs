@@ -45,7 +45,10 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
         by_name.insert(name.to_owned(), scheme_of(scheme.map));
     }
     let requirements = requirements(root);
-    rules::check_requirements(root, requirements.as_ref(), &by_name, draft);
+    rules::check_requirements(root, &by_name, draft);
+    for skill in root.objects("skills") {
+        rules::check_requirements(&skill, &by_name, draft);
+    }
     let legacy = root.value("authentication").map(lenient::auth).unwrap_or_default();
     let card = match requirements {
         Some(stated) => openapi::requirement(Some(&stated), &by_name),

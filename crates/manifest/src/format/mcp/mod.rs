@@ -161,6 +161,14 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.rate_limit = lenient::rate_limit(limit);
     }
     manifest.declared_origin = text_of(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
+    for key in ["repository", "icons", "packages", "_meta"] {
+        let kept = root.value(key).filter(|value| value.is_object() || value.is_array());
+        manifest.features.other.extend(kept.map(|value| (key.to_owned(), value.clone())));
+    }
+    manifest.provider.logo = root.objects("icons").find_map(|icon| icon.string("src"));
+    if let Some(repository) = root.object("repository") {
+        draft.link(&repository, "url", "repository", None);
+    }
     draft.links(
         root,
         &[

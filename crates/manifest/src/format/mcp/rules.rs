@@ -16,6 +16,19 @@ findings! {
         may("title", Kind::Form(is_short, "1 to 100 characters"), "Keep the title within 100 characters."),
         may("websiteUrl", Kind::Url, "Publish an absolute URL."),
         may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
+        may("repository", Kind::Object, "Publish `repository` as an object with `url` and `source`."),
+        may("icons", Kind::List, "List icons as objects with `src`."),
+        may("_meta", Kind::Object, "Publish extensions as an object."),
+    }
+    shape CARD_ICON("mcp.card_icon", "SEP-2127 Icon") {
+        must("src", Kind::Form(is_card_icon, "an http, https or data URI"), "Publish the URL of the icon."),
+        may("mimeType", Kind::Text, "State the media type in a string."),
+        may("sizes", Kind::Texts, "List sizes such as 48x48, or any."),
+        may("theme", Kind::OneOf(&["light", "dark"]), "State light or dark."),
+    }
+    shape REMOTE_INPUTS("mcp.remote_inputs", "SEP-2127 Remote, MCP registry server.json 2025-12-11 RemoteTransport") {
+        may("headers", Kind::List, "List headers as objects with `name`."),
+        may("variables", Kind::Object, "Publish variables as a map from name to input."),
     }
     shape REMOTE("mcp.remote", "SEP-2127 Remote") {
         must("type", Kind::OneOf(&["streamable-http", "sse"]), "State streamable-http or sse."),
@@ -42,7 +55,7 @@ findings! {
         may("packages", Kind::List, "List packages as objects with `registryType`, `identifier` and `transport`."),
         may("_meta", Kind::Object, "Publish extensions as an object."),
     }
-    shape REPOSITORY("mcp.repository", "MCP registry server.json 2025-12-11 Repository") {
+    shape REPOSITORY("mcp.repository", "SEP-2127, MCP registry server.json 2025-12-11 Repository") {
         must("url", Kind::Url, "Publish the absolute URL of the repository."),
         must("source", Kind::Text, "Name the hosting service, such as github."),
         may("id", Kind::Text, "Publish the id that the hosting service gave."),
@@ -71,7 +84,7 @@ findings! {
         may("url", Kind::Text, "Publish the URL, or a template of it."),
         may("headers", Kind::List, "List headers as objects with `name`."),
     }
-    shape INPUT("mcp.input", "MCP registry server.json 2025-12-11 Input") {
+    shape INPUT("mcp.input", "SEP-2127, MCP registry server.json 2025-12-11 Input") {
         may("description", Kind::Text, "Describe the input in a string."),
         may("isRequired", Kind::Bool, "Publish true or false."),
         may("isSecret", Kind::Bool, "Publish true or false."),
@@ -82,7 +95,7 @@ findings! {
         may("choices", Kind::Texts, "List the possible values as strings."),
         may("variables", Kind::Object, "Publish variables as a map from name to input."),
     }
-    shape KEY_VALUE("mcp.key_value", "MCP registry server.json 2025-12-11 KeyValueInput") {
+    shape KEY_VALUE("mcp.key_value", "SEP-2127, MCP registry server.json 2025-12-11 KeyValueInput") {
         must("name", Kind::Text, "Name the header or the environment variable."),
     }
     shape ARGUMENT("mcp.argument", "MCP registry server.json 2025-12-11 Argument") {
@@ -91,15 +104,27 @@ findings! {
     }
     rule NO_TRANSPORT_URL: Must("mcp.transport.url.missing", "MCP registry server.json 2025-12-11 StreamableHttpTransport, SseTransport")
         "a transport over HTTP has no `url`" => "Publish the URL of the endpoint, or a template of it.";
-    rule REMOTE_URL: Must("mcp.remote.url.relative", "MCP registry server.json 2025-12-11 StreamableHttpTransport, SseTransport")
+    rule REMOTE_URL: Must("mcp.remote.url.relative", "SEP-2127 Remote, MCP registry server.json 2025-12-11 StreamableHttpTransport, SseTransport")
         "the URL of a remote is not an http or https URL" => "Publish an absolute URL; variables may stand for parts of it.";
     rule ARGUMENT_NAME: Must("mcp.argument.name.missing", "MCP registry server.json 2025-12-11 NamedArgument")
         "a named argument has no `name`" => "Name the flag with its leading dashes.";
     rule ARGUMENT_VALUE: Must("mcp.argument.value.missing", "MCP registry server.json 2025-12-11 PositionalArgument")
         "a positional argument has neither `value` nor `valueHint`" => "Publish the value, or a hint to it.";
-    rule ICON_SIZE: Should("mcp.icon.sizes.unknown", "MCP registry server.json 2025-12-11 Icon")
+    rule ICON_SIZE: Should("mcp.icon.sizes.unknown", "SEP-2127, MCP registry server.json 2025-12-11 Icon")
         "a size of an icon is not of the form 48x48 or any" => "Write width, x and height, or any.";
-    rule NOT_OBJECT: Must("mcp.registry.element.mistyped", "MCP registry server.json 2025-12-11")
+    rule VERSION: Should("mcp.version.not_semantic", "SEP-2127, MCP registry server.json 2025-12-11")
+        "the version is not a semantic version" => "Publish a version such as 1.0.2, so that versions can be sorted.";
+    rule UNKNOWN_VARIABLE: Should("mcp.remote.url.unknown_variable", "SEP-2127 Remote, MCP registry server.json 2025-12-11 RemoteTransport")
+        "the URL of a remote has a variable that `variables` does not define" => "Define the variable, or publish the URL without it.";
+    rule DEFAULT: Should("mcp.input.default.not_a_choice", "SEP-2127, MCP registry server.json 2025-12-11 Input")
+        "a default is not among the choices" => "Publish a default that callers may choose.";
+    rule PUBLISHED_SECRET: Must("mcp.input.secret", "SEP-2127 discovery, Information Disclosure")
+        "an input that is secret is published with its value" => "Leave the value out, and replace the secret: it is public now.";
+    rule NO_HASH: Must("mcp.package.file_sha256.required", "MCP registry server.json 2025-12-11 Package")
+        "an MCPB package has no `fileSha256`" => "Publish the SHA-256 digest of the file.";
+    rule NO_RUNTIME: Should("mcp.package.runtime_hint.required", "MCP registry server.json 2025-12-11 Package")
+        "a package has `runtimeArguments` without `runtimeHint`" => "Name the runtime that takes the arguments.";
+    rule NOT_OBJECT: Must("mcp.registry.element.mistyped", "SEP-2127, MCP registry server.json 2025-12-11")
         "an element of a list is not an object" => "List objects only.";
     rule CARD_SCHEMA: Must("mcp.card.schema.other", "SEP-2127 ServerCard")
         "`$schema` is not the v1 URI of the server card"
@@ -142,6 +167,7 @@ pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.dialect(Some("v1"), Some("sep-2127"));
             draft.assess("SEP-2127", |code| code.starts_with("mcp."));
             draft.check(root, &CARD);
+            registry::check_parts(root, &CARD_ICON, draft);
             if !schema.is_empty() && schema != CARD_URI {
                 draft.report_rule(&CARD_SCHEMA, root.at("$schema"));
             }
@@ -204,11 +230,11 @@ fn is_exact_version(text: &str) -> bool {
     let range = text.starts_with(['^', '~', '>', '<', '='])
         || text.contains('*')
         || text.split('.').any(|part| part == "x");
-    !range && text.len() <= 255
+    !range && (1..=255).contains(&text.len())
 }
 
 fn is_exact_package_version(text: &str) -> bool {
-    is_exact_version(text) && !text.is_empty() && text != "latest"
+    is_exact_version(text) && text != "latest"
 }
 
 /// `https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json`; older hosts and drafts count.
@@ -229,4 +255,8 @@ fn is_sha256(text: &str) -> bool {
 
 fn is_icon(text: &str) -> bool {
     text.len() <= 255 && text.starts_with("https://") && is_url(text)
+}
+
+fn is_card_icon(text: &str) -> bool {
+    text.starts_with("data:image/") || is_url(text)
 }

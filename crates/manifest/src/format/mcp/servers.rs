@@ -93,7 +93,9 @@ fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> 
     // A list describes headers to set; a map, as in client configurations, holds their values, which may be secrets.
     let headers = object.value("headers").filter(|headers| headers.is_array());
     let variables = object.value("variables").filter(|variables| variables.is_object());
-    for (key, value) in [("headers", headers), ("variables", variables)] {
+    let supported = object.value("supportedProtocolVersions").filter(|_| versions.len() > 1);
+    let settings = [("headers", headers), ("variables", variables), ("supportedProtocolVersions", supported)];
+    for (key, value) in settings {
         interface.settings.extend(value.map(|value| (key.to_owned(), value.clone())));
     }
     interface.url.is_some().then_some(interface)

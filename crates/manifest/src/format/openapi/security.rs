@@ -76,7 +76,7 @@ fn read_flow(name: &str, flow: &Map<String, Value>) -> OAuthFlow {
     let scopes = flow.get("scopes").and_then(Value::as_object).into_iter().flatten().take(SCOPES_MAX);
     OAuthFlow {
         flow: name.to_owned(),
-        authorize_url: text("authorizationUrl"),
+        authorize_url: text("authorizationUrl").or_else(|| text("deviceAuthorizationUrl")),
         token_url: text("tokenUrl"),
         refresh_url: text("refreshUrl"),
         scopes: scopes
