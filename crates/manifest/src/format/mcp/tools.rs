@@ -83,8 +83,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     capability.title = draft::name(tool.text_of(&["title", "displayName", "display_name"]).or(annotated));
     capability.description = draft::description(tool.text_of(&["description", "summary", "purpose"]));
     capability.tags = draft::tags(tool.texts("tags").into_iter().chain(tool.text("category")));
-    capability.price =
-        ["price", "cost", "pricing", "payment"].iter().find_map(|key| lenient::price(tool.value(key)?));
+    capability.price = lenient::price_of(tool);
     capability.deprecated = tool.flag("deprecated") == Some(true);
     own_endpoint(tool, draft, &mut capability);
     // The URL of the server has no variables of the tool.
