@@ -31,7 +31,19 @@ fn in_line(line: &str) -> Vec<LinkInText<'_>> {
 }
 
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
-    words.split_whitespace().filter_map(bare).map(|address| LinkInText { title: None, address })
+    let mut label = "";
+    let addresses = words.split_whitespace().filter_map(move |word| {
+        let is_labelled = std::mem::replace(&mut label, word).ends_with(':');
+        bare(word).or_else(|| labelled_path(word).filter(|_| is_labelled))
+    });
+    addresses.map(|address| LinkInText { title: None, address })
+}
+
+/// The path after a label, of any length: `Contact: /contact`.
+fn labelled_path(word: &str) -> Option<&str> {
+    let path = without_end(word)?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
+    (path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain)).then_some(path)
 }
 
 /// The absolute URLs among the words of a sentence.

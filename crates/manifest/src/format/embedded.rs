@@ -65,7 +65,15 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
         }
         _ => return,
     };
-    let Some(url) = published.and_then(|text| absolute(text, draft)) else { return };
+    let Some(url) = published.and_then(|text| absolute(text, draft)) else {
+        // A server that its caller starts has no address.
+        if own == Some("stdio") && published.is_none() {
+            let mut interface = Interface::new(protocol, None);
+            interface.transport = own.map(str::to_owned);
+            draft.keep(interface);
+        }
+        return;
+    };
     if addresses::classify(&url).follow.is_some() {
         return addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
     }

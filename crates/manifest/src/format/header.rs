@@ -60,6 +60,8 @@ const PARTIES: &[&str] = &[
     "vendor",
     "site",
     "agent",
+    "identity",
+    "operator",
 ];
 const EMAIL_KEYS: &[&str] = &[
     "email",

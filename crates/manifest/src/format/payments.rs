@@ -39,8 +39,10 @@ impl Terms {
 /// Reads the members of a root that state how calls are paid.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut found = Terms::default();
-    if let Some(block) = root.object("x402").filter(|_| draft.format() != Format::X402) {
-        terms(&block, Some("x402"), 0, &mut found);
+    for scheme in ["x402", "ap2", "mpp", "l402"] {
+        if let Some(block) = root.object(scheme).filter(|_| draft.format() != Format::X402) {
+            terms(&block, Some(scheme), 0, &mut found);
+        }
     }
     if !matches!(draft.format(), Format::X402 | Format::Air | Format::AgentsTxt) {
         stated(root, &mut found);
@@ -60,6 +62,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         }
     }
     protocols(root, found);
+    let of_auth = root.object_of(&["authentication", "auth"]);
+    found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));
     for methods in ["payment_methods", "paymentMethods"].iter().filter_map(|key| root.value(key)) {
         let listed = methods.get("supported").or_else(|| methods.get("methods")).unwrap_or(methods);
         let provider = methods.get("provider").and_then(Value::as_str);
@@ -88,7 +92,8 @@ fn of_scheme(scheme: &str) -> Payment {
 
 /// One block of terms: one payment for each network, wallet or scheme that it names.
 fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Terms) {
-    if block.flag("enabled") == Some(false) || found.is_full() {
+    let is_off = ["enabled", "supported"].iter().any(|flag| block.flag(flag) == Some(false));
+    if is_off || found.is_full() {
         return;
     }
     let mut base = lenient::price(&Value::Object(block.map.clone())).unwrap_or_default();

@@ -114,6 +114,17 @@ enum Names {
     Skipped,
 }
 
+/// Members one level down whose names are those of capabilities.
+const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
+    ("agent", "capabilities"),
+    ("agent", "skills"),
+    ("service", "capabilities"),
+    ("mcp", "tools"),
+    ("mcp", "prompts"),
+    ("mcp", "resources"),
+    ("a2a", "skills"),
+];
+
 /// What a reader keeps.
 enum Wanted {
     Everything,
@@ -133,6 +144,7 @@ impl Reader<'_, '_> {
         let context = Context::default().within(root, "", self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
+        self.read_names_of_blocks(root, &context);
         if let Some(value) = root.value("capabilities").filter(|value| !lists::names_mcp_features(value)) {
             let context = context.of_map(has_groups(value));
             let list =
@@ -209,11 +221,7 @@ impl Reader<'_, '_> {
             let kind = ListKind::of(key).filter(|kind| !kind.is_fallback());
             match (kind, value) {
                 (Some(kind), Value::Array(_) | Value::Object(_)) => {
-                    let names = if depth == 0 || self.is_about_whole(object, key) {
-                        Names::Kept
-                    } else {
-                        Names::Skipped
-                    };
+                    let names = if depth == 0 { Names::Kept } else { Names::Skipped };
                     let list = List { kind, depth, names, context: &context.of_list(key) };
                     self.read_list(list, value, &object.at(key));
                 }
@@ -232,11 +240,19 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a list one level down says what the whole service does: `agent.capabilities`.
-    fn is_about_whole(&self, object: &Object<'_>, key: &str) -> bool {
-        matches!(self.wanted, Wanted::Everything)
-            && matches!(object.pointer.as_str(), "/agent" | "/service")
-            && matches!(key, "capabilities" | "skills")
+    /// Names one level down that say what the whole service does, unless an operation has the same name.
+    fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
+        for (block, key) in BLOCKS_OF_NAMES {
+            let Some(inner) = root.object(block) else { continue };
+            let names = inner.value(key).filter(|names| {
+                names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
+            });
+            if let (Some(names), Some(kind)) = (names, ListKind::of(key)) {
+                let context = context.within(&inner, block, self.draft);
+                let list = List { kind, depth: 1, names: Names::Kept, context: &context };
+                self.read_list(list, names, &inner.at(key));
+            }
+        }
     }
 
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {

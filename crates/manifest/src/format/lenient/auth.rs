@@ -30,6 +30,9 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
             if let [single] = found.as_mut_slice() {
                 read_details(single, &object);
             }
+            for others in ["alternative_methods", "alternativeMethods", "alternatives"] {
+                found.extend(map.get(others).map(auth).unwrap_or_default());
+            }
             for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
                 auth.registration_url = object.text_of(REGISTRATION_KEYS).and_then(first_address);
             }
@@ -144,6 +147,8 @@ fn auth_in_sentences(map: &Map<String, Value>) -> Vec<Auth> {
             AuthScheme::OAuth2
         } else if has(&["bearer "]) {
             AuthScheme::Bearer
+        } else if has(&["session-based", "session cookie"]) {
+            AuthScheme::Session
         } else {
             continue;
         };

@@ -48,10 +48,20 @@ fn rate_in_words(text: &str) -> RateLimit {
 
 /// Members with a number of requests, and the seconds in which they are allowed.
 const WINDOWS: &[(&[&str], u64)] = &[
-    (&["requests_per_second", "requestsPerSecond", "rps", "per_second"], 1),
-    (&["requests_per_minute", "requestsPerMinute", "rpm", "per_minute", "max_requests_per_minute"], 60),
-    (&["requests_per_hour", "requestsPerHour", "per_hour"], 3_600),
-    (&["requests_per_day", "requestsPerDay", "per_day"], 86_400),
+    (&["requests_per_second", "requestsPerSecond", "rps", "per_second", "perSecond"], 1),
+    (
+        &[
+            "requests_per_minute",
+            "requestsPerMinute",
+            "rpm",
+            "per_minute",
+            "perMinute",
+            "max_requests_per_minute",
+        ],
+        60,
+    ),
+    (&["requests_per_hour", "requestsPerHour", "per_hour", "perHour"], 3_600),
+    (&["requests_per_day", "requestsPerDay", "per_day", "perDay"], 86_400),
 ];
 
 /// A rate limit as text, as a number of requests a minute, or as an object.

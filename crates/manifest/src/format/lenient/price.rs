@@ -30,7 +30,7 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 "usd",
                 "cost",
             ]);
-            payment.asset = text(&["asset", "currency", "token", "symbol"]);
+            payment.asset = text(&["asset", "currency", "token", "symbol", "default_asset"]);
             if payment.price.is_none()
                 && let Some((price, asset)) =
                     map.iter().find_map(|(name, value)| price_of_member(name, value))
@@ -38,8 +38,8 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 payment.price = Some(price);
                 payment.asset = payment.asset.or(asset);
             }
-            payment.network = text(&["network", "chain"]);
-            payment.scheme = text(&["scheme", "protocol", "model"]);
+            payment.network = text(&["network", "chain", "default_network"]);
+            payment.scheme = text(&["scheme", "protocol", "standard", "model"]);
             payment.address = text(&["payTo", "pay_to", "recipient", "address", "wallet", "payout_address"]);
         }
         _ => {}

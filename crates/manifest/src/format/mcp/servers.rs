@@ -68,6 +68,25 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     found
 }
 
+/// Packages that a caller installs and starts: interfaces without an address.
+pub(super) fn packages(root: &Object<'_>) -> Vec<Interface> {
+    let package = |package: Object<'_>| {
+        let identifier = package.text_of(&["identifier", "name"])?;
+        let registry = package.text_of(&["registryType", "registry_type", "registry_name"]);
+        let transport = package.object("transport");
+        let transport = transport.as_ref().and_then(|transport| transport.string("type"));
+        let declared =
+            registry.map_or_else(|| identifier.to_owned(), |registry| format!("{registry}:{identifier}"));
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        interface.declared = draft::name(Some(&declared));
+        interface.transport = transport.or_else(|| Some("stdio".to_owned()));
+        let version = package.value("version").filter(|version| version.is_string());
+        interface.settings.extend(version.map(|version| ("version".to_owned(), version.clone())));
+        Some(interface)
+    };
+    root.objects("packages").take(SERVERS_MAX).filter_map(package).collect()
+}
+
 /// The credentials that the headers of a remote ask for.
 pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> + use<'_> {
     let headers = interface.settings.get("headers").and_then(Value::as_array);

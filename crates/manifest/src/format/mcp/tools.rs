@@ -15,6 +15,8 @@ use crate::{safety, schema};
 
 /// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
+/// Members beside groups of tools that say something about the list.
+const REMARKS: &[&str] = &["note", "notes", "comment", "description", "summary"];
 
 /// Reads the value of a `tools` member. `server` is the address of the server, if it is declared.
 pub(crate) fn read(tools: &Value, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) {
@@ -25,9 +27,13 @@ fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize,
     if depth > NESTING_MAX {
         return;
     }
+    let has_groups = tools.as_object().is_some_and(|map| map.values().any(Value::is_array));
     for (name, item, pointer) in children(tools, pointer) {
         if name.is_none() && draft.is_full() {
             return;
+        }
+        if has_groups && item.is_string() && name.is_some_and(|name| REMARKS.contains(&name)) {
+            continue;
         }
         read_item(item, name, &pointer, server, depth, draft);
     }
