@@ -73,6 +73,8 @@ const EMAIL_KEYS: &[&str] = &[
     "support",
     "human_contact",
 ];
+/// Members of a contact that are documents.
+const TERMS: &[&str] = &["legal", "terms", "privacy", "terms_of_service", "privacy_policy"];
 const LIMIT_KEYS: &[&str] =
     &["rate_limit", "rateLimit", "rate_limits", "rateLimits", "rate_limiting", "rateLimiting"];
 
@@ -110,7 +112,8 @@ pub(crate) fn contact(value: &Value) -> Contact {
     match value {
         Value::String(text) => sort_contact(&mut contact, text),
         Value::Object(map) => {
-            map.values().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
+            let texts = map.iter().filter(|(name, _)| !TERMS.contains(&name.as_str()));
+            texts.filter_map(|(_, value)| value.as_str()).for_each(|text| sort_contact(&mut contact, text));
         }
         Value::Array(list) => {
             list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));

@@ -61,6 +61,12 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
             None => {}
         }
     }
+    if let Some(networks) = root.object("networks") {
+        let networks = networks.members().filter_map(|(_, network)| {
+            lenient::price(&Value::Object(network.map.clone())).filter(|terms| terms.address.is_some())
+        });
+        found.add_all(networks);
+    }
     protocols(root, found);
     let of_auth = root.object_of(&["authentication", "auth"]);
     found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));

@@ -86,6 +86,10 @@ impl ListKind {
         FALLBACK_KEYS.contains(&self.0)
     }
 
+    pub(super) fn is_flows(self) -> bool {
+        self.0 == "flows"
+    }
+
     pub(super) fn is_agents(self) -> bool {
         self.0 == "agents"
     }

@@ -16,9 +16,10 @@ use url::Url;
 use crate::address::Address;
 use crate::draft::{self, Draft};
 use crate::format::{header, inline, lenient, outbound};
-use crate::model::{AuthScheme, Capability, CapabilityKind, Tristate};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Tristate, Workflow, WorkflowStep};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
+use crate::text;
 
 use element::Context;
 pub(crate) use lists::first_list;
@@ -26,6 +27,8 @@ use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_map_of_addresse
 
 /// Deepest nesting of objects in which lists are searched.
 const NESTING_MAX: usize = 4;
+/// Steps of one flow that are read.
+const STEPS_MAX: usize = 100;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
@@ -82,7 +85,7 @@ fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The credentials of the service: at the root, or beside the description of its API.
 fn auth_of<'v>(root: &Object<'v>) -> Option<&'v Value> {
-    let keys = ["authentication", "auth", "authorization"];
+    let keys = ["authentication", "auth", "authorization", "auth_models", "auth_methods"];
     let inner = || ["api", "service", "agent", "access", "mcp"].iter().filter_map(|key| root.object(key));
     root.value_of(&keys).or_else(|| inner().find_map(|inner| inner.value_of(&keys)))
 }
@@ -284,7 +287,15 @@ impl Reader<'_, '_> {
             return;
         }
         let context = list.context.within(object, "", self.draft);
-        for capability in element::from_object(list.kind, name, object, &context, self.draft) {
+        let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
+        let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
+        for mut capability in element::from_object(list.kind, name, object, &context, self.draft) {
+            if let Some(steps) = &flow {
+                let (id, name) = (capability.native_id.clone(), capability.title.clone());
+                let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
+                self.draft.manifest.workflows.push(workflow);
+                capability.used_in_workflows = vec![id];
+            }
             self.push(capability);
         }
         let may_be_inline = list.kind.is_agents() && matches!(self.wanted, Wanted::Everything);
@@ -356,6 +367,15 @@ impl Reader<'_, '_> {
         self.seen.insert(capability.native_id.clone());
         self.draft.push(capability);
     }
+}
+
+/// The operations that a flow calls one after another.
+fn steps(flow: &Object<'_>) -> Vec<WorkflowStep> {
+    let step = |step: Object<'_>| {
+        let id = step.text_of(&["operationId", "operation_id"])?;
+        Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+    };
+    flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
 }
 
 /// A list that is read: what its elements are, how deep it is, and what applies to all of them.

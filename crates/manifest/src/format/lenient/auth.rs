@@ -22,6 +22,8 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
             } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"])
             {
                 found.push(auth_of_word(word));
+            } else if let Some(id) = object.text("id").filter(|id| auth::scheme(id) != AuthScheme::Other) {
+                found.push(auth_of_word(id));
             } else if object.flag("required") == Some(false) {
                 found.push(Auth::new(AuthScheme::None));
             } else {

@@ -6,6 +6,9 @@ use crate::model::Payment;
 use crate::object::Object;
 use crate::text;
 
+/// Prices of one element that are looked at.
+const ALTERNATIVES_MAX: usize = 20;
+
 /// A price as text, as a number, or as an object with amount and currency.
 pub(crate) fn price(value: &Value) -> Option<Payment> {
     let mut payment = Payment::default();
@@ -15,6 +18,10 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
         Value::Array(range) => {
             if let [Value::Number(least), Value::Number(most)] = range.as_slice() {
                 payment.price = Some(format!("{least}-{most}"));
+            } else {
+                // One price in each of several assets: the first that has an amount.
+                let objects = range.iter().filter(|item| item.is_object()).take(ALTERNATIVES_MAX);
+                return objects.filter_map(price).find(|payment| payment.price.is_some());
             }
         }
         Value::Object(map) => {
@@ -40,7 +47,15 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
             }
             payment.network = text(&["network", "chain", "default_network"]);
             payment.scheme = text(&["scheme", "protocol", "standard", "model"]);
-            payment.address = text(&["payTo", "pay_to", "recipient", "address", "wallet", "payout_address"]);
+            payment.address = text(&[
+                "payTo",
+                "pay_to",
+                "recipient",
+                "address",
+                "wallet",
+                "payout_address",
+                "merchant_address",
+            ]);
         }
         _ => {}
     }
