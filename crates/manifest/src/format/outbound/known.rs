@@ -63,14 +63,14 @@ impl Known {
         self.called.iter().any(|url| url.ends_with(path))
     }
 
-    /// Whether a path is that of a page: in a format that defines the member, its name has to say so. A path that a policy
-    /// names is none.
+    /// Whether a path is that of a page: in a format that defines the member, its name has to say so, or its
+    /// place among the well-known ones. A path that a policy names is none.
     pub(super) fn is_page(names: &[&str], path: &str, format: Format) -> bool {
         let is_free =
             matches!(format, Format::Generic | Format::Pointer | Format::McpFreeform | Format::Opaque);
         let is_link = names.last().is_some_and(|name| is_plain(name) && *name != "endpoint");
         let mut words = Words::of(names.iter()).0.into_iter();
-        (is_free || is_link)
+        (is_free || is_link || path.starts_with("/.well-known/"))
             && path.len() > 1
             && !path.contains('*')
             && !words.any(|word| POLICY_WORDS.contains(&word.as_str()))

@@ -81,7 +81,7 @@ impl Words {
 /// Words of pages for people and of files that declare nothing.
 const PAGE_WORDS: &[(&[&str], &str)] = &[
     (&["docs", "documentation", "guide", "doc", "quickstart", "playground", "reference"], "docs"),
-    (&["repository", "repo", "github", "source", "npm", "pypi"], "repository"),
+    (&["repository", "repo", "github", "npm", "pypi"], "repository"),
     (&["terms", "tos"], "terms-of-service"),
     (&["homepage", "website", "human", "humans", "sitemap", "dashboard", "signup"], "related"),
     (&["privacy"], "privacy-policy"),
@@ -128,6 +128,9 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
     let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS);
     if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {
         return Some(Target::page(rel));
+    }
+    if own.0 == ["source"] || own.pair("source", "code") || own.pair("source", "url") {
+        return Some(Target::page("repository"));
     }
     let is_card = own.any(&["card", "agentcard"]);
     if is_card
@@ -211,6 +214,8 @@ mod tests {
             (&["apiUrl"], "https://api.example", Some(Target::Server(Protocol::Http))),
             (&["mcp", "discovery"], "/x", Some(Target::follow("mcp-server-card"))),
             (&["mcp", "source"], "https://a.example/x", Some(Target::page("repository"))),
+            (&["source_code"], "https://a.example/x", Some(Target::page("repository"))),
+            (&["source_material"], "/specs/x", None),
             (&["openapi_docs"], "/docs", Some(Target::page("docs"))),
             (&["webManifest"], "/m", None),
             (&["homepage"], "https://a.example/", Some(Target::page("related"))),
