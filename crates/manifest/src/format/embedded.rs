@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::{addresses, generic, header, lenient, outbound, payments};
 use crate::model::{Format, Interface, Protocol};
 use crate::object::Object;
@@ -14,6 +14,9 @@ use crate::object::Object;
 const SERVERS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
+
+/// Programs that start a server.
+const COMMANDS: &[&str] = &["npx", "uvx", "bunx", "docker", "node", "python", "python3", "deno"];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
@@ -25,6 +28,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(SERVERS_MAX) {
         add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, None, draft);
+    }
+    if let Some(command) = root.object("invoke").and_then(|invoke| invoke.string("mcp")) {
+        add_command(&command, draft);
     }
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
         add_server(root.value(key), Protocol::A2a, None, draft);
@@ -53,6 +59,17 @@ const fn may_hold_operations(format: Format) -> bool {
             | Format::Ucp
             | Format::X402
     )
+}
+
+/// A server that its caller starts: `npx shop mcp-server`. The command is never run.
+fn add_command(command: &str, draft: &mut Draft<'_>) {
+    let is_command = COMMANDS.contains(&command.split_whitespace().next().unwrap_or_default());
+    if is_command && draft.manifest.interfaces.len() < SERVERS_MAX {
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        interface.declared = draft::name(Some(command));
+        interface.transport = Some("stdio".to_owned());
+        draft.keep(interface);
+    }
 }
 
 /// A server by its address alone, or by an object that holds it.

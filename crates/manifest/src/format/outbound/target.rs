@@ -150,6 +150,9 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
         return (described.then(|| Target::follow("mcp-server-card")))
             .or_else(|| is_server.then_some(Target::Server(Protocol::Mcp)));
     }
+    if own.0 == ["task", "endpoint"] {
+        return Some(Target::Server(Protocol::A2a));
+    }
     if all.any(&["a2a"]) {
         return is_server.then_some(Target::Server(Protocol::A2a));
     }
@@ -214,6 +217,7 @@ mod tests {
             (&["apiUrl"], "https://api.example", Some(Target::Server(Protocol::Http))),
             (&["mcp", "discovery"], "/x", Some(Target::follow("mcp-server-card"))),
             (&["mcp", "source"], "https://a.example/x", Some(Target::page("repository"))),
+            (&["taskEndpoint"], "https://a.example/x", Some(Target::Server(Protocol::A2a))),
             (&["source_code"], "https://a.example/x", Some(Target::page("repository"))),
             (&["source_material"], "/specs/x", None),
             (&["openapi_docs"], "/docs", Some(Target::page("docs"))),
