@@ -28,6 +28,8 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
         "agentidentity" | "agentauth" | "did" | "didweb" => AuthScheme::AgentIdentity,
         "delegated" => AuthScheme::Delegated,
         "cookie" => AuthScheme::Cookie,
+        _ if folded.contains("bearer") => AuthScheme::Bearer,
+        _ if folded.contains("apikey") => AuthScheme::ApiKey,
         _ => AuthScheme::Other,
     }
 }

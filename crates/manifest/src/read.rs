@@ -97,14 +97,22 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
+        let beside = without_wrapper(value, &pointer);
         report_wrapped(pointer, &mut draft);
-        format::read_embedded(&Body::Json(value), &mut draft);
+        format::read_embedded(&Body::Json(&beside), &mut draft);
     }
     if too_long {
         draft.report_rule(&document::TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
     draft
+}
+
+/// The members beside the one that contains the document.
+fn without_wrapper(value: &Value, pointer: &str) -> Value {
+    let wrapper = pointer.split('/').nth(1).unwrap_or_default();
+    let beside = value.as_object().into_iter().flatten().filter(|(name, _)| *name != wrapper);
+    Value::Object(beside.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// These specifications define the members of the root.

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::address;
+use crate::auth;
 use crate::budget;
-use crate::model::Invocation;
+use crate::model::{AuthScheme, Invocation};
 use crate::text::capped;
 
 /// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
@@ -165,10 +166,23 @@ pub(crate) fn with_location(schema: &Map<String, Value>, location: Location) -> 
     Value::Object(schema)
 }
 
+/// An object schema whose properties have an `x-in`: variables of the path, and one place for the others.
+fn located(schema: &Map<String, Value>, invocation: &Invocation) -> Value {
+    let mut schema = schema.clone();
+    for (name, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten()
+    {
+        if let Value::Object(property) = property {
+            let location = Location::of(invocation, name);
+            property.entry("x-in").or_insert_with(|| Value::from(location.as_x_in()));
+        }
+    }
+    Value::Object(schema)
+}
+
 /// Parameters of any published shape: a schema, a map of descriptors, a map of texts, or a list of named objects.
 pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
     match value {
-        Value::Object(map) if is_schema(map) => Some(with_location(map, Location::of(invocation, ""))),
+        Value::Object(map) if is_schema(map) => Some(located(map, invocation)),
         Value::Object(map) => {
             let mut parameters = Parameters::default();
             for (name, value) in map {
@@ -226,6 +240,7 @@ const NAMES_KEYS: &[(&str, Presence)] = &[
     ("required", Presence::Required),
     ("required_fields", Presence::Required),
     ("requiredFields", Presence::Required),
+    ("requires", Presence::Required),
     ("required_params", Presence::Required),
     ("requiredParams", Presence::Required),
     ("optional_fields", Presence::Optional),
@@ -245,7 +260,10 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
     }
     for (key, presence) in NAMES_KEYS {
         let mut named = Parameters::default();
-        for name in call.get(*key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        // `requires` may also name credentials.
+        let is_parameter = |name: &&str| *key != "requires" || auth::scheme(name) == AuthScheme::Other;
+        let listed = call.get(*key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        for name in listed.filter(is_parameter) {
             named.add(name, Map::new(), Location::of(invocation, name), *presence);
         }
         merge(&mut schema, named.finish());

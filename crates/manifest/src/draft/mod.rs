@@ -246,6 +246,15 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// The members of the part that is read in which capabilities were found.
+    pub(crate) fn members_with_capabilities(&self) -> HashSet<String> {
+        let of_part = |pointer: &str| {
+            let member = pointer.strip_prefix(self.base_pointer.as_str())?.split('/').nth(1)?;
+            Some(member.replace("~1", "/").replace("~0", "~"))
+        };
+        self.manifest.capabilities.iter().filter_map(|capability| of_part(&capability.pointer)).collect()
+    }
+
     fn absolute_pointer(&self, pointer: String) -> String {
         if self.base_pointer.is_empty() { pointer } else { format!("{}{pointer}", self.base_pointer) }
     }

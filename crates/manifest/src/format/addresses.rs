@@ -14,30 +14,73 @@ pub(crate) struct LinkInText<'t> {
     pub(crate) address: &'t str,
 }
 
-/// Every address of a line, Markdown links first.
+/// Every address of a line: Markdown links and those among its words.
 fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     let mut found = Vec::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("](") {
-        let title = before.rsplit_once('[').map(|(_, title)| title);
         let Some((address, tail)) = after.split_once(')') else { break };
+        let (words, title) =
+            before.rsplit_once('[').map_or((before, None), |(words, title)| (words, Some(title)));
+        found.extend(in_words(words));
         found.push(LinkInText { title, address: address.split_whitespace().next().unwrap_or_default() });
         rest = tail;
     }
-    if found.is_empty() {
-        found.extend(
-            line.split_whitespace().filter_map(bare).map(|address| LinkInText { title: None, address }),
-        );
-    }
+    found.extend(in_words(rest));
     found
 }
 
-/// A URL without the punctuation around it.
+fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
+    let mut label = "";
+    let addresses = words.split_whitespace().filter_map(move |word| {
+        let is_labelled = std::mem::replace(&mut label, word).ends_with(':');
+        bare(word).or_else(|| labelled_path(word).filter(|_| is_labelled))
+    });
+    addresses.map(|address| LinkInText { title: None, address })
+}
+
+/// The path after a label, of any length: `Contact: /contact`.
+fn labelled_path(word: &str) -> Option<&str> {
+    let path = without_end(word)?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/".contains(letter);
+    (path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain)).then_some(path)
+}
+
+/// The absolute URLs among the words of a sentence.
+pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
+    let words = sentence.contains("://").then(|| sentence.split_whitespace());
+    words.into_iter().flatten().filter_map(bare_url)
+}
+
+/// A URL, or the path of a document, without the punctuation around it.
 fn bare(word: &str) -> Option<&str> {
-    let start = word.find("https://")?;
-    let url = word.get(start..)?;
-    let end = url.find(['"', '\'', '<', '>', '`', '(', ')', '[', ']', '|', '*']).unwrap_or(url.len());
-    Some(url.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?']))
+    bare_url(word).or_else(|| {
+        let path = word.trim_start_matches(['"', '\'', '`', '(', '<', '[']);
+        let path = without_end(path).filter(|path| path.starts_with('/'))?;
+        (is_path(path) || leads_to_manifest(path)).then_some(path)
+    })
+}
+
+/// A path of two segments or more. Fewer are commands (`/help`), more punctuation is a pattern or a fraction.
+fn is_path(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~%/?=&{}:".contains(letter);
+    let segments =
+        text.split(['?', '#']).next().unwrap_or_default().split('/').filter(|part| !part.is_empty());
+    let is_code = [".ts", ".tsx", ".rs", ".py", ".go"].iter().any(|ending| text.ends_with(ending));
+    let is_balanced = text.matches('{').count() == text.matches('}').count();
+    let is_whole = !is_code && is_balanced && !text.contains("//") && !text.contains("..");
+    is_whole && text.chars().all(is_plain) && segments.count() >= 2
+}
+
+/// The text before the punctuation that ends an address.
+fn without_end(text: &str) -> Option<&str> {
+    let end = text.find(['"', '\'', '<', '>', '`', '(', ')', '[', ']', '|', '*']).unwrap_or(text.len());
+    Some(text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?']))
+}
+
+fn bare_url(word: &str) -> Option<&str> {
+    let start = word.find("https://").or_else(|| word.find("http://"))?;
+    without_end(word.get(start..)?)
 }
 
 /// The target of an address.
@@ -61,13 +104,20 @@ pub(crate) fn classify(address: &str) -> LinkClass {
         "api-catalog" => ("api-catalog", true),
         "mcp.json" | "server-card.json" => ("mcp-server-card", true),
         "index.json" if path.contains("skills/") => ("agent-skills", true),
-        "mcp" | "sse" => ("mcp", false),
+        "mcp" | "sse" if !is_documentation(&path) => ("mcp", false),
         "llms.txt" | "llms-full.txt" | "llms-ctx.txt" => ("llms", false),
         "skill.md" => ("skill", false),
         _ if is_description(file) => ("service-desc", true),
         _ => ("page", false),
     };
     LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
+}
+
+/// Whether a path is one of pages for people, where `mcp` is a subject and no server.
+fn is_documentation(path: &str) -> bool {
+    let folders =
+        ["/docs/", "/developers/", "/developer/", "/documentation/", "/guides/", "/blog/", "/learn/"];
+    folders.iter().any(|folder| path.contains(folder))
 }
 
 fn is_description(file: &str) -> bool {
@@ -95,7 +145,7 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
 
 /// Keeps an address as a link, and as an interface if it is an MCP server.
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
-    let plain = found.address.starts_with("https://") || found.address.starts_with('/');
+    let plain = ["https://", "http://", "/"].iter().any(|start| found.address.starts_with(start));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;
     }

@@ -8,8 +8,8 @@
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, medium, strong};
-use crate::format::openapi;
-use crate::model::{Auth, AuthScheme, Follow, Link};
+use crate::format::{generic, openapi};
+use crate::model::{Auth, AuthScheme, Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
@@ -74,6 +74,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(api) = root.object("api") {
         read_api(&api, draft);
     }
+    if let Some(names) = root.value("capabilities").filter(|_| draft.manifest.capabilities.is_empty()) {
+        generic::read_service_list("capabilities", names, &root.at("capabilities"), draft);
+    }
 }
 
 fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -90,7 +93,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.policies.terms_url = legal;
     manifest.policies.privacy_url = privacy;
     manifest.language = root.texts("language").first().map(|text| (*text).to_owned());
-    manifest.tags = draft::tags(root.texts("categories"));
+    manifest.tags = draft::tags(["categories", "keywords", "tags"].iter().flat_map(|key| root.texts(key)));
 }
 
 fn auth_of(auth: &Object<'_>) -> Auth {
@@ -118,6 +121,9 @@ fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
         return draft.report_rule(&PLACEHOLDER, api.at("url"));
     }
     let Some(url) = draft.url(api, "url") else { return };
+    if api.text("type").is_some_and(|kind| kind.eq_ignore_ascii_case("mcp")) {
+        return draft.keep(Interface::new(Protocol::Mcp, Some(url)));
+    }
     draft.keep(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
     let linked = draft.document.linked;
     let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };

@@ -81,13 +81,19 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     };
     for (scheme, method) in payments.members() {
         let recipient = method.string("recipient").or_else(|| address.clone());
-        let base = Payment { scheme: Some(scheme.to_owned()), address: recipient, ..Payment::default() };
+        let base = Payment {
+            scheme: Some(scheme.to_owned()),
+            network: method.string("network"),
+            asset: method.string("asset"),
+            address: recipient,
+            price: None,
+        };
         let networks: Vec<Payment> = method
             .objects("networks")
             .take(NETWORKS_MAX)
             .map(|network| Payment {
-                network: network.string("network"),
-                asset: network.string("asset"),
+                network: network.string("network").or_else(|| base.network.clone()),
+                asset: network.string("asset").or_else(|| base.asset.clone()),
                 ..base.clone()
             })
             .collect();

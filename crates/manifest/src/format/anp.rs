@@ -5,10 +5,11 @@
 //!
 //! Follows ANP 1.0 to 1.1 (agent discovery, agent description).
 
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::header;
-use crate::model::{CapabilityKind, Follow, Interface, Link, Protocol};
+use crate::format::{addresses, header};
+use crate::model::{Auth, CapabilityKind, Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must, should};
 use crate::walk::List;
@@ -64,10 +65,40 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.provider.url = owner.string("url");
     }
     draft.manifest.provider.identity = root.string_of(&["did", "id"]);
+    read_security(root, draft);
+    // The specification spells the member without its second "r".
+    for information in root.objects("Infomations").chain(root.objects("Informations")).take(ITEMS_MAX) {
+        read_information(&information, draft);
+    }
     for interface in root.objects("interfaces").chain(root.objects("Interfaces")).take(ITEMS_MAX) {
         draft.check(&interface, &INTERFACE);
         read_interface(&interface, draft);
     }
+}
+
+/// The definitions that `security` names; all of them if it names none.
+fn read_security(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(definitions) = root.object("securityDefinitions") else { return };
+    let named = root.texts("security");
+    for (name, definition) in definitions.members().take(ITEMS_MAX) {
+        if !named.is_empty() && !named.contains(&name) {
+            continue;
+        }
+        let scheme = definition.text("scheme").unwrap_or(name);
+        draft.keep(Auth {
+            location: definition.string("in").filter(|place| place != "none"),
+            name: definition.string("name"),
+            ..auth::of_word(scheme)
+        });
+    }
+}
+
+fn read_information(information: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(url) = draft.document_url(information, "url") else { return };
+    let class = addresses::classify(&url);
+    let mut link = Link::new(class.rel, url, class.follow);
+    link.title = draft::name(information.text("description"));
+    draft.keep(link);
 }
 
 fn read_item(item: &Object<'_>, draft: &mut Draft<'_>) {

@@ -2,6 +2,8 @@
 //!
 //! Follows AWAS 1.1 (December 2025). Companion files with the address of the actions become links.
 
+use serde_json::Value;
+
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{addresses, endpoint, header, lenient};
@@ -25,6 +27,9 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
     at_path(|c| c.agrees(&["/ai-actions.json"], &["actions"])),
 ];
+
+/// Addresses for signing in that are kept.
+const ENDPOINTS_MAX: usize = 20;
 
 findings! {
     shape ROOT("awas", "AWAS 1.1") {
@@ -60,6 +65,28 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     draft.check(root, &ROOT);
     draft.each(root, "actions", &List::of(&ACTION), read_action);
+    if let Some(auth) = root.value("authentication") {
+        read_auth(auth, root, draft);
+    }
+}
+
+/// Credentials of the site apply to the actions that ask for some.
+fn read_auth(auth: &Value, root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = lenient::auth(auth);
+    let schemes = lenient::required_by(&stated).schemes;
+    draft.keep_all(stated);
+    for capability in &mut draft.manifest.capabilities {
+        if capability.auth.required == Tristate::Yes {
+            capability.auth.schemes.clone_from(&schemes);
+        }
+    }
+    if let Some(endpoints) = root.object("authentication").and_then(|auth| auth.object("endpoints")) {
+        for key in endpoints.map.keys().take(ENDPOINTS_MAX) {
+            if let Some(url) = draft.url(&endpoints, key) {
+                draft.keep(Link::new(key, url, None));
+            }
+        }
+    }
 }
 
 fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
@@ -71,6 +98,8 @@ fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
         action.value("inputs").and_then(|value| schema::lenient(value, &capability.invocation));
     capability.response = action.value_of(&["output", "outputs"]).and_then(lenient::response);
     capability.auth.required = Tristate::from_option(action.flag("authentication_required"));
+    capability.auth.scopes = action.texts("authScopes").into_iter().map(str::to_owned).collect();
+    draft.link(action, "previewUrl", "preview", None);
     capability.rate_limit = action.value("rateLimitHint").and_then(lenient::rate_limit);
     let class = match (action.text("intent"), action.text("sideEffect")) {
         (Some("delete"), _) | (_, Some("destructive" | "irreversible")) => Some(SafetyClass::Destructive),

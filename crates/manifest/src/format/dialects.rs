@@ -168,4 +168,9 @@ impl Format {
     pub const fn label(self) -> &'static str {
         dialect(self).label
     }
+
+    /// Whether this is one of the five core dialects, whose specifications define every member that is read.
+    pub(crate) const fn is_core(self) -> bool {
+        matches!(self, Self::Awp | Self::Atp | Self::Woa | Self::AgentsJson | Self::Arws)
+    }
 }

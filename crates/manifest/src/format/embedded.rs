@@ -1,66 +1,80 @@
-//! Blocks of other formats inside a document of any format: an MCP server in an agent card, an A2A endpoint or x402 terms
-//! in a file of no format, the addresses of further manifests.
+//! Parts of other formats inside a document of any format: an MCP server in an agent card, operations in a plugin, terms of
+//! payment, contacts, addresses of further documents.
 //!
-//! Adds the interfaces, payment methods and links of such blocks. It adds no capability, so that nothing is counted twice, and
-//! skips known addresses.
+//! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
 use serde_json::Value;
 
-use crate::draft::Draft;
-use crate::format::{addresses, lenient, outbound};
-use crate::model::{Format, Interface, Payment, Protocol};
+use crate::draft::{self, Draft};
+use crate::format::{addresses, generic, header, lenient, outbound, payments};
+use crate::model::{Format, Interface, Protocol};
 use crate::object::Object;
 
-/// Blocks and links of one kind that are kept.
-const ITEMS_MAX: usize = 50;
+/// Servers of one document that are kept.
+const SERVERS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
-/// Members of the root with the address of a manifest or of a text for models.
-const LINK_KEYS: &[&str] = &[
-    "openapi",
-    "openapi_spec",
-    "openapi_url",
-    "openapiUrl",
-    "llms",
-    "llms_txt",
-    "llmsTxt",
-    "agent_card",
-    "agentCard",
-    "agents_json",
-    "ai_catalog",
-    "api_catalog",
-];
-/// Members of the root that are maps of addresses.
-const LINK_MAPS: &[&str] =
-    &["endpoints", "links", "discovery", "related", "integrations", "interfaces", "resources"];
+
+/// Programs that start a server.
+const COMMANDS: &[&str] = &["npx", "uvx", "bunx", "docker", "node", "python", "python3", "deno"];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
         return;
     }
     for key in ["mcp", "mcp_endpoint", "mcpEndpoint", "mcp_server", "mcp_url", "mcpUrl"] {
-        add_server(root.value(key), Protocol::Mcp, draft);
+        let transport = root.text("transport").filter(|_| root.text(key).is_some());
+        add_server(root.value(key), Protocol::Mcp, transport, draft);
     }
-    for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(ITEMS_MAX) {
-        add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, draft);
+    for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(SERVERS_MAX) {
+        add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, None, draft);
+    }
+    if let Some(command) = root.object("invoke").and_then(|invoke| invoke.string("mcp")) {
+        add_command(&command, draft);
     }
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
-        add_server(root.value(key), Protocol::A2a, draft);
+        add_server(root.value(key), Protocol::A2a, None, draft);
     }
-    if draft.format() != Format::X402
-        && let Some(terms) = root.object("x402")
-    {
-        add_payments(&terms, draft);
+    payments::read(root, draft);
+    if may_hold_operations(draft.format()) {
+        generic::read_operations(root, draft);
     }
-    match draft.format() {
-        Format::Generic | Format::Pointer | Format::McpFreeform => outbound::read(root.map, draft),
-        _ => add_links(root, draft),
+    header::complete(root, draft);
+    let (base, document) = (generic::base_of(root, draft), draft.base());
+    lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
+    outbound::read(root.map, draft);
+}
+
+/// Formats whose files often describe a plain HTTP API in members of their own. The specifications of the others define
+/// where operations are, or nothing else is read of them.
+const fn may_hold_operations(format: Format) -> bool {
+    matches!(
+        format,
+        Format::A2a
+            | Format::AiPlugin
+            | Format::Anp
+            | Format::Erc8004
+            | Format::McpCard
+            | Format::McpFreeform
+            | Format::Ucp
+            | Format::X402
+    )
+}
+
+/// A server that its caller starts: `npx shop mcp-server`. The command is never run.
+fn add_command(command: &str, draft: &mut Draft<'_>) {
+    let is_command = COMMANDS.contains(&command.split_whitespace().next().unwrap_or_default());
+    if is_command && draft.manifest.interfaces.len() < SERVERS_MAX {
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        interface.declared = draft::name(Some(command));
+        interface.transport = Some("stdio".to_owned());
+        draft.keep(interface);
     }
 }
 
 /// A server by its address alone, or by an object that holds it.
-fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) {
-    let (published, transport) = match block {
+fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>, draft: &mut Draft<'_>) {
+    let (published, own) = match block {
         Some(Value::String(text)) => (Some(text.as_str()), None),
         Some(Value::Object(map)) => {
             let block = Object { map, pointer: String::new() };
@@ -68,46 +82,23 @@ fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) 
         }
         _ => return,
     };
-    let Some(url) = published.and_then(|text| absolute(text, draft)) else { return };
+    let Some(url) = published.and_then(|text| absolute(text, draft)) else {
+        // A server that its caller starts has no address.
+        if own == Some("stdio") && published.is_none() {
+            let mut interface = Interface::new(protocol, None);
+            interface.transport = own.map(str::to_owned);
+            draft.keep(interface);
+        }
+        return;
+    };
     if addresses::classify(&url).follow.is_some() {
         return addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
     }
     let known = draft.has_interface(&url);
-    if !known && draft.manifest.interfaces.len() < ITEMS_MAX {
+    if !known && draft.manifest.interfaces.len() < SERVERS_MAX {
         let mut interface = Interface::new(protocol, Some(url));
-        interface.transport = transport.map(str::to_owned);
+        interface.transport = own.or(transport).map(str::to_owned);
         draft.keep(interface);
-    }
-}
-
-/// Terms of payment: one for each network.
-fn add_payments(terms: &Object<'_>, draft: &mut Draft<'_>) {
-    let base = Payment { scheme: Some("x402".to_owned()), ..priced(terms).unwrap_or_default() };
-    let networks: Vec<Payment> =
-        terms.objects("networks").take(ITEMS_MAX).filter_map(|network| priced(&network)).collect();
-    let found = if networks.is_empty() { vec![base] } else { networks };
-    for payment in found {
-        let payment = Payment { scheme: Some("x402".to_owned()), ..payment };
-        if !draft.manifest.payments.contains(&payment) {
-            draft.keep(payment);
-        }
-    }
-}
-
-fn priced(object: &Object<'_>) -> Option<Payment> {
-    lenient::price(&Value::Object(object.map.clone()))
-}
-
-/// Adds addresses of manifests, not of pages.
-fn add_links(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let named = LINK_KEYS.iter().filter_map(|key| root.text(key));
-    let maps: Vec<Object<'_>> = LINK_MAPS.iter().filter_map(|key| root.object(key)).collect();
-    let mapped = maps.iter().flat_map(|map| map.map.values()).filter_map(Value::as_str);
-    for published in named.chain(mapped).take(ITEMS_MAX) {
-        let Some(url) = absolute(published, draft) else { continue };
-        if addresses::classify(&url).rel != "page" {
-            addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
-        }
     }
 }
 

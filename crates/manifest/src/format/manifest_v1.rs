@@ -6,10 +6,14 @@
 
 use std::collections::HashSet;
 
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
-use crate::model::{CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass, Tristate, TypeSource};
+use crate::model::{
+    AgentIdentity, Audit, Auth, CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass, Tristate,
+    TypeSource,
+};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -59,10 +63,18 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(auth) = root.value("auth") {
         draft.manifest.auth = lenient::auth(auth);
     }
+    if let Some(identity) = root.object("agent_identity") {
+        read_identity(&identity, draft);
+    }
+    if let Some(enabled) = root.object("audit").and_then(|audit| audit.flag("log_all")) {
+        draft.manifest.audit = Some(Audit { enabled: Some(enabled), ..Audit::default() });
+    }
     let ids: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     let mut approved: HashSet<&str> = HashSet::new();
     for rule in root.objects("approval_rules") {
-        let named = rule.text_of(&["action", "action_id"]).into_iter().chain(rule.texts("actions"));
+        let when = rule.object("when");
+        let stated = |key: &[&str]| rule.text_of(key).or_else(|| when.as_ref()?.text_of(key));
+        let named = stated(&["action", "action_id"]).into_iter().chain(rule.texts("actions"));
         for id in named {
             if ids.contains(id) {
                 approved.insert(id);
@@ -74,13 +86,29 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &approved, draft));
 }
 
+/// How an agent identifies itself: the credentials of every action.
+fn read_identity(identity: &Object<'_>, draft: &mut Draft<'_>) {
+    let required = identity.flag("required") == Some(true);
+    let Some(verification) = identity.text("verification").filter(|word| *word != "none") else { return };
+    let format = draft::name(Some(verification));
+    let agent_identity = Some(AgentIdentity { required, format });
+    draft.keep(Auth { agent_identity, ..auth::of_word(verification) });
+}
+
 fn read_action(action: &Object<'_>, approved: &HashSet<&str>, draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
     capability.parameters =
         action.value("parameters").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.auth.scopes = draft::tags(action.texts("scopes"));
-    capability.auth.required = Tristate::from_option((!capability.auth.scopes.is_empty()).then_some(true));
+    let needed = lenient::required_by(&draft.manifest.auth);
+    let identified = draft.manifest.auth.iter().filter_map(|auth| auth.agent_identity.as_ref());
+    let is_identified = identified.into_iter().any(|identity| identity.required);
+    let is_needed = !capability.auth.scopes.is_empty() || is_identified;
+    capability.auth.required = Tristate::from_option(is_needed.then_some(true));
+    if is_needed {
+        capability.auth.schemes = needed.schemes;
+    }
     let reads = capability.auth.scopes.iter().all(|scope| scope.ends_with(":read"))
         && !capability.auth.scopes.is_empty();
     capability.safety = match action.text("risk") {

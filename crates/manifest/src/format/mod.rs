@@ -34,6 +34,7 @@ mod manifest_v1;
 mod mcp;
 mod openapi;
 mod outbound;
+mod payments;
 mod pointer;
 mod skills_index;
 mod ucp;

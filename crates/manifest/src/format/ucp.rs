@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{generic, header};
+use crate::format::{generic, header, lenient};
 use crate::model::{CapabilityKind, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -73,6 +73,14 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.document_version = None;
     let services = read_services(&profile, draft);
     read_capabilities(&profile, &services, draft);
+    // The credentials of a binding are those of the capabilities, which are called through it.
+    if !draft.manifest.auth.is_empty() {
+        let needed = lenient::required_by(&draft.manifest.auth);
+        for capability in &mut draft.manifest.capabilities {
+            capability.auth.required = needed.required;
+            capability.auth.schemes.clone_from(&needed.schemes);
+        }
+    }
     for (scheme, _) in
         profile.object("payment_handlers").iter().flat_map(|handlers| handlers.map).take(ITEMS_MAX)
     {
@@ -92,9 +100,18 @@ fn read_services(profile: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> 
             let Some(old) = services.object(name) else { continue };
             draft.report_rule(&OLD_SHAPE, old.pointer.clone());
             for transport in ["rest", "mcp", "a2a", "embedded"] {
-                let binding = old.object(transport);
-                found
-                    .extend(binding.and_then(|binding| read_binding(&binding, Some(transport), name, draft)));
+                let Some(binding) = old.object(transport) else { continue };
+                let Some(mut interface) = read_binding(&binding, Some(transport), name, draft) else {
+                    continue;
+                };
+                interface.version = interface.version.or_else(|| old.string("version"));
+                found.push(interface);
+                if let Some(auth) = binding.value_of(&["auth", "authentication"]) {
+                    let known = &draft.manifest.auth;
+                    let new: Vec<_> =
+                        lenient::auth(auth).into_iter().filter(|auth| !known.contains(auth)).collect();
+                    draft.keep_all(new);
+                }
             }
         }
     }

@@ -7,10 +7,11 @@
 
 use serde_json::Value;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{endpoint, header, lenient};
-use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Tristate};
+use crate::model::{AuthScheme, CapabilityKind, Interface, Payment, Protocol, Tristate};
 use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
@@ -53,6 +54,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(root, &ROOT);
     header::describe(root, draft);
     read_payments(root, draft);
+    read_endpoint(root, draft);
     for key in LISTS {
         if let Some(list @ Value::Array(items)) = root.value(key)
             && !items.is_empty()
@@ -80,6 +82,22 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
         draft.keep_all(if rails.is_empty() { vec![base] } else { rails });
+    }
+}
+
+/// One address where everything is paid, for files that list no resource.
+fn read_endpoint(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let keys = ["endpoint_url", "payment_endpoint", "paymentEndpoint", "endpoint"];
+    if let Some(key) = keys.into_iter().find(|key| root.text(key).is_some()) {
+        let url = draft.url(root, key);
+        draft.keep_all(url.map(|url| Interface::new(Protocol::X402, Some(url))));
+    }
+    for key in ["supported_methods", "payment_methods", "paymentMethods"] {
+        let is_scheme = |word: &&&str| !address::is_method(&word.to_ascii_uppercase());
+        for word in root.texts(key).iter().filter(is_scheme).take(PAYMENTS_MAX) {
+            let asset = root.string("currency");
+            draft.keep(Payment { scheme: draft::name(Some(word)), asset, ..Payment::default() });
+        }
     }
 }
 
@@ -125,7 +143,7 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
         inputs.iter().find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(resource.value(key)?));
-    capability.price = price(resource);
+    capability.price = price(resource, draft.manifest.payments.first());
     if capability.price.is_none() {
         draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
@@ -133,12 +151,18 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
     draft.push(capability);
 }
 
-/// The stated price, completed from the first requirement that is accepted.
-fn price(resource: &Object<'_>) -> Option<Payment> {
+/// The stated price, completed from the first requirement that is accepted. The price of the whole file applies to a
+/// resource that states none.
+fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
     let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(lenient::price));
+    let accepted = accepted.or_else(|| of_file.filter(|payment| payment.price.is_some()).cloned());
+    let first = |keys: &[&str]| {
+        keys.iter().find_map(|key| resource.texts(key).first().map(|text| (*text).to_owned()))
+    };
+    let network = first(&["network", "networks", "chains"]);
     let keys = ["price", "pricing", "amount", "cost", "price_usd"];
     let stated = keys.iter().find_map(|key| lenient::price(resource.value(key)?));
-    match (stated, accepted) {
+    let found = match (stated, accepted) {
         (Some(stated), Some(accepted)) => Some(Payment {
             price: stated.price.or(accepted.price),
             scheme: stated.scheme.or(accepted.scheme),
@@ -147,7 +171,8 @@ fn price(resource: &Object<'_>) -> Option<Payment> {
             address: stated.address.or(accepted.address),
         }),
         (stated, accepted) => stated.or(accepted),
-    }
+    };
+    found.map(|payment| Payment { network: payment.network.or(network), ..payment })
 }
 
 fn paid(capability: &mut crate::model::Capability) {

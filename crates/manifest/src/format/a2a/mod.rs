@@ -89,6 +89,18 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
         draft.push(capability);
     }
+    // A list instead of the object of features names what the agent does.
+    let named = root.list("capabilities").filter(|_| !root.has("skills")).into_iter().flatten();
+    for (index, name) in named.enumerate().filter_map(|(index, name)| Some((index, name.as_str()?))) {
+        if name.trim().is_empty() {
+            continue;
+        }
+        let pointer = format!("{}/{index}", root.at("capabilities"));
+        let mut capability = draft.capability(CapabilityKind::Skill, name, "", pointer);
+        capability.auth = schemes.of_skill(root);
+        invoke_by_message(&mut capability, interfaces.first(), generation);
+        draft.push(capability);
+    }
     draft.keep_all(interfaces);
 }
 

@@ -157,6 +157,9 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_rule(&NO_METHOD, payments.pointer.clone());
     }
     let price = payments.value("pricing").and_then(lenient::price).unwrap_or_default();
+    if price != Payment::default() && !payments.map.keys().any(|name| known(name)) {
+        draft.keep(price.clone());
+    }
     for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
         let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));
         if listed.is_some_and(<[Value]>::is_empty) {

@@ -45,6 +45,12 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
 ];
 
+/// Members of a protocol that are read as such.
+const PROTOCOL_KEYS: &[&str] = &["version", "endpoint", "transport", "agent_card", "server_card", "openapi"];
+/// Further members of a protocol that are kept.
+const SETTINGS_MAX: usize = 10;
+const SETTING_BYTES_MAX: usize = 200;
+
 /// Whether an element of `actions` can be one of AWP's.
 fn is_action(element: &Value) -> bool {
     element.get("id").is_some() && (element.get("endpoint").is_some() || element.get("inputs").is_some())
@@ -288,7 +294,7 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             url,
             version: draft::name(protocol.text("version")),
             transport: draft::name(protocol.text("transport")),
-            settings: BTreeMap::new(),
+            settings: settings(&protocol),
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
@@ -296,6 +302,16 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             }
         }
     }
+}
+
+/// The texts of a protocol that the specification does not define.
+fn settings(protocol: &Object<'_>) -> BTreeMap<String, Value> {
+    let own = |(name, value): &(&String, &Value)| {
+        let is_text = value.as_str().is_some_and(|text| text.len() <= SETTING_BYTES_MAX);
+        is_text && !PROTOCOL_KEYS.contains(&name.as_str())
+    };
+    let settings = protocol.map.iter().filter(own).take(SETTINGS_MAX);
+    settings.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Checks that ids in `auth`, `dependencies` and `agent_status` are ids of actions (§7, §11, §13).

@@ -257,11 +257,7 @@ fn any_wrapper<'v>(root: &'v Map<String, Value>, path: &str) -> Option<(&'v str,
     few.map(|(key, inner)| (key.as_str(), inner)).find(|(_, inner)| {
         inner.as_object().is_some_and(|inner| {
             let found = object(inner, path);
-            let is_core = matches!(
-                found.format,
-                Format::Awp | Format::Atp | Format::Woa | Format::AgentsJson | Format::Arws
-            );
-            is_core && found.strength == Strength::Strong
+            found.format.is_core() && found.strength == Strength::Strong
         })
     })
 }

@@ -5,10 +5,12 @@ use url::Url;
 use serde_json::{Map, Value};
 
 use super::lists::ListKind;
-use crate::address;
+use crate::address::{self, Address};
+use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, header, lenient};
+use crate::format::{endpoint, header, lenient, mcp};
 use crate::model::{AuthScheme, Capability, Protocol, Tristate};
+use crate::name::ManifestUrl;
 use crate::object::{Object, texts};
 use crate::schema;
 use crate::text;
@@ -17,7 +19,7 @@ use crate::text;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     /// Base of paths, as published beside the list or above it.
-    base: Option<Url>,
+    pub(super) base: Option<Url>,
     /// Address of the MCP server through which tools are called.
     server: Option<String>,
     /// Whether the name of the list says that credentials are needed.
@@ -76,6 +78,16 @@ impl Context {
         }
     }
 
+    /// The context of what is inside an element: paths belong to the host of the element's own address.
+    pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
+        let own = element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1);
+        let base = own.filter(|text| text.contains("://")).and_then(|text| Url::parse(text).ok());
+        let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
+        let other =
+            base.filter(|base| self.base.as_ref().is_none_or(|known| known.host_str() != base.host_str()));
+        Self { base: other.or_else(|| self.base.clone()), ..self.clone() }
+    }
+
     /// The context of a map, which may be a map of lists.
     pub(super) fn of_map(&self, has_groups: bool) -> Self {
         Self { has_groups, ..self.clone() }
@@ -102,6 +114,14 @@ pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
         .then_some((method, address))
 }
 
+/// An absolute address: a path below the base, else on the origin of the document.
+pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
+    match base {
+        Some(base) if !published.contains("://") => address::resolve(base, &below(base, published)),
+        _ => address::on_origin(document, published),
+    }
+}
+
 /// Sets an address: a path below the base of the context, else on the origin.
 pub(super) fn set_address(
     published: &str,
@@ -110,11 +130,7 @@ pub(super) fn set_address(
     capability: &mut Capability,
     draft: &Draft<'_>,
 ) {
-    let address = match &context.base {
-        Some(base) if !published.contains("://") => address::resolve(base, &below(base, published)),
-        _ => address::on_origin(draft.base(), published),
-    };
-    let Some(address) = address else { return };
+    let Some(address) = resolve(published, context.base.as_ref(), draft.base()) else { return };
     endpoint::set(capability, address);
     capability.invocation.method = method.map(str::to_owned);
 }
@@ -158,11 +174,20 @@ pub(super) fn from_object(
             capability.invocation.protocol = Some(Protocol::Http);
         }
         set_tool(kind, context, &mut capability);
+        set_protocol(kind, object, &mut capability);
         read_call(object, &mut capability);
         read_access(object, context, &mut capability);
         found.push(capability);
     }
     found
+}
+
+/// The address of an agent is one of the protocol that the agent names, not of a plain call.
+fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability) {
+    let named = object.text("protocol").filter(|_| kind.is_agents()).map(auth::protocol);
+    if let Some(protocol) = named.filter(|protocol| *protocol != Protocol::Other) {
+        capability.invocation.protocol = Some(protocol);
+    }
 }
 
 /// The HTTP methods of an element; one absent method if it names none.
@@ -201,23 +226,37 @@ fn begin(
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
     capability.description =
         header::description_of(object).or_else(|| draft::description(object.text_of(&["note", "notes"])));
-    capability.tags = draft::tags(object.texts("tags"));
+    let stated = ["skills", "capabilities"].iter().filter_map(|key| object.value(key)).flat_map(texts);
+    let stated = stated.flat_map(|skills| skills.split(',')).map(str::trim).filter(|skill| !skill.is_empty());
+    capability.tags = draft::tags(object.texts("tags").into_iter().chain(stated));
     capability.examples = draft::tags(object.texts("examples"));
     capability
 }
 
-/// Parameters and response.
+/// Parameters and response, in the element or in its description of the request and the response.
 fn read_call(object: &Object<'_>, capability: &mut Capability) {
-    capability.parameters = schema::of_call(object.map, &capability.invocation);
+    let request = object.object("request").filter(|request| {
+        let sent = request.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
+        sent.is_none() || sent == capability.invocation.method
+    });
+    capability.parameters = schema::of_call(object.map, &capability.invocation)
+        .or_else(|| schema::of_call(request?.map, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "response", "returns", "outputs", "output"];
-    capability.response = object
-        .object_of(&outputs)
-        .and_then(|o| schema::is_schema(o.map).then(|| Value::Object(Map::clone(o.map))));
+    let output = object.object_of(&outputs);
+    let success = output.as_ref().and_then(|output| output.object_of(&["success", "200", "201"]));
+    let body = success.as_ref().or(output.as_ref()).and_then(|output| output.object_of(&["body", "schema"]));
+    capability.response = output
+        .filter(|output| schema::is_schema(output.map))
+        .map(|output| Value::Object(Map::clone(output.map)))
+        .or_else(|| lenient::response(&Value::Object(Map::clone(body?.map))));
 }
 
 /// Credentials, price, limits and state.
 fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capability) {
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
+    if let Some(annotations) = object.object("annotations") {
+        mcp::annotate(annotations.map, capability);
+    }
     if let Some(scopes) = object.value("scopes") {
         capability.auth.scopes = draft::tags(texts(scopes));
     }
@@ -248,7 +287,6 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
         }
         None => {}
     }
-    let keys = ["price", "cost", "pricing", "payment", "price_usd", "priceUsd"];
-    capability.price = keys.iter().find_map(|key| lenient::price(object.value(key)?));
+    capability.price = lenient::price_of(object);
     capability.rate_limit = object.value_of(&["rate_limit", "rateLimit"]).and_then(lenient::rate_limit);
 }

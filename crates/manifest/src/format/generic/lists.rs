@@ -70,6 +70,14 @@ impl ListKind {
         Self("capabilities")
     }
 
+    pub(super) const fn of_operations() -> Self {
+        Self("operations")
+    }
+
+    pub(super) fn is_capabilities(self) -> bool {
+        self.0 == "capabilities"
+    }
+
     pub(super) const fn key(self) -> &'static str {
         self.0
     }
@@ -78,8 +86,16 @@ impl ListKind {
         FALLBACK_KEYS.contains(&self.0)
     }
 
+    pub(super) fn is_flows(self) -> bool {
+        self.0 == "flows"
+    }
+
     pub(super) fn is_agents(self) -> bool {
         self.0 == "agents"
+    }
+
+    pub(super) fn is_skills(self) -> bool {
+        self.0 == "skills"
     }
 
     pub(super) fn is_tools(self) -> bool {
@@ -149,6 +165,26 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
     CALL_KEYS.iter().any(|key| map.get(*key).is_some_and(|value| !value.is_null()))
         || (["name", "id", "title"].into_iter().any(is_text)
             && ["description", "summary", "purpose"].into_iter().any(is_text))
+}
+
+/// Whether a list names the features of an MCP server (`["tools", "prompts"]`), not what it does.
+pub(super) fn names_mcp_features(value: &Value) -> bool {
+    let features = ["tools", "resources", "prompts", "sampling", "logging", "completions"];
+    let is_feature = |item: &Value| item.as_str().is_some_and(|name| features.contains(&name));
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
+}
+
+/// Whether a map holds flags, so that its members are features.
+pub(super) fn has_flags(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| map.values().any(Value::is_boolean))
+}
+
+/// Whether every member is a call: a method and an address.
+pub(super) fn is_map_of_calls(map: &Map<String, Value>) -> bool {
+    let is_call = |value: &Value| {
+        value.as_str().and_then(published_address).is_some_and(|(method, _)| method.is_some())
+    };
+    !map.is_empty() && map.values().all(is_call)
 }
 
 /// Whether every member is an address, with or without a method.

@@ -6,15 +6,20 @@
 
 mod element;
 mod lists;
+mod rpc;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
+use url::Url;
 
+use crate::address::Address;
 use crate::draft::{self, Draft};
 use crate::format::{header, inline, lenient, outbound};
-use crate::model::{AuthScheme, Capability, CapabilityKind, Tristate};
-use crate::object::{Object, children};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Tristate, Workflow, WorkflowStep};
+use crate::name::ManifestUrl;
+use crate::object::{Object, children, texts};
+use crate::text;
 
 use element::Context;
 pub(crate) use lists::first_list;
@@ -22,27 +27,55 @@ use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_map_of_addresse
 
 /// Deepest nesting of objects in which lists are searched.
 const NESTING_MAX: usize = 4;
+/// Steps of one flow that are read.
+const STEPS_MAX: usize = 100;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_auth(root, draft);
-    let mut reader = Reader { draft, seen: HashSet::new() };
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything };
     reader.read_services(root);
-    let stated = root.value_of(&["authentication", "auth"]).and_then(lenient::auth_required);
-    apply_auth(stated, draft);
+    rpc::read(root, draft);
+    apply_auth(auth_of(root), draft);
+}
+
+/// Adds the calls of a document that has a format of its own: elements of lists with a method and an address. Members
+/// that its reader has read are skipped.
+pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let read: HashSet<String> = draft.members_with_capabilities();
+    let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
+    let context = Context::default().within(root, "", draft);
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called) };
+    reader.scan(root, 1, &context, &|key| !read.contains(key));
+}
+
+/// The base of paths that a document publishes, at the root or beside the description of its API.
+pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
+    let of = |object: &Object<'_>| Context::default().within(object, "", draft).base;
+    of(root).or_else(|| of(&root.object_of(&["api", "service", "server"])?))
+}
+
+/// A path below a base, or on the origin of the document.
+pub(crate) fn absolute(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<String> {
+    element::resolve(published, base, document).map(Address::into_string)
+}
+
+/// Method and address of a call over HTTP.
+fn call_of(capability: &Capability) -> Option<(String, String)> {
+    Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
 }
 
 /// Every element of a list or map as a capability.
 pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let kind = ListKind::of(key).unwrap_or_else(ListKind::of_capabilities);
-    let mut reader = Reader { draft, seen: HashSet::new() };
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything };
     let list = List { kind, depth: 0, names: Names::Kept, context: &Context::default() };
     reader.read_list(list, value, pointer);
 }
 
 /// Credentials and rate limit of the whole service.
 fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
-    if let Some(auth) = root.value_of(&["authentication", "auth"]) {
+    if let Some(auth) = auth_of(root) {
         draft.manifest.auth = lenient::auth(auth);
     }
     if let Some(limit) = root.value_of(&["rate_limit", "rateLimit", "rate_limits", "rateLimits"]) {
@@ -50,10 +83,21 @@ fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// The credentials of the service: at the root, or beside the description of its API.
+fn auth_of<'v>(root: &Object<'v>) -> Option<&'v Value> {
+    let keys = ["authentication", "auth", "authorization", "auth_models", "auth_methods"];
+    let inner = || ["api", "service", "agent", "access", "mcp"].iter().filter_map(|key| root.object(key));
+    root.value_of(&keys).or_else(|| inner().find_map(|inner| inner.value_of(&keys)))
+}
+
 /// The credentials of the service apply to what states none of its own.
-fn apply_auth(stated: Option<bool>, draft: &mut Draft<'_>) {
+fn apply_auth(stated: Option<&Value>, draft: &mut Draft<'_>) {
     let needed = lenient::required_by(&draft.manifest.auth);
-    let required = stated.map_or(needed.required, |stated| Tristate::from_option(Some(stated)));
+    let required = match stated.and_then(lenient::auth_required) {
+        Some(required) => Tristate::from_option(Some(required)),
+        None if stated.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
+        None => needed.required,
+    };
     for capability in &mut draft.manifest.capabilities {
         let auth = &mut capability.auth;
         if auth.required == Tristate::Unknown && auth.schemes.is_empty() {
@@ -73,18 +117,38 @@ enum Names {
     Skipped,
 }
 
+/// Members one level down whose names are those of capabilities.
+const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
+    ("agent", "capabilities"),
+    ("agent", "skills"),
+    ("service", "capabilities"),
+    ("mcp", "tools"),
+    ("mcp", "prompts"),
+    ("mcp", "resources"),
+    ("a2a", "skills"),
+];
+
+/// What a reader keeps.
+enum Wanted {
+    Everything,
+    /// Calls over HTTP with another method and address than these.
+    Calls(HashSet<(String, String)>),
+}
+
 struct Reader<'r, 'd> {
     draft: &'r mut Draft<'d>,
     /// Native ids of the capabilities that are more than a name.
     seen: HashSet<String>,
+    wanted: Wanted,
 }
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
         let context = Context::default().within(root, "", self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
-        self.scan(root, 0, &context, |key| key != "capabilities");
-        if let Some(value) = root.value("capabilities") {
+        self.scan(root, 0, &context, &|key| key != "capabilities");
+        self.read_names_of_blocks(root, &context);
+        if let Some(value) = root.value("capabilities").filter(|value| !lists::names_mcp_features(value)) {
             let context = context.of_map(has_groups(value));
             let list =
                 List { kind: ListKind::of_capabilities(), depth: 0, names: Names::Kept, context: &context };
@@ -94,6 +158,10 @@ impl Reader<'_, '_> {
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
+        if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
+            let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
+            self.draft.manifest.features.other.extend(named);
+        }
     }
 
     /// Lists that often hold something else, where nothing better was found; then lists one level down.
@@ -101,7 +169,8 @@ impl Reader<'_, '_> {
         let inner = root.members().map(|(_, inner)| inner);
         for object in std::iter::once(root.clone()).chain(inner) {
             for key in SERVICE_KEYS {
-                if let (Some(value), Some(kind)) = (object.value(key), ListKind::of(key)) {
+                let value = object.value(key).filter(|value| !lists::names_mcp_features(value));
+                if let (Some(value), Some(kind)) = (value, ListKind::of(key)) {
                     self.read_list(
                         List { kind, depth: 0, names: Names::Kept, context },
                         value,
@@ -125,7 +194,13 @@ impl Reader<'_, '_> {
     fn read_flags(&mut self, value: &Value, pointer: &str) {
         let is_all = self.draft.manifest.capabilities.is_empty();
         for (name, item, pointer) in children(value, pointer) {
-            let (Some(name), Value::Bool(flag)) = (name, item) else { continue };
+            let Some(name) = name else { continue };
+            let Value::Bool(flag) = item else {
+                if lists::has_flags(value) && (item.is_number() || item.is_string()) {
+                    self.draft.manifest.features.other.insert(name.to_owned(), item.clone());
+                }
+                continue;
+            };
             if is_all && *flag {
                 let capability = self.draft.capability(CapabilityKind::Unknown, name, name, pointer);
                 self.push(capability);
@@ -141,7 +216,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the lists of an object and of the objects in it.
-    fn scan(&mut self, object: &Object<'_>, depth: usize, context: &Context, wanted: fn(&str) -> bool) {
+    fn scan(&mut self, object: &Object<'_>, depth: usize, context: &Context, wanted: &dyn Fn(&str) -> bool) {
         for (key, value) in object.map.iter().filter(|(key, _)| wanted(key)) {
             if self.draft.is_full() {
                 return;
@@ -153,17 +228,38 @@ impl Reader<'_, '_> {
                     let list = List { kind, depth, names, context: &context.of_list(key) };
                     self.read_list(list, value, &object.at(key));
                 }
+                (None, Value::Object(map)) if lists::is_map_of_calls(map) => {
+                    let kind = ListKind::of_operations();
+                    let list = List { kind, depth, names: Names::Skipped, context };
+                    self.read_list(list, value, &object.at(key));
+                }
                 (None, Value::Object(map)) if depth < NESTING_MAX && !outbound::is_about_calls(key) => {
                     let inner = Object { map, pointer: object.at(key) };
                     let context = context.within(&inner, key, self.draft);
-                    self.scan(&inner, depth + 1, &context, |_| true);
+                    self.scan(&inner, depth + 1, &context, &|_| true);
                 }
                 _ => {}
             }
         }
     }
 
+    /// Names one level down that say what the whole service does, unless an operation has the same name.
+    fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
+        for (block, key) in BLOCKS_OF_NAMES {
+            let Some(inner) = root.object(block) else { continue };
+            let names = inner.value(key).filter(|names| {
+                names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
+            });
+            if let (Some(names), Some(kind)) = (names, ListKind::of(key)) {
+                let context = context.within(&inner, block, self.draft);
+                let list = List { kind, depth: 1, names: Names::Kept, context: &context };
+                self.read_list(list, names, &inner.at(key));
+            }
+        }
+    }
+
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {
+        let has_flags = list.kind.is_capabilities() && lists::has_flags(value);
         for (name, item, pointer) in children(value, pointer) {
             if self.draft.is_full() {
                 return;
@@ -171,7 +267,8 @@ impl Reader<'_, '_> {
             match item {
                 Value::Object(map) => self.read_object(list, name, item, &Object { map, pointer }),
                 Value::Array(items) => self.read_inner_list(list, name, items, item, &pointer),
-                Value::String(text) => self.read_text(list, name, text, pointer),
+                // Beside flags, a text is the value of a feature.
+                Value::String(text) if !has_flags => self.read_text(list, name, text, pointer),
                 _ => {}
             }
         }
@@ -190,12 +287,21 @@ impl Reader<'_, '_> {
             return;
         }
         let context = list.context.within(object, "", self.draft);
-        for capability in element::from_object(list.kind, name, object, &context, self.draft) {
+        let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
+        let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
+        for mut capability in element::from_object(list.kind, name, object, &context, self.draft) {
+            if let Some(steps) = &flow {
+                let (id, name) = (capability.native_id.clone(), capability.title.clone());
+                let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
+                self.draft.manifest.workflows.push(workflow);
+                capability.used_in_workflows = vec![id];
+            }
             self.push(capability);
         }
-        let is_inline = list.kind.is_agents() && inline::read(object, self.draft).is_some();
+        let may_be_inline = list.kind.is_agents() && matches!(self.wanted, Wanted::Everything);
+        let is_inline = may_be_inline && inline::read(object, self.draft).is_some();
         if !is_inline && list.depth < NESTING_MAX {
-            self.scan(object, list.depth + 1, &context, |_| true);
+            self.scan(object, list.depth + 1, &context.at_element(object), &|_| true);
         }
     }
 
@@ -212,7 +318,9 @@ impl Reader<'_, '_> {
             Some(Value::String(text)) => element::published_address(text).is_some(),
             first => first.is_some_and(Value::is_object),
         };
-        let kind = name.and_then(ListKind::of).or_else(|| holds_elements.then_some(list.kind));
+        // Names below a kind of skill are its properties, even where the kind is called `data`.
+        let by_name = name.and_then(ListKind::of).filter(|_| holds_elements || !list.kind.is_skills());
+        let kind = by_name.or_else(|| holds_elements.then_some(list.kind));
         if let Some(kind) = kind.filter(|_| list.depth < NESTING_MAX) {
             return self.read_list(List { kind, depth: list.depth + 1, ..list }, value, pointer);
         }
@@ -251,9 +359,23 @@ impl Reader<'_, '_> {
     }
 
     fn push(&mut self, capability: Capability) {
+        if let Wanted::Calls(known) = &mut self.wanted
+            && !call_of(&capability).is_some_and(|call| known.insert(call))
+        {
+            return;
+        }
         self.seen.insert(capability.native_id.clone());
         self.draft.push(capability);
     }
+}
+
+/// The operations that a flow calls one after another.
+fn steps(flow: &Object<'_>) -> Vec<WorkflowStep> {
+    let step = |step: Object<'_>| {
+        let id = step.text_of(&["operationId", "operation_id"])?;
+        Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+    };
+    flow.objects("steps").take(STEPS_MAX).filter_map(step).collect()
 }
 
 /// A list that is read: what its elements are, how deep it is, and what applies to all of them.

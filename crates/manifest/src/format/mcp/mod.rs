@@ -100,6 +100,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.keep(interface);
         }
     }
+    draft.keep_all(servers::packages(root));
     let first = draft.manifest.capabilities.len();
     let listed =
         ["tools", "toolCategories", "tool_categories"].iter().find_map(|key| Some((*key, root.value(key)?)));

@@ -28,6 +28,9 @@ const ADDRESS_KEYS: &[&str] = &[
 const BLOCKS: &[&str] = &["transport", "mcp", "server", "endpoints", "mcp_server", "runtime", "connection"];
 /// Members that are lists or maps of servers.
 const LISTS: &[&str] = &["transports", "servers", "endpoints", "transport"];
+/// Names of transports in a map of servers.
+const TRANSPORTS: &[&str] =
+    &["streamable_http", "streamable-http", "streamableHttp", "http", "sse", "stdio", "websocket"];
 /// Servers of one file that are kept.
 const SERVERS_MAX: usize = 100;
 
@@ -47,9 +50,10 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     }
     for key in LISTS {
         let members = root.object(key);
-        let members = members.iter().flat_map(Object::members).map(|(_, member)| member);
-        for listed in root.objects(key).chain(members).take(SERVERS_MAX) {
-            found.extend(read_server(&listed, draft));
+        let members = members.iter().flat_map(Object::members).map(|(name, member)| (Some(name), member));
+        let listed = root.objects(key).map(|listed| (None, listed));
+        for (name, listed) in listed.chain(members).take(SERVERS_MAX) {
+            found.extend(read_listed(name, &listed, draft));
         }
     }
     if found.is_empty() {
@@ -64,6 +68,25 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     found
 }
 
+/// Packages that a caller installs and starts: interfaces without an address.
+pub(super) fn packages(root: &Object<'_>) -> Vec<Interface> {
+    let package = |package: Object<'_>| {
+        let identifier = package.text_of(&["identifier", "name"])?;
+        let registry = package.text_of(&["registryType", "registry_type", "registry_name"]);
+        let transport = package.object("transport");
+        let transport = transport.as_ref().and_then(|transport| transport.string("type"));
+        let declared =
+            registry.map_or_else(|| identifier.to_owned(), |registry| format!("{registry}:{identifier}"));
+        let mut interface = Interface::new(Protocol::Mcp, None);
+        interface.declared = draft::name(Some(&declared));
+        interface.transport = transport.or_else(|| Some("stdio".to_owned()));
+        let version = package.value("version").filter(|version| version.is_string());
+        interface.settings.extend(version.map(|version| ("version".to_owned(), version.clone())));
+        Some(interface)
+    };
+    root.objects("packages").take(SERVERS_MAX).filter_map(package).collect()
+}
+
 /// The credentials that the headers of a remote ask for.
 pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> + use<'_> {
     let headers = interface.settings.get("headers").and_then(Value::as_array);
@@ -75,6 +98,20 @@ pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> +
         let (location, name) = (Some("header".to_owned()), Some(name.to_owned()));
         (is_authorization || is_secret).then(|| Auth { location, name, ..Auth::new(scheme) })
     })
+}
+
+/// A server of a list, or of a map by transport.
+fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
+    let transport = name.filter(|name| TRANSPORTS.contains(name)).map(str::to_owned);
+    let mut found = match read_server(listed, draft) {
+        Some(found) => found,
+        None if listed.has("command") && transport.as_deref() == Some("stdio") => {
+            Interface::new(Protocol::Mcp, None)
+        }
+        None => return None,
+    };
+    found.transport = found.transport.or(transport);
+    Some(found)
 }
 
 fn is_text_address(object: &Object<'_>, key: &str) -> bool {

@@ -15,6 +15,8 @@ use crate::{safety, schema};
 
 /// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
+/// Members beside groups of tools that say something about the list.
+const REMARKS: &[&str] = &["note", "notes", "comment", "description", "summary"];
 
 /// Reads the value of a `tools` member. `server` is the address of the server, if it is declared.
 pub(crate) fn read(tools: &Value, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) {
@@ -25,9 +27,13 @@ fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize,
     if depth > NESTING_MAX {
         return;
     }
+    let has_groups = tools.as_object().is_some_and(|map| map.values().any(Value::is_array));
     for (name, item, pointer) in children(tools, pointer) {
         if name.is_none() && draft.is_full() {
             return;
+        }
+        if has_groups && item.is_string() && name.is_some_and(|name| REMARKS.contains(&name)) {
+            continue;
         }
         read_item(item, name, &pointer, server, depth, draft);
     }
@@ -83,8 +89,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     capability.title = draft::name(tool.text_of(&["title", "displayName", "display_name"]).or(annotated));
     capability.description = draft::description(tool.text_of(&["description", "summary", "purpose"]));
     capability.tags = draft::tags(tool.texts("tags").into_iter().chain(tool.text("category")));
-    capability.price =
-        ["price", "cost", "pricing", "payment"].iter().find_map(|key| lenient::price(tool.value(key)?));
+    capability.price = lenient::price_of(tool);
     capability.deprecated = tool.flag("deprecated") == Some(true);
     own_endpoint(tool, draft, &mut capability);
     // The URL of the server has no variables of the tool.
@@ -102,24 +107,46 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     if let Some(annotations) = &annotations {
         annotate(annotations.map, &mut capability);
     }
+    let over_http = server.and_then(|_| over_http(tool, &capability, draft));
     draft.push(capability);
+    if let Some(call) = over_http.filter(|_| !draft.is_full()) {
+        draft.push(call);
+    }
 }
 
-/// Reads the HTTP address of a tool, for files without a server.
+/// The same call over HTTP, if the tool has a method and an address of its own beside those of the server.
+fn over_http(tool: &Object<'_>, stated: &Capability, draft: &mut Draft<'_>) -> Option<Capability> {
+    own_call(tool)?;
+    let name = stated.invocation.native.as_deref()?;
+    let mut capability = draft.capability(CapabilityKind::Operation, name, "", tool.pointer.clone());
+    own_endpoint(tool, draft, &mut capability);
+    capability.invocation.endpoint()?;
+    capability.description.clone_from(&stated.description);
+    capability.price.clone_from(&stated.price);
+    capability.auth.clone_from(&stated.auth);
+    capability.deprecated = stated.deprecated;
+    capability.parameters = schema::of_call(tool.map, &capability.invocation);
+    Some(capability)
+}
+
+/// Reads the HTTP address of a tool that is not called through a server.
 fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capability) {
-    let key = ["endpoint", "url", "path", "rest"].into_iter().find(|key| tool.text(key).is_some());
-    let Some((key, published)) = key.and_then(|key| Some((key, tool.text(key)?))) else { return };
-    let (prefixed, published) = address::split_method(published);
-    let method = tool.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
-    let Some(method) = method.or_else(|| prefixed.map(str::to_owned)) else { return };
-    let is_address = published.starts_with('/') || published.contains("://");
+    let Some((key, method, published)) = own_call(tool) else { return };
     if capability.invocation.url.is_none()
-        && is_address
-        && address::is_method(&method)
         && let Some(address) = draft.on_origin(published, &tool.at(key))
     {
         endpoint::set_call(capability, &method, address);
     }
+}
+
+/// The member with the address of a tool, its method and its address.
+fn own_call<'v>(tool: &Object<'v>) -> Option<(&'static str, String, &'v str)> {
+    let key = ["endpoint", "url", "path", "rest"].into_iter().find(|key| tool.text(key).is_some())?;
+    let (prefixed, published) = address::split_method(tool.text(key)?);
+    let method = tool.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
+    let method = method.or_else(|| prefixed.map(str::to_owned))?;
+    let is_address = published.starts_with('/') || published.contains("://");
+    (is_address && address::is_method(&method)).then_some((key, method, published))
 }
 
 /// Sets the declared effect of a tool.

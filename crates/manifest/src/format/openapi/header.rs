@@ -25,6 +25,9 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     draft.manifest.tags = draft::tags(root.objects("tags").filter_map(|tag| tag.text("name")));
     draft.manifest.features.webhooks = root.object("webhooks").map(|webhooks| !webhooks.map.is_empty());
+    let license = root.object("info").and_then(|info| info.object("license"));
+    let license = license.and_then(|license| draft.url(&license, "url"));
+    draft.keep_all(license.map(|url| Link::new("license", url, None)));
     let docs = root.object("externalDocs").and_then(|docs| draft.url(&docs, "url"));
     if let Some(url) = docs {
         draft.keep(Link::new("docs", url, None));

@@ -1,0 +1,135 @@
+//! The addresses that a draft has already, so that none is added twice.
+
+use std::collections::HashSet;
+
+use super::is_plain;
+use super::target::{Target, Words};
+use crate::draft::Draft;
+use crate::model::{Format, Manifest};
+
+/// Addresses of one model that are compared.
+const STATED_MAX: usize = 10_000;
+/// Words of members whose paths are rules about a site, parts of an address or of a file system.
+const POLICY_WORDS: &[&str] = &[
+    "allow",
+    "allowed",
+    "disallow",
+    "disallowed",
+    "deny",
+    "denied",
+    "forbidden",
+    "scope",
+    "scopes",
+    "pattern",
+    "patterns",
+    "prefix",
+    "robots",
+    "base",
+    "file",
+    "files",
+    "source",
+    "sources",
+    "start",
+    "root",
+];
+
+/// The addresses that a draft has already.
+pub(super) struct Known {
+    servers: HashSet<String>,
+    documents: HashSet<String>,
+    called: HashSet<String>,
+    /// Addresses that other parts of the model state: of the provider, its terms, its credentials.
+    stated: HashSet<String>,
+}
+
+impl Known {
+    pub(super) fn of(draft: &Draft<'_>) -> Self {
+        let manifest = &draft.manifest;
+        let set = |urls: &mut dyn Iterator<Item = &str>| urls.map(str::to_owned).collect::<HashSet<_>>();
+        let mut documents = set(&mut manifest.links.iter().map(|link| link.url.as_str()));
+        documents.insert(draft.base().as_str().to_owned());
+        let mut stated = HashSet::new();
+        each_stated(manifest, &mut |text| stated.extend(draft.origin_url(text)));
+        Self {
+            stated,
+            servers: set(&mut manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref())),
+            documents,
+            called: set(&mut manifest.capabilities.iter().filter_map(|c| c.invocation.endpoint())),
+        }
+    }
+
+    /// Whether a path is that of a call at another host.
+    pub(super) fn is_called_elsewhere(&self, path: &str) -> bool {
+        self.called.iter().any(|url| url.ends_with(path))
+    }
+
+    /// Whether a path is that of a page: in a format that defines the member, its name has to say so, or its
+    /// place among the well-known ones. A path that a policy names is none.
+    pub(super) fn is_page(names: &[&str], path: &str, format: Format) -> bool {
+        let is_free =
+            matches!(format, Format::Generic | Format::Pointer | Format::McpFreeform | Format::Opaque);
+        let is_link = names.last().is_some_and(|name| is_plain(name) && *name != "endpoint");
+        let mut words = Words::of(names.iter()).0.into_iter();
+        (is_free || is_link || path.starts_with("/.well-known/"))
+            && path.len() > 1
+            && !path.contains('*')
+            && !words.any(|word| POLICY_WORDS.contains(&word.as_str()))
+    }
+
+    /// Whether an address is not known as what it is; remembers it.
+    pub(super) fn is_new(&mut self, url: &str, target: Option<Target>) -> bool {
+        let (bare, is_root) = (url.trim_end_matches('/'), url.ends_with('/'));
+        let is_known = |set: &HashSet<String>| set.contains(url) || (is_root && set.contains(bare));
+        let known = match target {
+            Some(Target::Server(_)) => is_known(&self.servers),
+            Some(Target::Document(class)) => {
+                let is_stated = class.follow.is_none() && is_known(&self.stated);
+                is_stated || is_known(&self.documents) || is_known(&self.servers)
+            }
+            None => {
+                let sets = [&self.documents, &self.servers, &self.called, &self.stated];
+                sets.into_iter().any(is_known)
+            }
+        };
+        if !known {
+            let set = if matches!(target, Some(Target::Server(_))) {
+                &mut self.servers
+            } else {
+                &mut self.documents
+            };
+            set.insert(url.to_owned());
+        }
+        !known
+    }
+}
+
+/// Calls `show` with each address that is stated outside the lists of links, servers and calls.
+fn each_stated(manifest: &Manifest, show: &mut impl FnMut(&str)) {
+    let (provider, policies) = (&manifest.provider, &manifest.policies);
+    let (sessions, rate_limit) = (manifest.sessions.as_ref(), manifest.rate_limit.as_ref());
+    let of_whole = [
+        &manifest.declared_origin,
+        &provider.url,
+        &provider.logo,
+        &manifest.contact.url,
+        &policies.terms_url,
+        &policies.privacy_url,
+        &manifest.status.status_url,
+    ];
+    let of_sessions = sessions.into_iter().flat_map(|sessions| [&sessions.create_url, &sessions.delete_url]);
+    let of_limits =
+        manifest.audit.iter().map(|audit| &audit.url).chain(rate_limit.map(|limit| &limit.tier_url));
+    let of_auth = manifest.auth.iter().flat_map(|auth| {
+        let own =
+            [&auth.token_url, &auth.authorize_url, &auth.refresh_url, &auth.registration_url, &auth.docs_url];
+        let flows = auth.flows.iter();
+        own.into_iter()
+            .chain(flows.flat_map(|flow| [&flow.authorize_url, &flow.token_url, &flow.refresh_url]))
+    });
+    let of_calls = manifest.capabilities.iter();
+    let polled = of_calls.clone().map(|capability| &capability.execution.poll_url);
+    let stated =
+        of_whole.into_iter().chain(of_sessions).chain(of_limits).chain(of_auth).chain(polled).flatten();
+    let tags = of_calls.flat_map(|capability| &capability.tags).filter(|tag| tag.contains("://"));
+    stated.chain(tags).take(STATED_MAX).for_each(|text| show(text));
+}

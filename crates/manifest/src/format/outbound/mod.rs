@@ -1,0 +1,203 @@
+//! Addresses in members that no reader has read, wherever they are: documents to follow, servers, pages.
+//!
+//! The names of the members that hold an address say what it is (`mcp.endpoint`, `api.openapi`, `agentCardUrl`), before its
+//! path does. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
+//! and extensions. Addresses inside sentences come last and are never followed.
+
+mod known;
+mod target;
+
+use serde_json::{Map, Value};
+
+use crate::draft::Draft;
+use crate::format::addresses;
+use crate::model::{Interface, Link, Protocol};
+use crate::text;
+use known::Known;
+pub(crate) use target::{Target, target};
+
+/// Links of one document that are added; the longest published list has 74.
+const LINKS_MAX: usize = 200;
+/// Paths that are compared with those of the calls, and addresses in sentences, of one document.
+const TRIES_MAX: usize = 2_000;
+/// Servers of one document that are added.
+const INTERFACES_MAX: usize = 50;
+/// Deepest nesting of members that is searched.
+const NESTING_MAX: usize = 6;
+
+/// Members that describe calls and the document itself: their addresses lead nowhere.
+pub(crate) fn is_about_calls(name: &str) -> bool {
+    matches!(
+        name,
+        "$schema"
+            | "@context"
+            | "$id"
+            | "$defs"
+            | "schema"
+            | "schemas"
+            | "properties"
+            | "definitions"
+            | "components"
+            | "inputSchema"
+            | "input_schema"
+            | "outputSchema"
+            | "output_schema"
+            | "input"
+            | "inputs"
+            | "output"
+            | "outputs"
+            | "parameters"
+            | "params"
+            | "arguments"
+            | "example"
+            | "examples"
+            | "request"
+            | "response"
+            | "responses"
+            | "query"
+            | "body"
+            | "headers"
+            | "default"
+            | "enum"
+            | "mcpServers"
+    )
+}
+
+/// Members whose addresses are identifiers, secrets or the settings of a command.
+fn is_identifier(name: &str, value: &Value) -> bool {
+    matches!(name, "type" | "@type" | "env" | "args" | "command")
+        || (name == "extensions" && value.is_array())
+}
+
+/// Members with a schema that may instead hold its address.
+fn is_schema_name(name: &str) -> bool {
+    matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
+}
+
+/// Adds every address of a document that is not in the draft yet.
+pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    let is_core = draft.format().is_core();
+    let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
+    let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
+    each(root, &mut |names, published| {
+        if links_left == 0 || !is_address(published) {
+            return;
+        }
+        let target = target(names, published).filter(|target| !is_core || !target.is_server());
+        if target.is_none() && published.starts_with('/') && !Known::is_page(names, published, format) {
+            return;
+        }
+        let Some(url) = draft.origin_url(published) else { return };
+        if target.is_none() && published.starts_with('/') {
+            let is_called = |path: &str| known.is_called_elsewhere(path);
+            paths_left = paths_left.saturating_sub(1);
+            if paths_left == 0 || url.strip_prefix(origin.as_str()).is_some_and(is_called) {
+                return;
+            }
+        }
+        if !known.is_new(&url, target) {
+            return;
+        }
+        links_left -= 1;
+        add(names, url, target, draft);
+    });
+    each(root, &mut |_, sentence| {
+        for published in addresses::in_sentence(sentence).filter(|_| !is_address(sentence)) {
+            if links_left == 0 || sentences_left == 0 {
+                return;
+            }
+            sentences_left -= 1;
+            let new = draft.origin_url(published).filter(|url| known.is_new(url, None));
+            let Some(url) = new else { continue };
+            links_left -= 1;
+            draft.keep(Link::new(addresses::classify(&url).rel, url, None));
+        }
+    });
+}
+
+/// Names that say no more than that an address follows.
+fn is_plain(name: &str) -> bool {
+    matches!(name, "url" | "href" | "link" | "uri" | "endpoint" | "path")
+}
+
+fn add(names: &[&str], url: String, target: Option<Target>, draft: &mut Draft<'_>) {
+    match target {
+        Some(Target::Server(protocol)) => add_server(protocol, url, draft),
+        Some(Target::Document(class)) => {
+            if class.rel == "mcp" {
+                add_server(Protocol::Mcp, url.clone(), draft);
+            }
+            let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
+            draft.keep(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed)));
+        }
+        None => {
+            let name = names.iter().rev().find(|name| !is_plain(name)).unwrap_or(&"related");
+            draft.keep(Link::new(text::capped(name, 100), url, None));
+        }
+    }
+}
+
+fn add_server(protocol: Protocol, url: String, draft: &mut Draft<'_>) {
+    if draft.manifest.interfaces.len() < INTERFACES_MAX {
+        draft.keep(Interface::new(protocol, Some(url)));
+    }
+}
+
+/// The first address of another declaration or of a server, with the names of its members.
+pub(crate) fn first_declaration(root: &Map<String, Value>) -> Option<String> {
+    let mut first = None;
+    each(root, &mut |names, published| {
+        let is_https = !["http:", "ws:"].iter().any(|scheme| published.starts_with(scheme));
+        let leads = || {
+            is_https && is_address(published) && target(names, published).is_some_and(Target::is_declaration)
+        };
+        if first.is_none() && leads() {
+            first = Some(names.join("."));
+        }
+    });
+    first
+}
+
+/// Calls `show` with each text of a document that may hold addresses and the names of the members that hold it.
+fn each<'v>(root: &'v Map<String, Value>, show: &mut impl FnMut(&[&'v str], &'v str)) {
+    let mut names = Vec::new();
+    each_of_map(root, &mut names, show);
+}
+
+fn each_of_map<'v>(
+    map: &'v Map<String, Value>,
+    names: &mut Vec<&'v str>,
+    show: &mut impl FnMut(&[&'v str], &'v str),
+) {
+    for (name, value) in map {
+        let is_address_of_schema = || is_schema_name(name) && value.is_string();
+        if (!is_about_calls(name) || is_address_of_schema()) && !is_identifier(name, value) {
+            names.push(name);
+            each_of_value(value, names, 0, show);
+            names.pop();
+        }
+    }
+}
+
+fn each_of_value<'v>(
+    value: &'v Value,
+    names: &mut Vec<&'v str>,
+    lists: usize,
+    show: &mut impl FnMut(&[&'v str], &'v str),
+) {
+    match value {
+        Value::String(text) => show(names, text),
+        Value::Object(map) if names.len() < NESTING_MAX => each_of_map(map, names, show),
+        Value::Array(list) if lists < NESTING_MAX => {
+            for item in list {
+                each_of_value(item, names, lists + 1, show);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    let absolute = ["https://", "wss://", "http://", "ws://"].iter().any(|scheme| text.starts_with(scheme));
+    (absolute || text.starts_with('/')) && !text.contains(char::is_whitespace)
+}

@@ -1,0 +1,232 @@
+//! What an address leads to, by the names of its members and by its path.
+
+use crate::auth;
+use crate::format::addresses::{self, LinkClass};
+use crate::model::{Follow, Protocol};
+use crate::text;
+
+/// Words of the names of one address that count.
+const WORDS_MAX: usize = 16;
+
+/// What the address of a member leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A document or a page.
+    Document(LinkClass),
+    /// A server or the base of an API.
+    Server(Protocol),
+}
+
+impl Target {
+    const fn follow(rel: &'static str) -> Self {
+        Self::Document(LinkClass { rel, follow: Some(Follow::Manifest) })
+    }
+
+    const fn page(rel: &'static str) -> Self {
+        Self::Document(LinkClass { rel, follow: None })
+    }
+
+    pub(super) const fn is_server(self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
+    /// Whether the address is one of another declaration or of a server.
+    pub(super) const fn is_declaration(self) -> bool {
+        matches!(self, Self::Server(_) | Self::Document(LinkClass { follow: Some(_), .. }))
+    }
+}
+
+/// What an address leads to, by the names of its members and by its path. `None` if neither says.
+pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
+    let by_path = addresses::classify(published);
+    if by_path.follow.is_some() {
+        return Some(Target::Document(by_path));
+    }
+    let own = Words::of(names.iter().rev().take(1));
+    let all = Words::of(names.iter());
+    by_words(&own, &all).or_else(|| match by_path.rel {
+        "page" if published.starts_with("wss://") || published.starts_with("ws://") => {
+            Some(Target::Server(Protocol::WebSocket))
+        }
+        "page" => None,
+        _ => Some(Target::Document(by_path)),
+    })
+}
+
+/// The words of some names in lower case.
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl Words {
+    pub(super) fn of<'n>(names: impl Iterator<Item = &'n &'n str>) -> Self {
+        let mut words = Vec::new();
+        for name in names {
+            text::each_word(name, |word| {
+                if words.len() < WORDS_MAX {
+                    words.push(word.to_owned());
+                }
+            });
+        }
+        Self(words)
+    }
+
+    fn any(&self, known: &[&str]) -> bool {
+        self.0.iter().any(|word| known.contains(&word.as_str()))
+    }
+
+    fn pair(&self, first: &str, second: &str) -> bool {
+        self.0.windows(2).any(|pair| matches!(pair, [a, b] if a == first && b == second))
+    }
+}
+
+/// Words of pages for people and of files that declare nothing.
+const PAGE_WORDS: &[(&[&str], &str)] = &[
+    (&["docs", "documentation", "guide", "doc", "quickstart", "playground", "reference"], "docs"),
+    (&["repository", "repo", "github", "npm", "pypi"], "repository"),
+    (&["terms", "tos"], "terms-of-service"),
+    (&["homepage", "website", "human", "humans", "sitemap", "dashboard", "signup"], "related"),
+    (&["privacy"], "privacy-policy"),
+    (
+        &["schema", "icon", "logo", "image", "images", "favicon", "avatar", "example", "listing", "registry"],
+        "related",
+    ),
+];
+/// Words that name the address of a server inside the block of its protocol.
+const SERVER_WORDS: &[&str] = &[
+    "endpoint",
+    "url",
+    "server",
+    "http",
+    "sse",
+    "remote",
+    "connection",
+    "streamable",
+    "mcp",
+    "a2a",
+    "uri",
+    "base",
+    "href",
+    "task",
+    "tasks",
+    "rpc",
+    "jsonrpc",
+    "address",
+    "production",
+    "prod",
+];
+
+/// Words of those who offer a service: the address in their block is that of their site.
+const PARTY_WORDS: &[&str] =
+    &["provider", "publisher", "organization", "author", "owner", "vendor", "contact", "support"];
+/// Words of goods that are sold: a kit for MCP servers is no server.
+const GOODS_WORDS: &[&str] =
+    &["kit", "pack", "product", "template", "templates", "bundle", "playbook", "checkout"];
+
+fn by_words(own: &Words, all: &Words) -> Option<Target> {
+    if own.0.len() == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
+        return None;
+    }
+    let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS);
+    if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {
+        return Some(Target::page(rel));
+    }
+    if own.0 == ["source"] || own.pair("source", "code") || own.pair("source", "url") {
+        return Some(Target::page("repository"));
+    }
+    let is_card = own.any(&["card", "agentcard"]);
+    if is_card
+        && !own.any(&["mcp", "server"])
+        && (own.any(&["agent", "agentcard"]) || all.any(&["a2a", "agent"]))
+    {
+        return Some(Target::follow("agent-card"));
+    }
+    if all.any(&["openapi", "swagger"]) && !own.any(&["ui", "version", "index", "playground"]) {
+        return Some(Target::follow("service-desc"));
+    }
+    if own.pair("ai", "catalog") || own.pair("api", "catalog") {
+        return Some(Target::follow(if own.any(&["ai"]) { "ai-catalog" } else { "api-catalog" }));
+    }
+    let described = own.any(&["card", "discovery", "manifest", "descriptor"]);
+    if all.any(&["mcp"]) {
+        return (described.then(|| Target::follow("mcp-server-card")))
+            .or_else(|| is_server.then_some(Target::Server(Protocol::Mcp)));
+    }
+    if own.0 == ["task", "endpoint"] {
+        return Some(Target::Server(Protocol::A2a));
+    }
+    if all.any(&["a2a"]) {
+        return is_server.then_some(Target::Server(Protocol::A2a));
+    }
+    let is_web_app = own.any(&["web", "webmanifest", "app", "pwa", "site"]);
+    if all.any(&["manifest", "manifests"]) && !is_web_app && !all.any(&["trust"])
+        || own.pair("agents", "json")
+        || own.pair("agent", "json")
+        || own.pair("agents", "txt")
+    {
+        return Some(Target::follow("agent-manifest"));
+    }
+    if own.any(&["plugin"]) && own.any(&["ai", "openai"]) {
+        return Some(Target::follow("ai-plugin"));
+    }
+    if own.any(&["llms"]) {
+        return Some(Target::page("llms"));
+    }
+    by_protocol(own, all).map(Target::Server)
+}
+
+/// The protocol of a server that is neither MCP nor A2A.
+fn by_protocol(own: &Words, all: &Words) -> Option<Protocol> {
+    let is_server = own.any(SERVER_WORDS) || own.any(&["graphql", "grpc", "websocket", "ws"]);
+    if is_server && all.any(&["jsonrpc"]) {
+        return Some(auth::protocol("jsonrpc"));
+    }
+    if is_server && all.any(&["graphql"]) {
+        return Some(Protocol::GraphQl);
+    }
+    if is_server && all.any(&["grpc"]) {
+        return Some(Protocol::Grpc);
+    }
+    if is_server && all.any(&["websocket", "websockets", "ws"]) {
+        return Some(Protocol::WebSocket);
+    }
+    let is_base = own.pair("api", "url")
+        || own.pair("api", "base")
+        || own.pair("base", "url")
+        || own.pair("api", "endpoint")
+        || own.any(&["baseurl", "apiurl"]);
+    let is_rest =
+        own.any(&["endpoint", "url", "base"]) && all.any(&["rest", "transport", "transports", "protocols"]);
+    (is_base || is_rest).then_some(Protocol::Http)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_members_say_what_an_address_is() {
+        for (names, published, expected) in [
+            (&["mcp", "endpoint"][..], "https://a.example/x", Some(Target::Server(Protocol::Mcp))),
+            (&["protocols", "mcp"], "/x", Some(Target::Server(Protocol::Mcp))),
+            (&["protocols", "a2a", "url"], "/x", Some(Target::Server(Protocol::A2a))),
+            (&["api", "openapi"], "/spec", Some(Target::follow("service-desc"))),
+            (&["openapi", "url"], "/spec", Some(Target::follow("service-desc"))),
+            (&["agentCardUrl"], "/card", Some(Target::follow("agent-card"))),
+            (&["a2a", "card"], "/card", Some(Target::follow("agent-card"))),
+            (&["transport", "jsonrpc", "endpoint"], "/rpc", Some(Target::Server(Protocol::A2a))),
+            (&["manifests", "awp"], "/m", Some(Target::follow("agent-manifest"))),
+            (&["apiUrl"], "https://api.example", Some(Target::Server(Protocol::Http))),
+            (&["mcp", "discovery"], "/x", Some(Target::follow("mcp-server-card"))),
+            (&["mcp", "source"], "https://a.example/x", Some(Target::page("repository"))),
+            (&["taskEndpoint"], "https://a.example/x", Some(Target::Server(Protocol::A2a))),
+            (&["source_code"], "https://a.example/x", Some(Target::page("repository"))),
+            (&["source_material"], "/specs/x", None),
+            (&["openapi_docs"], "/docs", Some(Target::page("docs"))),
+            (&["webManifest"], "/m", None),
+            (&["homepage"], "https://a.example/", Some(Target::page("related"))),
+            (&["rpcUrl"], "https://a.example/", None),
+            (&["files"], "/.well-known/mcp.json", Some(Target::follow("mcp-server-card"))),
+        ] {
+            assert_eq!(target(names, published), expected, "{names:?}");
+        }
+    }
+}

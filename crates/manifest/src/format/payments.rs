@@ -1,0 +1,239 @@
+//! Terms of payment in a document of any format: schemes, networks, wallets and price lists.
+//!
+//! They are recorded and never acted upon. Formats that define their own terms have their own readers.
+
+use serde_json::Value;
+
+use crate::auth;
+use crate::draft::Draft;
+use crate::format::lenient;
+use crate::model::{AuthScheme, Format, Payment};
+use crate::object::{Object, texts};
+use crate::text;
+
+/// Terms of one document that are added.
+const TERMS_MAX: usize = 50;
+/// Nesting of schemes in a block of terms.
+const NESTING_MAX: usize = 2;
+
+/// The terms that were found, as many as are kept.
+#[derive(Default)]
+struct Terms(Vec<Payment>);
+
+impl Terms {
+    const fn is_full(&self) -> bool {
+        self.0.len() >= TERMS_MAX
+    }
+
+    fn add(&mut self, payment: Payment) {
+        if !self.is_full() {
+            self.0.push(payment);
+        }
+    }
+
+    fn add_all(&mut self, payments: impl IntoIterator<Item = Payment>) {
+        payments.into_iter().take(TERMS_MAX).for_each(|payment| self.add(payment));
+    }
+}
+
+/// Reads the members of a root that state how calls are paid.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let mut found = Terms::default();
+    for scheme in ["x402", "ap2", "mpp", "l402"] {
+        if let Some(block) = root.object(scheme).filter(|_| draft.format() != Format::X402) {
+            terms(&block, Some(scheme), 0, &mut found);
+        }
+    }
+    if !matches!(draft.format(), Format::X402 | Format::Air | Format::AgentsTxt) {
+        stated(root, &mut found);
+    }
+    let known = &draft.manifest.payments;
+    let new: Vec<Payment> = found.0.into_iter().filter(|payment| !known.contains(payment)).collect();
+    draft.keep_all(new);
+}
+
+/// Members with the terms of the whole service.
+fn stated(root: &Object<'_>, found: &mut Terms) {
+    for key in ["payment", "payments"] {
+        match root.value(key) {
+            Some(Value::Object(map)) => terms(&Object { map, pointer: String::new() }, None, 0, found),
+            Some(value) => found.add_all(texts(value).into_iter().map(of_scheme)),
+            None => {}
+        }
+    }
+    if let Some(networks) = root.object("networks") {
+        let networks = networks.members().filter_map(|(_, network)| {
+            lenient::price(&Value::Object(network.map.clone())).filter(|terms| terms.address.is_some())
+        });
+        found.add_all(networks);
+    }
+    protocols(root, found);
+    let of_auth = root.object_of(&["authentication", "auth"]);
+    found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));
+    for methods in ["payment_methods", "paymentMethods"].iter().filter_map(|key| root.value(key)) {
+        let listed = methods.get("supported").or_else(|| methods.get("methods")).unwrap_or(methods);
+        let provider = methods.get("provider").and_then(Value::as_str);
+        found.add_all(provider.into_iter().chain(texts(listed)).map(of_scheme));
+    }
+    if let Some(pricing) = root.value("pricing") {
+        price_list(pricing, found);
+    }
+    for plans in ["plans", "tiers", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key)) {
+        let priced = plans.members().filter_map(|(plan, inner)| Some((plan, priced(&inner)?)));
+        found.add_all(priced.map(|(plan, payment)| of_plan(plan, payment)));
+    }
+}
+
+fn priced(object: &Object<'_>) -> Option<Payment> {
+    lenient::price(&Value::Object(object.map.clone())).filter(|payment| payment.price.is_some())
+}
+
+fn of_plan(plan: &str, payment: Payment) -> Payment {
+    Payment { scheme: payment.scheme.or_else(|| Some(plan.to_owned())), ..payment }
+}
+
+fn of_scheme(scheme: &str) -> Payment {
+    Payment { scheme: Some(text::capped(scheme, 100).to_owned()), ..Payment::default() }
+}
+
+/// One block of terms: one payment for each network, wallet or scheme that it names.
+fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Terms) {
+    let is_off = ["enabled", "supported"].iter().any(|flag| block.flag(flag) == Some(false));
+    if is_off || found.is_full() {
+        return;
+    }
+    let mut base = lenient::price(&Value::Object(block.map.clone())).unwrap_or_default();
+    base.scheme = scheme.map(str::to_owned).or(base.scheme);
+    let first = found.0.len();
+    for key in ["networks", "supported_networks", "rails", "accepts", "chains", "supported_chains"] {
+        let objects = block.objects(key).filter_map(|item| lenient::price(&Value::Object(item.map.clone())));
+        found.add_all(objects.map(|own| completed(own, &base)));
+        let names = block.texts(key).into_iter();
+        found.add_all(names.map(|network| Payment { network: Some(network.to_owned()), ..base.clone() }));
+    }
+    let schemes = ["protocols", "schemes", "methods"]
+        .iter()
+        .find_map(|key| Some(block.texts(key)).filter(|s| !s.is_empty()));
+    let schemes = schemes.into_iter().flatten();
+    found.add_all(schemes.map(|scheme| Payment { scheme: Some(scheme.to_owned()), ..base.clone() }));
+    let schemes = block.members().filter(|(name, _)| is_scheme(name) && depth < NESTING_MAX);
+    for (name, inner) in schemes.take(TERMS_MAX) {
+        terms(&inner, Some(name), depth + 1, found);
+    }
+    wallets(block, &base, found);
+    let is_telling = Payment { scheme: None, ..base.clone() } != Payment::default();
+    if found.0.len() == first && (is_telling || base.scheme.is_some()) {
+        found.add(base);
+    }
+}
+
+/// The stated terms, completed by those of their block.
+fn completed(own: Payment, base: &Payment) -> Payment {
+    Payment {
+        scheme: base.scheme.clone().or(own.scheme),
+        network: own.network.or_else(|| base.network.clone()),
+        asset: own.asset.or_else(|| base.asset.clone()),
+        price: own.price.or_else(|| base.price.clone()),
+        address: own.address.or_else(|| base.address.clone()),
+    }
+}
+
+/// Members such as `solana_treasury` and `baseWallet`: the account of one network.
+fn wallets(block: &Object<'_>, base: &Payment, found: &mut Terms) {
+    for (name, address) in block.map.iter().filter_map(|(name, value)| Some((name, value.as_str()?))) {
+        let mut words = text::words(name);
+        let is_account = words
+            .pop()
+            .is_some_and(|last| matches!(last.as_str(), "treasury" | "wallet" | "recipient" | "address"));
+        let is_asset = |word: &String| matches!(word.as_str(), "asset" | "contract" | "token");
+        if found.is_full() {
+            return;
+        }
+        let is_known = base.address.as_deref() == Some(address) || address.contains(char::is_whitespace);
+        if is_account && !words.is_empty() && !words.iter().any(is_asset) && !is_known {
+            let network = words.into_iter().find(|word| NETWORKS.contains(&word.as_str()));
+            found.add(Payment { network, address: Some(address.to_owned()), ..base.clone() });
+        }
+    }
+}
+
+/// Networks that the name of an account may begin with.
+const NETWORKS: &[&str] = &[
+    "evm",
+    "base",
+    "ethereum",
+    "eth",
+    "solana",
+    "sol",
+    "sui",
+    "near",
+    "xrpl",
+    "xahau",
+    "polygon",
+    "arbitrum",
+    "optimism",
+    "bitcoin",
+    "btc",
+    "lightning",
+    "stellar",
+    "aptos",
+    "algorand",
+    "avalanche",
+    "bnb",
+    "tron",
+    "hedera",
+    "ton",
+];
+
+/// `payment_protocol` beside `payment_assets`, each an asset or `asset/network`.
+fn protocols(root: &Object<'_>, found: &mut Terms) {
+    let texts = |keys: &[&str]| {
+        keys.iter().map(|key| root.texts(key)).find(|texts| !texts.is_empty()).unwrap_or_default()
+    };
+    let assets = texts(&["payment_assets", "paymentAssets", "accepted_assets"]);
+    let schemes = texts(&["payment_protocol", "payment_protocols", "paymentProtocol", "paymentProtocols"]);
+    for scheme in schemes.into_iter().take(TERMS_MAX) {
+        if assets.is_empty() {
+            found.add(of_scheme(scheme));
+        }
+        for asset in assets.iter().take(TERMS_MAX) {
+            let (asset, network) =
+                asset.split_once('/').map_or((*asset, None), |(asset, network)| (asset, Some(network)));
+            let (asset, network) = (Some(asset.to_owned()), network.map(str::to_owned));
+            found.add(Payment { network, asset, ..of_scheme(scheme) });
+        }
+    }
+}
+
+/// Prices of the whole service: one, or one for each plan, whose name is kept as the scheme.
+fn price_list(pricing: &Value, found: &mut Terms) {
+    let Some(map) = pricing.as_object() else {
+        return found.add_all(lenient::price(pricing));
+    };
+    let whole = lenient::price(pricing);
+    if whole.as_ref().is_some_and(|payment| payment.price.is_some() || payment.address.is_some()) {
+        return found.add_all(whole);
+    }
+    let first = found.0.len();
+    for (plan, value) in map.iter().take(TERMS_MAX) {
+        let is_about = |word: &str| {
+            matches!(word, "note" | "notes" | "description" | "model" | "currency" | "unit" | "url")
+        };
+        let is_plan = !text::words(plan).iter().any(|word| is_about(word));
+        let is_address = value.as_str().is_some_and(|text| text.contains("://") && !text.contains(' '));
+        if let Some(payment) =
+            lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && !is_address)
+        {
+            found.add(of_plan(plan, payment));
+        }
+    }
+    if found.0.len() == first {
+        found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
+    }
+}
+
+/// Whether the name of a member is that of a payment scheme.
+fn is_scheme(name: &str) -> bool {
+    auth::scheme(name) == AuthScheme::Payment
+        || matches!(name, "ap2" | "acp" | "stripe" | "lightning" | "exact" | "usdc")
+}
