@@ -33,7 +33,7 @@ use crate::{check, safety, semantic, text};
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
-const MODEL_BYTES_MAX: usize = 40 * 1_024 * 1_024;
+const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Findings kept for one code; the last one states how many more there are.
 const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.

@@ -19,6 +19,6 @@ pub use enums::{
 pub use finding::{Conformance, Finding};
 pub use parts::{
     AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
-    Link, OAuthFlow, Payment, Policies, Provider, RateLimit, Sessions, Status,
-    UsageTerms, Workflow, WorkflowStep,
+    Link, OAuthFlow, Payment, Policies, Provider, RateLimit, Sessions, Status, UsageTerms, Workflow,
+    WorkflowStep,
 };

@@ -52,7 +52,7 @@ impl<'a> RobotsResponse<'a> {
 #[derive(Debug)]
 pub enum RobotsVerdict {
     /// A file; its rules decide.
-    Rules(RobotsFile),
+    Rules(Box<RobotsFile>),
     /// No file: everything is allowed.
     NoFile {
         /// The 4xx.
@@ -96,7 +96,7 @@ impl RobotsVerdict {
         match status {
             206 | 226 => Self::Unreachable(RobotsCause::PartialAnswer),
             200..=299 => body.map_or(Self::Unreachable(RobotsCause::BodyNotRead), |body| {
-                Self::Rules(RobotsFile::parse(body, product_token))
+                Self::Rules(Box::new(RobotsFile::parse(body, product_token)))
             }),
             401 => Self::Denied(RobotsCause::Unauthorized),
             403 => Self::Denied(RobotsCause::Forbidden),
@@ -112,7 +112,7 @@ impl RobotsVerdict {
     pub fn restore(stored: StoredVerdict<'_>, product_token: &str) -> Self {
         let cause = stored.cause.unwrap_or(RobotsCause::ProtocolError);
         match (stored.kind, stored.body) {
-            (RobotsKind::Rules, Some(body)) => Self::Rules(RobotsFile::parse(body, product_token)),
+            (RobotsKind::Rules, Some(body)) => Self::Rules(Box::new(RobotsFile::parse(body, product_token))),
             (RobotsKind::NoFile, _) => Self::NoFile { status: stored.status.unwrap_or(404) },
             (RobotsKind::Denied, _) => Self::Denied(cause),
             (RobotsKind::Unreachable | RobotsKind::Rules, _) => Self::Unreachable(cause),

@@ -21,6 +21,7 @@ use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invoca
 use crate::object::Object;
 use crate::rule::FindingTable;
 use crate::schema;
+use crate::text::capped;
 
 pub(crate) const FINDING_TABLES: &[&FindingTable] = &[&rules::FINDINGS, &current::FINDINGS];
 
@@ -159,7 +160,8 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
         let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
         interface.version = listed.string("protocolVersion");
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
-        interface.settings.extend(listed.text("tenant").map(|tenant| ("tenant".to_owned(), json!(tenant))));
+        let tenant = listed.text("tenant").map(|tenant| capped(tenant, draft::NAME_CHARS_MAX));
+        interface.settings.extend(tenant.map(|tenant| ("tenant".to_owned(), json!(tenant))));
         interfaces.push(interface);
     }
     interfaces

@@ -80,7 +80,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
     each(root, &mut |names, published| {
-        if links_left == 0 || !is_address(published) {
+        if links_left == 0 || !is_address(published) || is_local(names) {
             return;
         }
         let target = target(names, published).filter(|target| !is_core || !target.is_server());
@@ -113,6 +113,11 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             draft.keep(Link::new(addresses::classify(&url).rel, url, None));
         }
     });
+}
+
+/// Whether a member holds the address of a server that a package starts on the client's machine (MCP registry).
+fn is_local(names: &[&str]) -> bool {
+    names.contains(&"packages") && names.contains(&"transport")
 }
 
 /// Names that say no more than that an address follows.
