@@ -144,7 +144,7 @@ async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
 }
 
-/// A description of 4.5 MB.
+/// A description of 9 MB.
 fn large_part() -> String {
     let text = "x".repeat(60_000);
     let operation = |number: usize| {
@@ -153,7 +153,7 @@ fn large_part() -> String {
             {{"type":"object","properties":{{"p":{{"type":"string","default":"{text}"}}}}}}}}}}}},"responses":{{}}}}}}"#
         )
     };
-    let paths: Vec<String> = (0..75).map(operation).collect();
+    let paths: Vec<String> = (0..150).map(operation).collect();
     format!(
         r#"{{"openapi":"3.1.0","info":{{"title":"Museum","version":"1"}},"servers":[{{"url":"https://museum.example/api"}}],
         "paths":{{{}}}}}"#,

@@ -45,7 +45,7 @@ impl OwnedDocument {
     /// Reads it, and estimates the memory of its manifest.
     pub(super) fn read_measured(&self) -> (Manifest, usize) {
         let manifest = self.read();
-        let memory_bytes = manifest.memory_bytes();
+        let memory_bytes = manifest::budget::manifest_bytes(&manifest);
         (manifest, memory_bytes)
     }
 

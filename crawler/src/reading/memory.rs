@@ -53,7 +53,7 @@ impl MemoryBudget {
         self.hold(held, bytes * BODY_FACTOR).await
     }
 
-    /// Memory for a manifest, see [`manifest::Manifest::memory_bytes`].
+    /// Memory for a manifest, see [`manifest::budget::manifest_bytes`].
     pub(crate) async fn hold_manifest(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         self.hold(held, bytes).await
     }

@@ -75,7 +75,7 @@ impl ReaderProgram {
         };
         let parse = move || {
             serde_json::from_slice(&bytes).map(|manifest: Manifest| {
-                let memory_bytes = manifest.memory_bytes();
+                let memory_bytes = manifest::budget::manifest_bytes(&manifest);
                 (manifest, memory_bytes)
             })
         };

@@ -7,6 +7,7 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::{BLOCK_BYTES, BUCKET_BYTES, MEMBER_BYTES, VALUE_BYTES};
+use crate::model::Manifest;
 
 /// About how many bytes of memory a value takes: its texts, and each element and member with its share of the container.
 /// Counting stops soon after `limit`, which bounds the work.
@@ -17,6 +18,11 @@ pub(crate) fn memory_of<T: Serialize + ?Sized>(value: &T, limit: usize) -> usize
         Ok(()) => size_of_val(value) + counted.bytes,
         Err(_) => limit.saturating_add(1),
     }
+}
+
+/// About how many bytes of memory a manifest takes; more than its JSON has.
+pub fn manifest_bytes(manifest: &Manifest) -> usize {
+    memory_of(manifest, usize::MAX)
 }
 
 /// Counts bytes instead of writing them; fails beyond the limit.

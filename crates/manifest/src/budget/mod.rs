@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use json::check_json;
 pub use json::{BodyError, check, parse_within_budget};
+pub use memory::manifest_bytes;
 pub(crate) use memory::memory_of;
 
 /// The limits of one kind of document.

@@ -10,7 +10,6 @@ use super::parts::{
     Audit, Auth, Contact, ErrorRecovery, Features, Integrity, Interface, Link, Payment, Policies, Provider,
     RateLimit, Sessions, Status, Workflow,
 };
-use crate::budget;
 use crate::name::{ContentHash, ManifestId, ManifestUrl};
 
 /// Result and evidence of the detection.
@@ -157,11 +156,6 @@ impl Manifest {
     /// The highest severity of the findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
-    }
-
-    /// About how many bytes of memory it takes; more than its JSON has.
-    pub fn memory_bytes(&self) -> usize {
-        budget::memory_of(self, usize::MAX)
     }
 
     /// Conformance to the dialect's main text.
