@@ -393,7 +393,7 @@ fn no_long_text_is_repeated_for_the_elements_of_a_list_or_map() {
         for pointer in containers(&document) {
             let grown = |times: usize| {
                 let mut grown = document.clone();
-                lengthen(&mut grown, &pointer, &"v".repeat(times * LONG));
+                lengthen(&mut grown, &pointer, &"v".repeat(times * LONG), 0);
                 repeat(&mut grown, &pointer, times * ELEMENTS.div_ceil(elements(&pointer)));
                 let bytes = grown.to_string().into_bytes();
                 measure(|| drop(hostile::read_as(&bytes, "/.well-known/agent.json", Some(format))))
@@ -412,31 +412,35 @@ fn size(container: &Value) -> usize {
     container.as_array().map_or(0, Vec::len) + container.as_object().map_or(0, Map::len)
 }
 
-/// Appends `text` to every text of a document outside one container.
-fn lengthen(value: &mut Value, except: &str, text: &str) {
+/// Levels of a document whose texts are lengthened: deeper ones belong to one element.
+const LENGTHENED_LEVELS: usize = 3;
+
+/// Appends `text` to every text of a document outside one container, and outside schemas: operations inherit those whole, up
+/// to the memory limit of the model.
+fn lengthen(value: &mut Value, except: &str, text: &str, level: usize) {
     match value {
         Value::String(short) => short.push_str(text),
-        Value::Array(items) => {
+        Value::Array(items) if level < LENGTHENED_LEVELS => {
             for (index, item) in items.iter_mut().enumerate() {
-                lengthen_child(item, &index.to_string(), except, text);
+                lengthen_child(item, &index.to_string(), except, text, level + 1);
             }
         }
-        Value::Object(members) => {
+        Value::Object(members) if level < LENGTHENED_LEVELS => {
             for (name, member) in members {
-                lengthen_child(member, &name.replace('~', "~0").replace('/', "~1"), except, text);
+                lengthen_child(member, &name.replace('~', "~0").replace('/', "~1"), except, text, level + 1);
             }
         }
         _ => {}
     }
 }
 
-fn lengthen_child(value: &mut Value, step: &str, except: &str, text: &str) {
-    // "" is the root; a pointer that does not lead here is no longer of interest, and never excepts
-    let rest = except.strip_prefix('/').and_then(|rest| rest.strip_prefix(step));
-    match rest {
+fn lengthen_child(value: &mut Value, step: &str, except: &str, text: &str, level: usize) {
+    // "" leads nowhere
+    match except.strip_prefix('/').and_then(|rest| rest.strip_prefix(step)) {
         Some("") => {}
-        Some(rest) if rest.starts_with('/') => lengthen(value, rest, text),
-        _ => lengthen(value, "", text),
+        Some(rest) if rest.starts_with('/') => lengthen(value, rest, text, level),
+        _ if matches!(step, "inputs" | "outputs") => {}
+        _ => lengthen(value, "", text, level),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::object::Object;
 use crate::schema::{self, Location};
-use crate::text;
+use crate::text::{self, capped};
 use crate::walk::List;
 use transport::Transports;
 
@@ -43,6 +43,8 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Different `authz` objects of agents that are kept.
 const AUTHORIZATIONS_MAX: usize = 100;
+/// Characters of the id of an agent.
+const AGENT_ID_CHARS_MAX: usize = 1_000;
 /// Characters of an operation's description before that of its agent.
 const OPERATION_DESCRIPTION_CHARS_MAX: usize = 1_000;
 
@@ -108,7 +110,7 @@ fn capabilities(
     called_over: &[&str],
     draft: &mut Draft<'_>,
 ) {
-    let id = agent.text("id").unwrap_or_default();
+    let id = id_of(agent);
     if agent.list("operations").unwrap_or_default().is_empty() {
         transports.invoke(&mut whole, id, None, called_over);
         return draft.push(whole);
@@ -151,12 +153,17 @@ fn with_operation(
     if operation.text("name").is_some_and(|name| !rules::is_token(name)) {
         draft.report_rule(&rules::OPERATION_NAME, operation.at("name"));
     }
-    let (id, name) = (agent.text("id").unwrap_or_default(), operation.text("name").unwrap_or_default());
+    let (id, name) = (id_of(agent), operation.text("name").unwrap_or_default());
     let mut capability =
         new_capability(agent, operation, CapabilityKind::AgentOperation, &format!("{id}/{name}"), draft);
     capability.parameters = inputs(operation, draft).or_else(|| whole.parameters.clone());
     capability.response = outputs(operation, draft).or_else(|| whole.response.clone());
     capability
+}
+
+/// The agent's id, which every operation repeats.
+fn id_of<'v>(agent: &Object<'v>) -> &'v str {
+    capped(agent.text("id").unwrap_or_default(), AGENT_ID_CHARS_MAX)
 }
 
 /// A capability with the texts of `described`: the agent or one of its operations.
@@ -167,7 +174,7 @@ fn new_capability(
     native_id: &str,
     draft: &mut Draft<'_>,
 ) -> Capability {
-    let agent_name = agent.text("name").or_else(|| agent.text("id")).unwrap_or_default();
+    let agent_name = capped(agent.text("name").unwrap_or_else(|| id_of(agent)), draft::NAME_CHARS_MAX);
     let name = match (kind, described.text("name")) {
         // "default" is the recommended name of a single operation.
         (CapabilityKind::AgentOperation, Some(name)) if name != "default" => format!("{agent_name}: {name}"),
