@@ -144,7 +144,7 @@ async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
 }
 
-/// A description of 9 MB.
+/// A description of 4.5 MB.
 fn large_part() -> String {
     let text = "x".repeat(60_000);
     let operation = |number: usize| {
@@ -153,7 +153,7 @@ fn large_part() -> String {
             {{"type":"object","properties":{{"p":{{"type":"string","default":"{text}"}}}}}}}}}}}},"responses":{{}}}}}}"#
         )
     };
-    let paths: Vec<String> = (0..150).map(operation).collect();
+    let paths: Vec<String> = (0..75).map(operation).collect();
     format!(
         r#"{{"openapi":"3.1.0","info":{{"title":"Museum","version":"1"}},"servers":[{{"url":"https://museum.example/api"}}],
         "paths":{{{}}}}}"#,
@@ -164,7 +164,7 @@ fn large_part() -> String {
 /// Manifests that are read with a part count for the memory of their visit, as those that are read alone.
 #[tokio::test]
 async fn manifests_with_parts_share_the_memory_of_a_visit() {
-    let paths: Vec<String> = (0..22).map(|number| format!("/manifest{number}.json")).collect();
+    let paths: Vec<String> = (0..44).map(|number| format!("/manifest{number}.json")).collect();
     let lines: Vec<String> =
         paths.iter().map(|path| format!("Agentmap: https://museum.example{path}\n")).collect();
     let robots = format!("User-agent: *\nAllow: /\n{}", lines.concat());
