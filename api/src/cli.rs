@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use indexer::cli::ReaderFlags;
 use indexer::snapshot::SnapshotLocation;
 
@@ -30,4 +30,13 @@ pub struct Arguments {
     /// Store feedback (POST /feedback); off by default.
     #[arg(long)]
     pub feedback: bool,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Read one document from standard input under limits of the operating system; run by the api itself.
+    #[command(hide = true)]
+    ReadDocument,
 }

@@ -66,8 +66,10 @@ impl Client {
                 is_local: peer.is_loopback() && !speaks_for_others,
             };
         }
-        let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
-        let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).map(str::trim).collect();
+        // A client may have sent other bytes than text, which hide neither what a proxy added to them nor that they were sent.
+        let values = headers.get_all(&FORWARDED_FOR).iter();
+        let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+        let listed: Vec<&str> = values.iter().flat_map(|value| value.split(',')).map(str::trim).collect();
         let addresses = listed.into_iter().rev().map_while(parsed);
         let client = addresses.into_iter().find(|address| !is_trusted(*address, trusted));
         Self { address: client_network(client.unwrap_or(peer)), is_local: false }
@@ -89,6 +91,8 @@ pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]
@@ -114,6 +118,25 @@ mod tests {
             let client = Client::of_peer(peer.parse().unwrap(), &headers, trusted);
             let expected = Client { address: address.parse().unwrap(), is_local };
             assert_eq!(client, expected, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_hide_no_forwarded_address() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
+        for (values, address) in [
+            (&[&b"\xff, 8.8.8.8"[..]][..], "8.8.8.8"),
+            (&[b"1.1.1.1", b"\xff, 8.8.8.8"], "8.8.8.8"),
+            (&[b"1.1.1.1", b"\xff, 10.2.2.2"], "10.1.1.1"),
+            (&[b"1.1.1.1", b"\xff"], "10.1.1.1"),
+            (&[b"1.1.1.1", b""], "10.1.1.1"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(FORWARDED_FOR, HeaderValue::from_bytes(value).unwrap());
+            }
+            let client = Client::of_peer("10.1.1.1".parse().unwrap(), &headers, &trusted);
+            assert_eq!(client.address, address.parse::<IpAddr>().unwrap(), "{values:?}");
         }
     }
 

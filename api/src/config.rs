@@ -11,7 +11,7 @@ use indexer::Embedder;
 use indexer::cli::Settings;
 use indexer::snapshot::SnapshotLocation;
 use ipnet::IpNet;
-use runtime::RuntimeHealth;
+use runtime::{ReaderProgram, RuntimeHealth};
 use serde::Deserialize;
 use store::StoreConfig;
 use url::Url;
@@ -35,6 +35,12 @@ pub enum ConfigError {
     Listen { text: String },
     #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
     PublicUrl { text: String },
+    #[error("the file of admin tokens {} cannot be read: {source}", path.display())]
+    AdminTokens {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
     Proxy { text: String },
 }
@@ -61,6 +67,8 @@ pub struct ApiConfig {
     pub counts_kept_for: Duration,
     /// Detects a stalled runtime.
     pub runtime_health: RuntimeHealth,
+    /// Reads the documents of clients in a separate process; without it they are read in this one.
+    pub reader: Option<ReaderProgram>,
     /// Timeouts for slow clients.
     pub timeouts: ClientTimeouts,
 }
@@ -137,6 +145,10 @@ impl ApiSettings {
     /// Parses the settings and fills in the defaults.
     pub fn resolve(self, shared: Settings) -> Result<ApiConfig, ConfigError> {
         let listen = self.listen.unwrap_or_else(|| LISTEN_DEFAULT.to_owned());
+        if let Some(path) = &self.admin_tokens {
+            let opened = std::fs::File::open(path);
+            opened.map_err(|source| ConfigError::AdminTokens { path: path.clone(), source })?;
+        }
         Ok(ApiConfig {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
@@ -150,6 +162,7 @@ impl ApiSettings {
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
+            reader: None,
             timeouts: ClientTimeouts::default(),
         })
     }

@@ -1,10 +1,12 @@
 //! Threads that read the documents of clients, so that a slow document delays other documents but never a search. Each client
-//! may occupy a share of them.
+//! may occupy a share of them. Documents of more than a few KiB are read in a process with limits of the operating system.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::{ReadError, ReaderLimits, ReaderPool};
+use axum::http::StatusCode;
+use manifest::Manifest;
+use runtime::{OwnedDocument, ReadError, ReaderLimits, ReaderPool, ReaderProgram, Unread, read_isolated};
 
 use crate::client::Client;
 use crate::overload::no_room;
@@ -26,15 +28,34 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) struct DocumentReaders {
     pool: ReaderPool,
     shares: Arc<Shares>,
+    reader: DocumentReader,
+}
+
+/// Reads a document on the current thread or in a process. Blocking.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentReader(Option<ReaderProgram>);
+
+impl DocumentReader {
+    pub(crate) fn read(&self, document: &OwnedDocument) -> Result<Manifest, Problem> {
+        read_isolated(self.0.as_ref(), document).map_err(|error| match error {
+            Unread::Document(_) => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
+            Unread::Process(_) => Problem::internal(&error),
+        })
+    }
 }
 
 impl DocumentReaders {
-    pub(crate) fn for_this_machine() -> Self {
+    pub(crate) fn for_this_machine(program: Option<ReaderProgram>) -> Self {
         let threads = (ReaderLimits::threads_of_this_machine() / CORES_PER_DOCUMENT).max(1);
         let limits = ReaderLimits { threads, queue: QUEUE_MAX, queue_wait: QUEUE_WAIT, deadline: DEADLINE };
         // The pool has the limit for all.
         let shares = Shares::new(usize::MAX, CLIENT_DOCUMENTS_MAX);
-        Self { pool: ReaderPool::new("api-validation", limits), shares }
+        Self { pool: ReaderPool::new("api-validation", limits), shares, reader: DocumentReader(program) }
+    }
+
+    /// For the work of [`Self::run`].
+    pub(crate) fn reader(&self) -> DocumentReader {
+        self.reader.clone()
     }
 
     /// Reads one document on a reader thread. It counts for its client until it is read, or until the request is dropped

@@ -9,6 +9,7 @@
 //! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
 //! concurrent work.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,12 +38,28 @@ const LARGE_BYTES_PER_CORE: usize = 128 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
 /// Bytes that the visits and hosts of a site count as, and the starts of four robots.txt files.
 const HISTORY_BYTES: u64 = 192 * 1024;
+/// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
+/// second, during which no other client may read large manifests.
+const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The memory of a manifest with so many bytes of JSON.
 const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
+}
+
+/// The bytes of manifests that are read for a page so far.
+#[derive(Default)]
+struct PageBytes(u64);
+
+impl PageBytes {
+    /// Whether a manifest is read in addition.
+    const fn fits(&mut self, bytes: u64) -> bool {
+        let is_first = self.0 == 0;
+        self.0 = self.0.saturating_add(bytes);
+        is_first || self.0 <= PAGE_READ_BYTES_MAX
+    }
 }
 
 /// The permits of this process, in bytes of memory.
@@ -215,13 +232,16 @@ impl ManifestReader<'_> {
         Ok(Some(Permitted { value: (report, visited), permit }))
     }
 
-    /// Calls `visit` with each manifest of a site, in the order of their URLs, until it breaks.
+    /// Calls `visit` with the manifests of a site that are read for one page, in the order of their URLs, until it breaks.
     pub(crate) async fn each_of_site<S, V>(self, site: &SiteName, state: S, visit: V) -> Result<S, Problem>
     where
         S: Send + 'static,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
-        let batches = self.store.manifest_batches_of_site(site).await?;
+        let mut batches = self.store.manifest_batches_of_site(site).await?;
+        let mut page = PageBytes::default();
+        let readable = batches.iter().take_while(|batch| page.fits(batch.bytes)).count();
+        batches.truncate(readable);
         self.each_in(batches, state, visit).await
     }
 
@@ -233,6 +253,19 @@ impl ManifestReader<'_> {
     {
         let batches = self.store.manifest_batches(ids).await?;
         self.each_in(batches, state, visit).await
+    }
+
+    /// How many of these manifests, from the first on, may be read for one page: at most [`PAGE_READ_BYTES_MAX`] in all, and at
+    /// least one. Those that left the index take nothing.
+    pub(crate) async fn readable(self, ids: &[&ManifestId]) -> Result<usize, Problem> {
+        let each_once: HashSet<&ManifestId> = ids.iter().copied().collect();
+        let each_once: Vec<ManifestId> = each_once.into_iter().cloned().collect();
+        let sizes = self.store.manifest_sizes(&each_once).await?;
+        let mut sizes: HashMap<ManifestId, u64> =
+            sizes.into_iter().map(|size| (size.id, size.bytes)).collect();
+        let mut page = PageBytes::default();
+        let fits = |id: &&&ManifestId| page.fits(sizes.remove(**id).unwrap_or_default());
+        Ok(ids.iter().take_while(fits).count())
     }
 
     /// The sizes of manifests in the index, in the order of their ids.

@@ -254,6 +254,51 @@ async fn details_of_a_result_page_are_bounded_by_bytes() {
     }
 }
 
+#[tokio::test]
+async fn pages_read_a_bounded_number_of_bytes_of_manifests_and_reach_every_result() {
+    let names = ["a", "b", "c", "d", "e"];
+    let world = World::new(&names.map(|name| (name, 3 * 1024 * 1024))).await;
+    let page = async |token: Option<&str>, path: &str| {
+        let token_or_none = token.map_or(String::new(), |token| format!("&pageToken={token}"));
+        let (status, page) = match path {
+            "/search" => {
+                let mut body = json!({"query": {"text": "book"}, "pageSize": 100});
+                if let Some(token) = token {
+                    body["pageToken"] = token.into();
+                }
+                let post = Request::post(path).header("content-type", "application/json");
+                world.send(client(1), post, &body.to_string()).await
+            }
+            _ => world.send(client(1), Request::get(format!("{path}{token_or_none}")), "").await,
+        };
+        assert_eq!(status, StatusCode::OK, "{path}: {page}");
+        page
+    };
+    for path in
+        ["/search", "/agents?pageSize=100", "/agents?pageSize=100&filter=metadata.entry%20%3D%20'manifest'"]
+    {
+        let (mut sizes, mut found, mut token) = (Vec::new(), HashSet::new(), None::<String>);
+        loop {
+            let page = page(token.as_deref(), path).await;
+            let entries =
+                page.get("results").or_else(|| page.get("items")).unwrap().as_array().unwrap().clone();
+            sizes.push(entries.len());
+            found.extend(entries.into_iter().map(|entry| entry["identifier"].to_string()));
+            token = page["pageToken"].as_str().map(ToOwned::to_owned);
+            if token.is_none() {
+                break;
+            }
+        }
+        assert_eq!((sizes, found.len()), (vec![2, 2, 1], names.len()), "{path}");
+    }
+    let details = page(None, "/search?format=awp&view=full").await;
+    assert_eq!(details["results"].as_array().unwrap().len(), names.len());
+    let ids: Vec<ManifestId> = names.map(|name| ManifestId::of(&url_of(name))).to_vec();
+    let twice: Vec<&ManifestId> = ids.iter().flat_map(|id| [id, id]).collect();
+    let readable = world.app.manifests(client(1)).readable(&twice).await.unwrap();
+    assert_eq!(readable, 4, "a manifest is read once for all its results");
+}
+
 /// A manifest with 100 MCP remotes, whose URLs have about `bytes` bytes in all.
 fn with_servers(name: &str, bytes: usize) -> Manifest {
     let mut manifest = declared(name, 0);
@@ -397,6 +442,12 @@ fn wide(name: &str, letter: char, parameters: usize) -> Manifest {
     manifest
 }
 
+/// The first capability of a manifest, which nothing else declares.
+fn alone(stored: &StoredManifest) -> indexer::MergedCapability {
+    let capability = &stored.manifest.capabilities[0];
+    indexer::MergedCapability::of(&capability.id, (stored, capability), [])
+}
+
 /// Largest page of the widest capability: the rows of all tables, escaped.
 const WIDE_PAGE_BYTES_MAX: usize = 512 * 1024;
 
@@ -449,7 +500,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
     };
     within("page", permit, &|| {
         let stored = read(&json);
-        let page = crate::dashboard::capability::page(&stored, &stored.manifest.capabilities[0], &[], now());
+        let page = crate::dashboard::capability::page(&stored, &alone(&stored), &[], now());
         drop(askama::Template::render(&page).unwrap());
     });
     for shape in crate::tool_export::ToolShape::ALL {
@@ -462,7 +513,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
     }
     within("details", permit, &|| {
         let stored = read(&json);
-        let details = crate::answers::capability::details(&stored, &stored.manifest.capabilities[0]).unwrap();
+        let details = crate::answers::capability::details(&stored, &alone(&stored)).unwrap();
         drop(serde_json::to_vec(&details).unwrap());
     });
     within("diff", permit + memory_of(other.len() as u64), &|| {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use indexer::CURSOR_BYTES_MAX;
 use manifest::model::UnknownValue;
 use percent_encoding::percent_decode_str;
 
@@ -13,8 +14,10 @@ use crate::problem::Problem;
 
 /// Maximum number of `name=value` pairs in one request: every known parameter several times over.
 const PAIRS_MAX: usize = 64;
-/// Maximum length of a value in bytes: room for a question in full sentences, and for cursors.
+/// Maximum length of a value in bytes: room for a question in full sentences.
 const VALUE_BYTES_MAX: usize = 1_024;
+/// Parameters that take what an answer before gave, up to [`CURSOR_BYTES_MAX`].
+const CURSORS: [&str; 2] = ["cursor", "pageToken"];
 /// Maximum number of values of one key: more than the largest closed vocabulary.
 const VALUES_MAX: usize = 50;
 
@@ -36,8 +39,10 @@ impl QueryPairs {
         for piece in query.split('&').filter(|piece| !piece.is_empty()) {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
-            if value.len() > VALUE_BYTES_MAX {
-                let detail = format!("\"{}\" is longer than {VALUE_BYTES_MAX} bytes", shown(&name));
+            let is_cursor = CURSORS.contains(&name.as_str());
+            let bytes_max = if is_cursor { CURSOR_BYTES_MAX } else { VALUE_BYTES_MAX };
+            if value.len() > bytes_max {
+                let detail = format!("\"{}\" is longer than {bytes_max} bytes", shown(&name));
                 return Err(Problem::bad_request(detail).with_parameter(&shown(&name)));
             }
             pairs.push((name, value));
@@ -193,6 +198,9 @@ mod tests {
         assert!(detail(pairs("limit=1&limit=2").limit(20, 100)).contains("once only"));
         assert!(detail(QueryPairs::parse("q=%FF")).contains("UTF-8"));
         assert!(detail(QueryPairs::parse(&format!("q={}", "a".repeat(1_025)))).contains("longer than"));
+        let cursor = |bytes: usize| format!("cursor={}", "a".repeat(bytes));
+        assert!(QueryPairs::parse(&cursor(CURSOR_BYTES_MAX)).is_ok());
+        assert!(detail(QueryPairs::parse(&cursor(CURSOR_BYTES_MAX + 1))).contains("longer than 10240"));
         assert!(detail(QueryPairs::parse(&"a=b&".repeat(65))).contains("more than 64"));
         assert!(detail(pairs(&format!("site={}", "a,".repeat(51))).list("site")).contains("more than 50"));
     }

@@ -212,10 +212,13 @@ impl From<StoreError> for Problem {
         if matches!(error, StoreError::FeedOutrun { .. }) {
             return feed_outrun();
         }
-        if matches!(error, StoreError::Interrupted { .. }) {
-            return Self::unavailable(
-                "the list takes too long to read at the moment: ask for fewer names by \"prefix\"",
-            );
+        if let StoreError::Interrupted { operation } = error {
+            return Self::unavailable(match operation {
+                "sites_page" | "sites_count" => {
+                    "the list takes too long to read at the moment: ask for fewer names by \"prefix\""
+                }
+                _ => "counting takes too long at the moment; try again later",
+            });
         }
         if error.is_transient() {
             tracing::warn!(error = &error as &dyn std::error::Error, "database away");

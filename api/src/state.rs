@@ -32,6 +32,7 @@ use crate::load::Load;
 use crate::manifests::{ManifestPermits, ManifestReader};
 use crate::problem::Problem;
 use crate::replica::Replica;
+use crate::scan_cache::{self, ScanCache};
 use crate::server_names::ServerNames;
 use crate::ttl_cache::TtlCache;
 use crate::{clock, metrics};
@@ -76,14 +77,14 @@ pub struct State {
     pub(crate) capacity: Capacity,
     pub(crate) load: Load,
     pub(crate) admin_tokens: AdminTokens,
-    pub(crate) crawl: TtlCache<CrawlAnswer>,
-    pub(crate) stats: TtlCache<StatsAnswer>,
-    pub(crate) semantic_types: TtlCache<SemanticTypesAnswer>,
+    pub(crate) crawl: ScanCache<CrawlAnswer>,
+    pub(crate) stats: ScanCache<StatsAnswer>,
+    pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
     pub(crate) totals: CountCache,
     pub(crate) site_lists: SiteListPermits,
     /// Whether a recent search could run, or why not.
     pub(crate) searchable: TtlCache<Result<(), String>>,
-    /// Work that outlives its request: exports.
+    /// Work that outlives its request: exports and counts.
     pub(crate) tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
     pub(crate) closing: CancellationToken,
@@ -113,19 +114,19 @@ impl App {
             capacity: Capacity::new(&config.limits),
             load: Load::new(Instant::now()),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
-            crawl: TtlCache::default(),
-            stats: TtlCache::default(),
-            semantic_types: TtlCache::default(),
+            crawl: ScanCache::default(),
+            stats: ScanCache::default(),
+            semantic_types: ScanCache::default(),
             totals: CountCache::default(),
             site_lists: SiteListPermits::default(),
             searchable: TtlCache::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
-            document_readers: DocumentReaders::for_this_machine(),
+            document_readers: DocumentReaders::for_this_machine(config.reader.clone()),
             manifest_permits: ManifestPermits::for_this_machine(),
             config,
-            store,
+            store: store.with_scan_time_max(scan_cache::TIME_MAX),
         }))
     }
 
@@ -170,21 +171,38 @@ impl App {
         self.capacity.exports.take(client.address, 1).ok()
     }
 
-    /// The health of the crawl, at most a second old.
+    /// The health of the crawl, at most a second old unless it takes long to count.
     pub(crate) async fn crawl(&self) -> Result<Arc<CrawlAnswer>, Problem> {
-        self.0.crawl.get(crawl::KEPT_FOR, crawl::crawl(&self.store, clock::now())).await
+        let app = self.clone();
+        let count = async move { crawl::crawl(&app.store, clock::now()).await };
+        self.counted(&self.0.crawl, crawl::KEPT_FOR, count).await
     }
 
-    /// Statistics of the store, at most a few seconds old.
+    /// Statistics of the store, at most a few seconds old unless they take long to count.
     pub(crate) async fn stats(&self) -> Result<Arc<StatsAnswer>, Problem> {
-        let read = Box::pin(stats::stats(&self.store, &self.index, clock::now()));
-        self.0.stats.get(self.config.counts_kept_for, read).await
+        let app = self.clone();
+        let count = async move { stats::stats(&app.store, &app.index, clock::now()).await };
+        self.counted(&self.0.stats, self.config.counts_kept_for, count).await
     }
 
-    /// The tree of semantic types, at most a few seconds old.
+    /// The tree of semantic types, at most a few seconds old unless it takes long to count.
     pub(crate) async fn semantic_types(&self) -> Result<Arc<SemanticTypesAnswer>, Problem> {
-        let read = Box::pin(semantic_types::semantic_types(&self.store));
-        self.0.semantic_types.get(self.config.counts_kept_for, read).await
+        let app = self.clone();
+        let count = async move { semantic_types::semantic_types(&app.store).await };
+        self.counted(&self.0.semantic_types, self.config.counts_kept_for, count).await
+    }
+
+    /// An answer that is counted from whole tables. Counting ends when the process stops.
+    async fn counted<T: Send + Sync + 'static>(
+        &self,
+        cache: &ScanCache<T>,
+        kept_for: Duration,
+        count: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<Arc<T>, Problem> {
+        let closing = self.closing();
+        let stopped = || Err(Problem::unavailable("the service is stopping"));
+        let count = async move { closing.run_until_cancelled(count).await.unwrap_or_else(stopped) };
+        cache.get(&self.tasks, kept_for, Box::pin(count)).await
     }
 
     /// Clears the response caches, so that a blocked site disappears from them immediately.

@@ -32,6 +32,7 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
         feedback: false,
         counts_kept_for: Duration::ZERO,
         timeouts,
+        reader: None,
     };
     let app = App::with_store(config, store);
     app.refresh_index();

@@ -4,12 +4,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
 use store::{Retention, WorkerId};
 
 use crate::egress::EgressSettings;
-use crate::reading::ReaderProgram;
 use crate::schedule::Schedules;
+use crate::seeds::SeedError;
+use runtime::ReaderProgram;
 
 /// Default number of concurrent visits: with a gap of 3 s they send about 80 requests per second.
 pub const CONCURRENCY_DEFAULT: usize = 256;
@@ -24,6 +26,8 @@ pub struct CrawlConfig {
     pub egress: EgressSettings,
     pub seeds: Vec<SeedSource>,
     pub seed_lists: SeedLists,
+    /// When an earlier pass began to read the seeds; the crawl reads them only when a file is newer.
+    pub seeds_read_at: Option<DateTime<Utc>>,
     pub mode: Mode,
     /// Least gap between two requests to an authority; robots.txt may ask for more.
     pub delay: Duration,
@@ -112,6 +116,17 @@ pub enum SeedSource {
 }
 
 impl SeedSource {
+    /// Whether a file can be opened, before anything else is started.
+    ///
+    /// # Errors
+    ///
+    /// With the name of the file.
+    pub fn check_readable(&self) -> Result<(), SeedError> {
+        let Self::File(path) = self else { return Ok(()) };
+        let opened = std::fs::File::open(path);
+        opened.map(drop).map_err(|source| SeedError::Unreadable { name: self.name(), source })
+    }
+
     /// How messages name it.
     pub fn name(&self) -> String {
         match self {

@@ -2,18 +2,25 @@
 //!
 //! A task that fails is logged and runs again at its next time. A stop takes effect between two tasks.
 
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
 use store::{Retained, Stats};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::config::CrawlConfig;
+use crate::config::{CrawlConfig, SeedSource};
 use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
 use crate::seeding::seed;
 use crate::visit::Tools;
 
+/// How often the times of seed files are read.
+const SEED_FILES_POLL: Duration = Duration::from_secs(10);
+
 /// What scheduled tasks use.
+#[derive(Clone)]
 pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,
     /// Shared with the visits, since lists of seeds follow their clocks.
@@ -47,6 +54,34 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
         }
         after = at.max(clock::now());
     }
+}
+
+/// Reads the seeds again whenever a seed file was modified, until stopped.
+pub(crate) async fn follow_seed_files(
+    context: DaemonContext,
+    read_at: DateTime<Utc>,
+    stop: CancellationToken,
+) {
+    let mut read_at = read_at;
+    while stop.run_until_cancelled(tokio::time::sleep(SEED_FILES_POLL)).await.is_some() {
+        let modified = context.config.seeds.iter().filter_map(modified_at).max();
+        let Some(modified) = modified.filter(|at| *at > read_at) else { continue };
+        read_at = modified;
+        let read = perform(ScheduledTask::Seeds, &context, &stop);
+        let Some(read) = stop.run_until_cancelled(read).await else { return };
+        let came_to = read.unwrap_or_else(|error| format!("failed: {error}"));
+        tracing::warn!(result = came_to, "a seed file has changed");
+        context
+            .tools
+            .events
+            .write(Event::Scheduled { task: &ScheduledTask::Seeds.to_string(), came_to: &came_to });
+    }
+}
+
+/// When a seed file was modified; `None` for other sources, or if the file is missing for now.
+fn modified_at(source: &SeedSource) -> Option<DateTime<Utc>> {
+    let SeedSource::File(path) = source else { return None };
+    Some(std::fs::metadata(path).ok()?.modified().ok()?.into())
 }
 
 async fn perform(

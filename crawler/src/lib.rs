@@ -42,7 +42,6 @@ pub use fleet::{Cancel, Progress, STOP_MAX};
 pub use inspect::{Inspection, inspect};
 pub use metrics::serve as serve_metrics;
 pub use priors::{PathEstimate, path_estimates};
-pub use reading::{ReaderProgram, read_from_stdin};
 pub use run::{check, end_in_words, run, site_of};
 pub use schedule::{ScheduledTask, Schedules};
 pub use summary::Summary;

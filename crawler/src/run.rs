@@ -15,6 +15,7 @@ use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::groups::Groups;
 use crate::seeding::seed;
+use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
 use crate::{clock, daemon};
@@ -36,13 +37,18 @@ pub async fn run(
     let tracker = TaskTracker::new();
     let groups = groups_of(&config, &store, Share::Full);
     let tools = Tools::start(&config, &store, (groups, events.clone()), &tracker).await?;
-    let mut summary =
-        Summary { seeds: seed(&config, &tools, &cancel.soft, &progress).await?, ..Summary::default() };
+    let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
+    let seeds = match config.seeds_read_at {
+        Some(_) => SeedReport::default(),
+        None => seed(&config, &tools, &cancel.soft, &progress).await?,
+    };
+    let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
     progress(Progress::Seeded(&summary));
     let schedules_stop = cancel.soft.child_token();
     if config.mode == Mode::Daemon {
         let context = DaemonContext { config: config.clone(), tools: tools.clone() };
+        tracker.spawn(daemon::follow_seed_files(context.clone(), seeds_read_at, schedules_stop.clone()));
         tracker.spawn(daemon::run_schedules(context, schedules_stop.clone()));
         for (task, schedule) in config.schedules.tasks() {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);

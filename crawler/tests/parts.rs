@@ -103,6 +103,34 @@ async fn keeps_capabilities_while_a_part_fails() {
 }
 
 #[tokio::test]
+async fn a_denied_part_leaves_the_manifest() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    let denied = testweb::Answer::json(part("sell_ticket")).header("content-usage", "search=n");
+    crawl.web.set("museum.example", PART, denied);
+    crawl.pass_again().await;
+    let outcome = crawl.outcome("museum.example", PART).await;
+    assert!(operations(&crawl).await.is_empty(), "{outcome}");
+    crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
+    crawl.pass_again().await;
+    assert!(operations(&crawl).await.is_empty(), "a new version does not contain it either: {outcome}");
+}
+
+#[tokio::test]
+async fn training_denied_for_a_part_is_denied_for_the_manifest() {
+    let host = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
+    let denying = testweb::Answer::json(part("buy_ticket")).header("content-usage", "train-ai=n");
+    let mut crawl = Crawl::of([host.route(PART, denying)]).await;
+    crawl.pass().await;
+    for _ in 0..2 {
+        let site = manifest::SiteName::parse("museum.example").unwrap();
+        let stored = crawl.store.manifests_of_site(&site).await.unwrap();
+        assert_eq!(stored[0].training, manifest::model::PolicyChoice::Deny);
+        crawl.pass_again().await;
+    }
+}
+
+#[tokio::test]
 async fn tools_that_are_not_there_are_reported() {
     let page = testweb::Answer::html("<!doctype html><title>No</title>".to_owned());
     for answer in [testweb::Answer::status(404), page] {

@@ -7,6 +7,8 @@ mod support;
 
 #[path = "support/fixture.rs"]
 mod fixture;
+#[path = "support/program.rs"]
+mod program_path;
 #[path = "program/typed.rs"]
 mod typed;
 

@@ -2,14 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+#[path = "support/program.rs"]
+mod program_path;
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
 use std::path::PathBuf;
 
-use crawler::ReaderProgram;
-use manifest::{ContentHash, ManifestUrl, READER_VERSION, SiteName};
+use manifest::{ContentHash, Discovery, ManifestUrl, READER_VERSION, SiteName};
 use policy::FetchOutcome;
+use runtime::{OwnedDocument, ReaderProgram, Unread};
 use store::{ReadAttempt, ReadAttemptWrite};
 use support::{AWP, Crawl, now, shop};
 
@@ -27,17 +29,17 @@ fn attempt(reader_version: u32) -> ReadAttemptWrite {
     })
 }
 
-async fn shop_after_a_kill(reader: &str, reader_version: u32) -> Crawl {
+async fn shop_after_a_kill(reader: impl Into<PathBuf>, reader_version: u32) -> Crawl {
     let mut crawl = Crawl::of([shop()]).await;
     let arguments = vec!["read-document".to_owned()];
-    crawl.config.reader = Some(ReaderProgram { path: PathBuf::from(reader), arguments });
+    crawl.config.reader = Some(ReaderProgram { path: reader.into(), arguments });
     assert_eq!(crawl.store.read_attempts_write(&[attempt(reader_version)]).await.unwrap(), [None]);
     crawl
 }
 
 #[tokio::test]
 async fn reads_a_valid_document_in_a_second_process() {
-    let mut crawl = shop_after_a_kill(env!("CARGO_BIN_EXE_crawler"), READER_VERSION).await;
+    let mut crawl = shop_after_a_kill(program_path::crawler(), READER_VERSION).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
     // the attempt has ended: the document is read normally from now on
@@ -56,9 +58,9 @@ async fn quarantines_a_document_that_crashes_two_readers_until_it_changes() {
     let fetch = crawl.fetch(SHOP, PATH).await;
     assert_eq!(fetch.outcome, FetchOutcome::Quarantined);
     let reason = fetch.reason.unwrap();
-    assert!(reason.contains("quarantined on") && reason.contains("second reader"), "{reason}");
+    assert!(reason.contains("quarantined on") && reason.contains("ended without a result"), "{reason}");
     // a reader that would succeed is not run again
-    crawl.config.reader.as_mut().unwrap().path = PathBuf::from(env!("CARGO_BIN_EXE_crawler"));
+    crawl.config.reader.as_mut().unwrap().path = program_path::crawler();
     crawl.pass_again().await;
     let again = crawl.fetch(SHOP, PATH).await;
     assert_eq!((again.outcome, again.reason), (FetchOutcome::Quarantined, Some(reason)));
@@ -73,4 +75,57 @@ async fn a_newer_reader_version_reads_quarantined_documents_again() {
     let crawl = shop_after_a_kill("/bin/false", READER_VERSION - 1).await;
     let summary = crawl.pass().await;
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_reader_process_has_limits_of_memory_and_processor_time() {
+    let mut process = std::process::Command::new(program_path::crawler())
+        .arg("read-document")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let limits = || std::fs::read_to_string(format!("/proc/{}/limits", process.id())).unwrap();
+    let is_limited = |name: &str, value: &str| {
+        limits().lines().any(|line| {
+            line.starts_with(name) && line.split_whitespace().filter(|word| *word == value).count() == 2
+        })
+    };
+    let expected = [
+        ("Max data size", "268435456"),
+        ("Max cpu time", if cfg!(debug_assertions) { "30" } else { "3" }),
+        ("Max core file size", "0"),
+    ];
+    let all = || expected.iter().all(|(name, value)| is_limited(name, value));
+    let limited = async {
+        while !all() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let limited = tokio::time::timeout(std::time::Duration::from_secs(30), limited).await;
+    assert!(limited.is_ok(), "{}", limits());
+    drop(process.stdin.take());
+    assert_eq!(process.wait().unwrap().code(), Some(75), "no document");
+}
+
+/// The document takes more than the limit by its bytes alone, which shows the limit for every document.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_document_beyond_the_memory_limit_ends_only_the_reader_process() {
+    let program =
+        ReaderProgram { path: program_path::crawler(), arguments: vec!["read-document".to_owned()] };
+    let read = |bytes: usize| {
+        program.read(&OwnedDocument {
+            bytes: vec![b' '; bytes],
+            url: ManifestUrl::parse("https://shop.example/agent.json").unwrap(),
+            final_url: None,
+            discovery: Discovery::Root,
+            served: None,
+            linked: Vec::new(),
+            force: None,
+        })
+    };
+    assert!(read(16 * 1_024 * 1_024).is_ok());
+    let unread = read(300 * 1_024 * 1_024);
+    assert!(matches!(&unread, Err(Unread::Document(reason)) if reason.contains("256 MiB")), "{unread:?}");
 }

@@ -147,8 +147,55 @@ async fn keeps_what_robots_and_responses_say_about_training() {
     assert_eq!(stored[0].training, PolicyChoice::Deny);
     by_header.web.set_file("shop.example", "/agent.json", "application/json", AWP.to_owned());
     by_header.pass_again().await;
+    assert_eq!(by_header.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
+    let stored = by_header.store.manifests_of_site(&site).await.unwrap();
+    assert_eq!(stored[0].training, PolicyChoice::Deny, "a 304 does not repeat the header");
+    let other = AWP.replace("buy_book", "sell_book");
+    by_header.web.set_file("shop.example", "/agent.json", "application/json", other);
+    by_header.pass_again().await;
     let stored = by_header.store.manifests_of_site(&site).await.unwrap();
     assert_eq!(stored[0].training, PolicyChoice::Unset);
+}
+
+/// The server answers 304 to every conditional request, so the crawler has to ask without conditions.
+#[tokio::test]
+async fn a_manifest_that_was_denied_for_a_while_comes_back_unchanged() {
+    let denials = [
+        Answer::json(AWP.replace("buy_book", "sell_book")).header("content-usage", "search=n"),
+        Answer::status(403),
+    ];
+    let site = SiteName::parse("shop.example").unwrap();
+    for denial in denials {
+        let mut crawl = Crawl::of([shop()]).await;
+        assert_eq!(crawl.pass().await.manifests_added, 1);
+        crawl.web.set("shop.example", "/agent.json", denial);
+        for _ in 0..3 {
+            crawl.pass_again().await;
+        }
+        assert!(crawl.store.manifests_of_site(&site).await.unwrap().is_empty());
+        crawl.web.set_file("shop.example", "/agent.json", "application/json", AWP.to_owned());
+        crawl.pass_again().await;
+        assert_eq!(crawl.store.manifests_of_site(&site).await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn training_denied_for_a_redirect_is_denied_for_its_target() {
+    let host = shop()
+        .robots("User-agent: *\nContent-Usage: /agents.json train-ai=n\n")
+        .redirect("/agents.json", 302, "https://shop.example/moved.json")
+        .file("/moved.json", "application/json", AWP.replace("buy_book", "sell_book"));
+    let crawl = Crawl::of([host]).await;
+    crawl.pass().await;
+    let stored = crawl.store.manifests_of_site(&SiteName::parse("shop.example").unwrap()).await.unwrap();
+    let of = |path: &str| {
+        let found = stored.iter().find(|stored| stored.manifest.url.path() == path);
+        found.map(|stored| stored.training)
+    };
+    assert_eq!(
+        (of("/agents.json"), of("/agent.json")),
+        (Some(PolicyChoice::Deny), Some(PolicyChoice::Unset))
+    );
 }
 
 #[tokio::test]

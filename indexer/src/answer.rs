@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use manifest::declaration::Contradiction;
 use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType,
     SourceKind, TypeSource,
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use store::StoredManifest;
 
+use crate::declarations::Declaration;
 use crate::filter::FacetKey;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
@@ -48,6 +50,12 @@ pub struct Hit {
     pub source: SourceKind,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
+    /// The declarations in the documents of the site, the leading one first; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declarations: Vec<Declaration>,
+    /// What the declarations disagree on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
     /// Not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
@@ -92,11 +100,18 @@ impl Hit {
             source: manifest.source.kind,
             status: stored.status,
             updated_at: stored.changed_at,
+            declarations: Vec::new(),
+            contradictions: Vec::new(),
             first_seen_at: stored.first_seen_at,
             score: 0.0,
             snippet: String::new(),
             explanation: None,
         }
+    }
+
+    /// The id of the leading declaration in its manifest.
+    pub fn declared_id(&self) -> &CapabilityId {
+        self.declarations.first().map_or(&self.id, |leading| &leading.id)
     }
 }
 

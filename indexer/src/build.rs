@@ -6,7 +6,7 @@ use store::{FeedPosition, StoredManifest};
 use tantivy::TantivyDocument;
 
 use crate::error::IndexError;
-use crate::index::{Generations, Writer, WriterLock};
+use crate::index::{Generations, Shared, Writer, WriterLock};
 
 /// Analysed documents.
 #[doc(hidden)]
@@ -34,16 +34,17 @@ impl IndexBuilder {
         Ok(Self { generations, path, writer, lock })
     }
 
-    /// Adds a manifest's capabilities; returns how many.
+    /// Adds a manifest's capabilities, as if no other document declared them too; returns how many.
     pub fn add(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
-        self.writer.replace(stored)
+        self.writer.replace(stored, &nothing_shared())
     }
 
     /// Analyses manifests for [`Self::add_prepared`]: for benchmarks.
     #[doc(hidden)]
     pub fn prepare(&self, stored: &[StoredManifest]) -> Result<PreparedDocuments, IndexError> {
+        let shared = nothing_shared();
         let documents: Result<Vec<_>, _> =
-            stored.iter().map(|stored| self.writer.documents_of(stored)).collect();
+            stored.iter().map(|stored| self.writer.documents_of(stored, &shared)).collect();
         Ok(PreparedDocuments(documents?.into_iter().flatten().collect()))
     }
 
@@ -53,9 +54,9 @@ impl IndexBuilder {
         self.writer.add(documents.0)
     }
 
-    /// Adds the capabilities of several manifests; returns how many.
-    pub fn add_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
-        self.writer.replace_all(stored)
+    /// Adds the capabilities that several manifests lead; returns how many.
+    pub(crate) fn add_all(&self, stored: &[StoredManifest], shared: &Shared) -> Result<usize, IndexError> {
+        self.writer.replace_all(stored, shared)
     }
 
     /// Commits at a feed position, and makes the generation the current one.
@@ -71,4 +72,8 @@ impl IndexBuilder {
         self.generations.remove_others()?;
         Ok((self.writer, self.lock))
     }
+}
+
+fn nothing_shared() -> Shared {
+    Shared::new(Vec::new(), 0)
 }

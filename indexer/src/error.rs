@@ -21,7 +21,7 @@ pub enum IndexError {
     FeedOther { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
-    #[error("another indexer is writing to {}: stop it first, or give another --index-dir", dir.display())]
+    #[error("another indexer is writing to {}: stop it first, or give another --data-dir", dir.display())]
     Locked { dir: PathBuf },
     #[error("{} cannot be written: {source}", path.display())]
     NotWritable {

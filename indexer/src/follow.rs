@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use manifest::ManifestId;
-use store::{FeedChange, FeedEntry, FeedPosition, Store, StoreError};
+use store::{FeedChange, FeedEntry, FeedPosition, Store, StoreError, StoredManifest};
 use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
 use crate::error::IndexError;
-use crate::index::{Generations, Opened, Writer, WriterLock, open_for_writing};
-use crate::reader;
+use crate::index::{Generations, Opened, Shared, Writer, WriterLock, open_for_writing};
+use crate::{reader, sharing};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
@@ -50,7 +50,7 @@ pub enum FollowError {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Indexed or removed.
+    /// Indexed or removed; those that share a capability with them are not counted.
     pub manifests: u64,
     /// Indexed.
     pub capabilities: u64,
@@ -219,18 +219,18 @@ impl Follower {
         let dir = config.dir.clone();
         let mut builder = blocking(move || IndexBuilder::begin_locked(&dir, &feed_id, lock)).await?;
         let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
-        let mut page = store.manifests_page(None, MANIFESTS_MAX).await?;
+        let (mut page, mut shared) = page_after(&store, None).await?;
         while let Some(last) = page.last() {
             let after = last.manifest.id.clone();
             summary.manifests += page.len() as u64;
             let built = blocking(move || {
-                let capabilities = builder.add_all(&page)?;
+                let capabilities = builder.add_all(&page, &shared)?;
                 Ok((builder, capabilities as u64))
             });
             // Read the next page while this one is indexed.
-            let (next, built) = tokio::join!(store.manifests_page(Some(&after), MANIFESTS_MAX), built);
+            let (next, built) = tokio::join!(page_after(&store, Some(&after)), built);
             let (returned, capabilities) = built?;
-            (builder, page) = (returned, next?);
+            (builder, (page, shared)) = (returned, next?);
             summary.capabilities += capabilities;
         }
         let (writer, lock) = blocking(move || builder.switch(position)).await?;
@@ -260,12 +260,10 @@ impl Follower {
     }
 
     async fn apply(&mut self, batch: Vec<(ManifestId, FeedChange)>) -> Result<(), FollowError> {
-        let present: Vec<ManifestId> = batch
-            .iter()
-            .filter(|(_, change)| *change != FeedChange::Removed)
-            .map(|(id, _)| id.clone())
-            .collect();
+        let changed = batch.iter().filter(|(_, change)| *change != FeedChange::Removed);
+        let mut present: Vec<ManifestId> = changed.map(|(id, _)| id.clone()).collect();
         self.summary.manifests += batch.len() as u64;
+        sharing::add_leading(&self.store, &mut present).await?;
         self.with_writer(move |writer| {
             // Manifests that are no longer in the store are removed as well.
             for (id, _) in &batch {
@@ -275,9 +273,10 @@ impl Follower {
         })
         .await?;
         for batch in self.store.manifest_batches(&present).await? {
+            let shared = sharing::load(&self.store, &batch.ids).await?;
             let stored = self.store.manifests_load(&batch.ids).await?;
             let capabilities =
-                self.with_writer(move |writer| Ok(writer.replace_all(&stored)? as u64)).await?;
+                self.with_writer(move |writer| Ok(writer.replace_all(&stored, &shared)? as u64)).await?;
             self.summary.capabilities += capabilities;
             self.uncommitted += capabilities;
         }
@@ -345,6 +344,17 @@ fn batches(entries: &[FeedEntry]) -> Vec<Vec<(ManifestId, FeedChange)>> {
         entries.iter().map(|entry| (entry.manifest_id.clone(), entry.change)).collect();
     let all: Vec<(ManifestId, FeedChange)> = last.into_iter().collect();
     all.chunks(MANIFESTS_MAX as usize).map(<[_]>::to_vec).collect()
+}
+
+/// The next manifests of the store, with what they share.
+async fn page_after(
+    store: &Store,
+    after: Option<&ManifestId>,
+) -> Result<(Vec<StoredManifest>, Shared), FollowError> {
+    let page = store.manifests_page(after, MANIFESTS_MAX).await?;
+    let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
+    let shared = sharing::load(store, &ids).await?;
+    Ok((page, shared))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -7,14 +7,17 @@ mod analysis;
 pub mod answer;
 mod build;
 pub mod cli;
+mod declarations;
 pub mod error;
 pub mod filter;
 pub mod follow;
 mod index;
+pub mod program;
 mod query;
 mod reader;
 pub mod request;
 mod search;
+mod sharing;
 pub mod snapshot;
 pub mod vectors;
 
@@ -24,6 +27,7 @@ pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, Sugges
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
+pub use declarations::{Declaration, Declared, MergedCapability, Place, SharedCapabilities, listed};
 pub use error::{CursorError, IndexError, SearchError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
@@ -34,5 +38,5 @@ pub use query::{Association, Associations};
 pub use request::{ExploreRequest, FacetRequest, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;
-pub use search::{IndexGeneration, Searcher};
+pub use search::{CURSOR_BYTES_MAX, IndexGeneration, Searcher};
 pub use vectors::{Embedder, EmbedderError};

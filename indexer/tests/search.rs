@@ -96,6 +96,42 @@ fn ranks_the_right_capability_first() {
     }
 }
 
+/// Exact names join the candidates that the words select, so that more are re-ranked than the words alone select.
+#[test]
+fn pages_end_and_reach_every_result_when_many_are_reranked() {
+    let long = "lorem ipsum dolor sit amet consetetur sadipscing elitr sed diam ".repeat(20);
+    let mut manifests = Vec::new();
+    for number in 0..60 {
+        let mut stored = support::manifest(&format!("exact{number}.example"), "Shop");
+        support::add(&mut stored, "n", &long).name = "Buy Flight".to_owned();
+        support::add(&mut stored, "buy_flight", &long).name = "zz".to_owned();
+        manifests.push(stored);
+    }
+    for number in 0..4 {
+        let mut stored = support::manifest(&format!("words{number}.example"), "Words");
+        for flight in 0..100 {
+            support::add(&mut stored, &format!("f{flight}"), &format!("buy flight buy flight {flight}"));
+        }
+        manifests.push(stored);
+    }
+    let (_dir, searcher) = searcher(&manifests);
+    let mut request = SearchRequest { limit: 10, ..request("buy_flight") };
+    let (mut found, mut pages) = (HashSet::new(), 0);
+    loop {
+        let answer = searcher.search(&request).unwrap();
+        for hit in &answer.hits {
+            assert!(found.insert(hit.id.clone()), "{} is repeated on page {pages}", hit.key);
+        }
+        pages += 1;
+        let Some(cursor) = answer.next_cursor else {
+            assert_eq!(found.len() as u64, answer.total);
+            break;
+        };
+        request.cursor = Some(cursor);
+    }
+    assert!(pages >= 52, "{pages} pages");
+}
+
 #[test]
 fn native_files_rank_before_synthetic_ones() {
     let offer = |host: &str, source: SourceKind| {

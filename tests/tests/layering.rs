@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
     ("settings", &[]),
-    ("runtime", &[]),
-    ("crawler", &["manifest", "policy", "runtime", "settings", "store"]),
-    ("indexer", &["manifest", "policy", "runtime", "settings", "store"]),
-    ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer"]),
+    ("runtime", &["manifest"]),
+    ("unified-features", &[]),
+    ("crawler", &["manifest", "policy", "runtime", "settings", "store", "unified-features"]),
+    ("indexer", &["manifest", "policy", "runtime", "settings", "store", "unified-features"]),
+    ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer", "unified-features"]),
     ("testweb", &[]),
     (
         "agentdex",
@@ -34,8 +35,9 @@ const PURE: [&str; 2] = ["manifest", "policy"];
 const IMPURE: [&str; 8] =
     ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
 
-/// Clients that connect only to hosts of the configuration: a collector of spans, a bucket of snapshots.
-const CLIENTS_OF_CONFIGURED_HOSTS: [&str; 2] = ["opentelemetry-otlp", "object_store"];
+/// Clients that connect only to hosts of the configuration: a collector of spans, a bucket of snapshots. The third has no code:
+/// it names features of dependencies.
+const CLIENTS_OF_CONFIGURED_HOSTS: [&str; 3] = ["opentelemetry-otlp", "object_store", "unified-features"];
 
 /// Crates of programs: only `agentdex` and the tests may depend on them.
 const PROGRAMS: [&str; 2] = ["crawler", "api"];

@@ -1,10 +1,11 @@
 //! One capability with everything that its declaration says.
 
-use indexer::Hit;
-use manifest::{Capability, CapabilityId};
+use indexer::{Hit, MergedCapability};
+use manifest::CapabilityId;
 use serde_json::{Map, Value};
-use store::StoredManifest;
+use store::{Store, StoredManifest};
 
+use super::declarations::SharedDeclarations;
 use super::record;
 use super::search::{object_of, search_problem};
 use crate::client::Client;
@@ -12,9 +13,11 @@ use crate::index::IndexHandle;
 use crate::manifests::{ManifestReader, Permitted};
 use crate::problem::Problem;
 
-/// A capability with the manifest that declares it.
+/// A capability with the manifest of the declaration that leads it.
 pub(crate) struct FoundCapability {
-    id: CapabilityId,
+    /// Of the leading declaration.
+    declaration: CapabilityId,
+    shared: SharedDeclarations,
     stored: Permitted<StoredManifest>,
 }
 
@@ -22,48 +25,61 @@ impl FoundCapability {
     /// Runs `work` on the manifest and the capability on the blocking pool.
     pub(crate) async fn work<R: Send + 'static>(
         self,
-        work: impl FnOnce(&StoredManifest, &Capability) -> Result<R, Problem> + Send + 'static,
+        work: impl FnOnce(&StoredManifest, &MergedCapability) -> Result<R, Problem> + Send + 'static,
     ) -> Result<R, Problem> {
-        let Self { id, stored } = self;
+        let Self { declaration, shared, stored } = self;
         let worked = stored.work(move |stored| {
-            let capability = record::capability_in(&stored, &id).ok_or_else(|| unknown(&id))?;
-            work(&stored, capability)
+            let capability = record::capability_in(&stored, &declaration);
+            let merged = capability.and_then(|capability| shared.merged(&stored, capability));
+            work(&stored, &merged.ok_or_else(|| unknown(&declaration))?)
         });
         worked.await?
     }
 }
 
-/// The row of the index without the members of a search result.
-pub(crate) fn row(stored: &StoredManifest, capability: &Capability) -> Result<Map<String, Value>, Problem> {
-    let mut row = object_of(&Hit::of(stored, capability))?;
+/// The row of the index without the members of a search result, with all declarations.
+pub(crate) fn row(stored: &StoredManifest, merged: &MergedCapability) -> Result<Map<String, Value>, Problem> {
+    let mut hit = Hit::of(stored, &merged.capability);
+    hit.updated_at = merged.declarations.iter().map(|one| one.updated_at).fold(hit.updated_at, Ord::max);
+    hit.declarations.clone_from(&merged.declarations);
+    let mut row = object_of(&hit)?;
     row.retain(|name, _| name != "score" && name != "snippet");
+    let contradictions = serde_json::to_value(&merged.contradictions);
+    row.insert("contradictions".to_owned(), contradictions.map_err(|error| Problem::internal(&error))?);
     Ok(row)
 }
 
 /// The details that only the store has.
 pub(crate) fn details(
     stored: &StoredManifest,
-    capability: &Capability,
+    merged: &MergedCapability,
 ) -> Result<Map<String, Value>, Problem> {
-    object_of(&record::detail(stored, capability))
+    object_of(&record::detail(stored, merged))
 }
 
+/// The capability that an id is answered with.
 pub(crate) async fn find(
     manifests: ManifestReader<'_>,
     id: CapabilityId,
 ) -> Result<FoundCapability, Problem> {
+    let shared = manifests.store.capability_shared(&id).await?;
+    let leading = shared.as_ref().and_then(|shared| shared.members.first());
+    let declaration = leading.map_or_else(|| id.clone(), |leader| leader.id.clone());
+    let shared = SharedDeclarations::following(manifests, shared.into_iter().collect()).await?;
     let stored = manifests.of_capability(&id).await?.ok_or_else(|| unknown(&id))?;
-    Ok(FoundCapability { id, stored })
+    Ok(FoundCapability { declaration, shared, stored })
 }
 
-/// Capabilities with a similar description; `None` if the index does not have this one.
+/// Capabilities with a similar description; `None` if the index does not have the one that an id is answered with.
 pub(crate) async fn similar(
+    store: &Store,
     index: &IndexHandle,
     client: Client,
     id: &CapabilityId,
     max: usize,
 ) -> Result<Option<Vec<Hit>>, Problem> {
-    let wanted = id.clone();
+    let shared = store.capability_shared(id).await?;
+    let wanted = shared.map_or_else(|| id.clone(), |shared| shared.id);
     let found = index.run(client, move |searcher| searcher.similar(&wanted, max)).await?;
     let mut hits = found.map_err(|error| search_problem(&error))?;
     if let Some(hits) = &mut hits {

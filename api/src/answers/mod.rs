@@ -5,6 +5,7 @@
 
 pub(crate) mod capability;
 pub(crate) mod crawl;
+pub(crate) mod declarations;
 pub(crate) mod diff;
 pub(crate) mod record;
 pub(crate) mod search;

@@ -1,11 +1,13 @@
 //! What the store knows of one capability beyond the row of the index: the members that `view=full` adds.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use indexer::MergedCapability;
 use manifest::model::{AgentIdentity, Execution, Idempotency, Invocation, Source, UsageTerms};
 use manifest::{
-    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, ManifestId, ManifestUrl,
+    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Manifest, ManifestId, ManifestUrl,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -31,12 +33,13 @@ pub(crate) struct Detail<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage_terms: Option<UsageTerms<'a>>,
     pub(crate) idempotency: &'a Idempotency,
-    pub(crate) execution: &'a Execution,
+    pub(crate) execution: Cow<'a, Execution>,
     pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
     pub(crate) depends_on: &'a [String],
     pub(crate) examples: &'a [String],
     pub(crate) provenance: Provenance<'a>,
-    pub(crate) findings: Vec<&'a Finding>,
+    /// Of the leading declaration, its contradictions of others included.
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// Where a capability is declared, how the declaration was read, and which values were inferred by which rule.
@@ -63,25 +66,40 @@ pub(crate) fn capability_in<'a>(stored: &'a StoredManifest, id: &CapabilityId) -
     stored.manifest.capabilities.iter().find(|capability| capability.id == *id)
 }
 
-/// Everything that the store knows of it.
-pub(crate) fn detail<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Detail<'a> {
+/// Everything that the store knows of a capability and its declarations.
+pub(crate) fn detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapability) -> Detail<'a> {
+    let manifest = &stored.manifest;
+    let capability = &merged.capability;
+    let session_url = capability.auth.session_url.as_deref();
+    let mut findings = findings_about(stored, capability);
+    findings.extend(merged.declarations.first().into_iter().flat_map(|leader| merged.findings(&leader.id)));
     Detail {
         parameters: capability.parameters.as_ref(),
         response: capability.response.as_ref(),
         invocation: &capability.invocation,
         scopes: &capability.auth.scopes,
-        session_url: capability.auth.session_url.as_deref(),
+        session_url: session_url.and_then(|url| manifest.address_for_agents(url)),
         agent_identity: capability.auth.agent_identity.as_ref(),
         confirmation_message: capability.safety.message.as_deref(),
-        usage_terms: stored.manifest.policies.usage_terms(),
+        usage_terms: manifest.usage_terms(),
         idempotency: &capability.idempotency,
-        execution: &capability.execution,
-        rate_limit: capability.rate_limit.as_ref().or(stored.manifest.rate_limit.as_ref()),
+        execution: execution(manifest, capability),
+        rate_limit: capability.rate_limit.as_ref().or(manifest.rate_limit.as_ref()),
         depends_on: &capability.depends_on,
         examples: &capability.examples,
         provenance: provenance(stored, capability),
-        findings: findings_about(stored, capability),
+        findings,
     }
+}
+
+/// How the call proceeds, without an address that agents must not be sent to.
+fn execution<'a>(manifest: &Manifest, capability: &'a Capability) -> Cow<'a, Execution> {
+    let declared = &capability.execution;
+    let is_usable = |url: &str| manifest.address_for_agents(url).is_some();
+    if declared.poll_url.as_deref().is_none_or(is_usable) {
+        return Cow::Borrowed(declared);
+    }
+    Cow::Owned(Execution { poll_url: None, ..declared.clone() })
 }
 
 fn provenance<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Provenance<'a> {
@@ -105,7 +123,7 @@ fn provenance<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Pro
 }
 
 /// Findings at or below the capability's place in its document.
-fn findings_about<'a>(stored: &'a StoredManifest, capability: &Capability) -> Vec<&'a Finding> {
+fn findings_about(stored: &StoredManifest, capability: &Capability) -> Vec<Finding> {
     if capability.pointer.is_empty() || capability.pointer_document.is_some() {
         return Vec::new();
     }
@@ -114,5 +132,5 @@ fn findings_about<'a>(stored: &'a StoredManifest, capability: &Capability) -> Ve
             .strip_prefix(capability.pointer.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    stored.manifest.findings.iter().filter(|finding| is_below(&finding.pointer)).collect()
+    stored.manifest.findings.iter().filter(|finding| is_below(&finding.pointer)).cloned().collect()
 }

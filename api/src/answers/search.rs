@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use indexer::{
-    CursorError, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
-    SearchError, SearchRequest,
+    CursorError, Declaration, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError,
+    MergedCapability, SearchAnswer, SearchError, SearchRequest,
 };
-use manifest::{Capability, CapabilityId, ManifestId};
+use manifest::declaration::Member;
+use manifest::{CapabilityId, ManifestId};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use store::StoredManifest;
+use store::{SharedCapability, StoredManifest};
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
+use super::declarations::SharedDeclarations;
 use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
 use crate::client::Client;
@@ -66,6 +68,27 @@ pub(crate) async fn search(
     answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(SearchResults { answer, took_ms })
+}
+
+/// As [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
+/// of one page; the next page begins with them.
+pub(crate) async fn search_readable(
+    index: &IndexHandle,
+    manifests: ManifestReader<'_>,
+    request: SearchRequest,
+) -> Result<SearchResults, Problem> {
+    let found = search(index, manifests.client, request.clone()).await?;
+    let readable = readable(manifests, &found.answer.hits).await?;
+    if readable == found.answer.hits.len() {
+        return Ok(found);
+    }
+    search(index, manifests.client, SearchRequest { limit: readable, ..request }).await
+}
+
+/// How many of the first results may have their manifests read for one page.
+pub(crate) async fn readable(manifests: ManifestReader<'_>, hits: &[Hit]) -> Result<usize, Problem> {
+    let ids: Vec<&ManifestId> = hits.iter().map(|hit| &hit.manifest_id).collect();
+    manifests.readable(&ids).await
 }
 
 /// Counts on the blocking pool.
@@ -125,8 +148,8 @@ pub(crate) async fn page(
     })
 }
 
-/// Calls `visit` off the runtime with each result of a page that the store still has, and its manifest. The manifests come in
-/// the order of the results and are held a few at a time. Returns the state.
+/// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
+/// manifests come in the order of the results and are held a few at a time. Returns the state.
 pub(crate) async fn for_each_stored<S, V>(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
@@ -135,7 +158,7 @@ pub(crate) async fn for_each_stored<S, V>(
 ) -> Result<S, Problem>
 where
     S: Send + 'static,
-    V: Fn(&mut S, &StoredManifest, &Capability) + Clone + Send + 'static,
+    V: Fn(&mut S, &StoredManifest, &MergedCapability) + Clone + Send + 'static,
 {
     let mut by_manifest: HashMap<ManifestId, Vec<CapabilityId>> = HashMap::new();
     let mut ids: Vec<ManifestId> = Vec::new();
@@ -144,13 +167,16 @@ where
         if of_manifest.is_empty() {
             ids.push(hit.manifest_id.clone());
         }
-        of_manifest.push(hit.id.clone());
+        of_manifest.push(hit.declared_id().clone());
     }
+    let shared = hits.iter().filter(|hit| !hit.declarations.is_empty()).map(shared_of).collect();
+    let shared = Arc::new(SharedDeclarations::following(manifests, shared).await?);
     let by_manifest = Arc::new(by_manifest);
     let each = move |state: &mut S, stored: StoredManifest| {
         for id in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
-            if let Some(capability) = record::capability_in(&stored, id) {
-                visit(state, &stored, capability);
+            let capability = record::capability_in(&stored, id);
+            if let Some(merged) = capability.and_then(|capability| shared.merged(&stored, capability)) {
+                visit(state, &stored, &merged);
             }
         }
         ControlFlow::Continue(())
@@ -158,10 +184,19 @@ where
     manifests.each_of(&ids, state, each).await
 }
 
+/// The declarations of a result.
+fn shared_of(hit: &Hit) -> SharedCapability {
+    let member = |declaration: &Declaration| Member {
+        id: declaration.id.clone(),
+        manifest: declaration.manifest_id.clone(),
+    };
+    SharedCapability { id: hit.id.clone(), members: hit.declarations.iter().map(member).collect() }
+}
+
 /// What `view=full` adds to a row.
 pub(crate) enum Details {
     Whole(Map<String, Value>),
-    /// The rows before have used up the bytes of the page.
+    /// The rows before have used up the bytes of the page, or those that are read for it.
     LeftOut,
 }
 
@@ -170,14 +205,15 @@ async fn details_of(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
 ) -> Result<HashMap<CapabilityId, Details>, Problem> {
+    let (read, unread) = hits.split_at(readable(manifests, hits).await?.min(hits.len()));
     let state = (HashMap::new(), 0, None);
-    let (details, _, failed) =
-        for_each_stored(manifests, hits, state, |(details, bytes, failed), stored, capability| {
+    let (mut details, _, failed) =
+        for_each_stored(manifests, read, state, |(details, bytes, failed), stored, merged| {
             let of_hit = if *bytes < PAGE_BYTES_MAX {
-                match serde_json::to_vec(&record::detail(stored, capability)) {
+                match serde_json::to_vec(&record::detail(stored, merged)) {
                     Ok(json) if *bytes == 0 || *bytes + json.len() <= PAGE_BYTES_MAX => {
                         *bytes += json.len();
-                        object_of(&record::detail(stored, capability)).map(Details::Whole)
+                        object_of(&record::detail(stored, merged)).map(Details::Whole)
                     }
                     Ok(_) => Ok(Details::LeftOut),
                     Err(error) => Err(Problem::internal(&error)),
@@ -186,11 +222,12 @@ async fn details_of(
                 Ok(Details::LeftOut)
             };
             match of_hit {
-                Ok(of_hit) => drop(details.insert(capability.id.clone(), of_hit)),
+                Ok(of_hit) => drop(details.insert(merged.capability.id.clone(), of_hit)),
                 Err(problem) => *failed = Some(problem),
             }
         })
         .await?;
+    details.extend(unread.iter().map(|hit| (hit.id.clone(), Details::LeftOut)));
     failed.map_or(Ok(details), Err)
 }
 

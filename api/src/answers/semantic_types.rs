@@ -40,10 +40,7 @@ pub(crate) struct TypeOfNamespace {
 /// Reads the types with their counts.
 pub(crate) async fn semantic_types(store: &Store) -> Result<SemanticTypesAnswer, Problem> {
     let semantic_types = store.semantic_types().await?;
-    let mut names: Vec<&str> = semantic_types.iter().map(|counted| counted.namespace.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let namespaces = tree(store.semantic_namespaces(&names).await?, &semantic_types);
+    let namespaces = tree(store.semantic_namespaces(&semantic_types).await?, &semantic_types);
     Ok(SemanticTypesAnswer { total: semantic_types.len(), semantic_types, namespaces })
 }
 

@@ -15,6 +15,7 @@ use store::{
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::sites::SiteLine;
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
@@ -56,6 +57,9 @@ pub(crate) struct SiteAnswer {
     /// How many hosts there are.
     pub(crate) hosts_total: u64,
     pub(crate) resources: Vec<ResourceLine>,
+    /// What declarations of one capability disagree on, of at most 200 capabilities.
+    #[schema(value_type = Vec<crate::openapi::schemas::Contradiction>)]
+    pub(crate) contradictions: Vec<CapabilityContradiction>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitReport>,
     pub(crate) opt_out: &'static str,
@@ -174,14 +178,22 @@ pub(crate) async fn site<R: Send + 'static>(
     site: &SiteName,
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
+    let shared = manifests.store.capabilities_shared_of_site(site).await?;
+    let compared = SharedDeclarations::compared(manifests, shared).await?;
     let found = manifests.site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
     let found = found.ok_or_else(|| unknown(site))?;
-    found.work(move |(report, lines)| respond(&answer(report, lines))).await
+    found.work(move |(report, lines)| respond(&answer(report, lines, compared.disagreements()))).await
 }
 
-fn answer(report: SiteReport, manifests: Vec<ManifestLine>) -> SiteAnswer {
+fn answer(report: SiteReport, manifests: Vec<ManifestLine>, disagreements: Disagreements) -> SiteAnswer {
     let mut manifests: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
+    for (manifest, findings) in disagreements.findings {
+        if let Some(line) = manifests.get_mut(&manifest) {
+            line.findings_total += findings.len();
+            line.findings.extend(findings);
+        }
+    }
     let SiteReport { summary, state, hosts_total, blocked, visits } = report;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
@@ -200,6 +212,7 @@ fn answer(report: SiteReport, manifests: Vec<ManifestLine>) -> SiteAnswer {
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),
+        contradictions: disagreements.contradictions,
         visits,
         opt_out: OPT_OUT,
         text_is: TEXT_IS,

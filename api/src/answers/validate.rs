@@ -2,14 +2,13 @@
 //! fetched.
 
 use manifest::model::{Conformance, ConformanceLevel};
-use manifest::{
-    Detection, Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl, NameError,
-};
-use runtime::Share;
+use manifest::{Detection, Discovery, Finding, Format, Manifest, ManifestId, ManifestUrl, NameError};
+use runtime::{OwnedDocument, Share};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use crate::document_readers::DocumentReader;
 use crate::manifests::{ManifestReader, not_kept};
 use crate::problem::Problem;
 
@@ -78,17 +77,24 @@ pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> 
     Ok(Stored { manifest: found.manifest, body, share })
 }
 
-pub(crate) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
-    let document = Document {
+/// Reads a document. Blocking, see [`DocumentReader`].
+pub(crate) fn read(
+    reader: &DocumentReader,
+    bytes: Vec<u8>,
+    url: &ManifestUrl,
+    force: Option<Format>,
+) -> Result<ValidateAnswer, Problem> {
+    let document = OwnedDocument {
         bytes,
-        url,
+        url: url.clone(),
         final_url: None,
         discovery: Discovery::Submitted,
         served: None,
-        linked: &[],
+        linked: Vec::new(),
         force,
     };
-    answer(manifest::read(&document), Some(bytes))
+    let manifest = reader.read(&document)?;
+    Ok(answer(manifest, Some(&document.bytes)))
 }
 
 /// What a manifest came to; with the bytes of its document, each finding has its line.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
 use super::{CatalogEntry, search};
-use crate::answers::search::search;
+use crate::answers::search::search_readable;
 use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
@@ -49,7 +49,7 @@ pub(super) struct ListAnswer {
         ("filter" = Option<String>, Query, description = "Comparisons joined by AND, as in metadata.format = 'awp'", max_length = 1024),
         ("orderBy" = Option<String>, Query, description = "displayName, updatedAt DESC, or createdAt DESC", max_length = 64),
         ("pageSize" = Option<u32>, Query, description = "At most so many; 20 unless given", minimum = 1, maximum = 100),
-        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 1024),
+        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 10240),
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
 )]
@@ -103,7 +103,7 @@ async fn capabilities(
         cursor: token,
         ..SearchRequest::default()
     };
-    let found = search(&app.index, client, request)
+    let found = search_readable(&app.index, app.manifests(client), request)
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?
         .answer;
@@ -138,8 +138,10 @@ async fn manifests(
     // One more than the page shows whether there is another page.
     let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
     let sizes = app.manifests(client).sizes_after(after.as_ref(), wanted).await?;
-    let has_more = sizes.len() > page_size;
-    let ids: Vec<ManifestId> = sizes.into_iter().take(page_size).map(|size| size.id).collect();
+    let ids: Vec<&ManifestId> = sizes.iter().take(page_size).map(|size| &size.id).collect();
+    let readable = app.manifests(client).readable(&ids).await?;
+    let ids: Vec<ManifestId> = ids.into_iter().take(readable).cloned().collect();
+    let has_more = sizes.len() > ids.len();
     let last = ids.last().filter(|_| has_more);
     let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();

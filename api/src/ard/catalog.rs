@@ -2,6 +2,7 @@
 //! one catalog: an entry for each manifest, followed by one for each of its capabilities.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use axum::extract::Path;
 use manifest::SiteName;
@@ -10,11 +11,13 @@ use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::CatalogEntry;
+use crate::answers::declarations::SharedDeclarations;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Entries of one catalog: about a megabyte of JSON. The rest is browsed with `GET /agents`.
+/// Entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page, are
+/// browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
 
 /// A catalog, as the standard's schema has it.
@@ -68,11 +71,14 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
     let entry_base = base.clone();
+    let shared = app.store.capabilities_shared_of_site(&site).await?;
+    let shared = Arc::new(SharedDeclarations::following(app.manifests(client), shared).await?);
     let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
         let room = ENTRIES_MAX.saturating_sub(entries.len());
         let capabilities = stored.manifest.capabilities.iter();
+        let led = capabilities.filter_map(|capability| shared.merged(&stored, capability));
         let capabilities =
-            capabilities.map(|capability| CatalogEntry::of_capability(&stored, capability, &entry_base));
+            led.map(|merged| CatalogEntry::of_capability(&stored, &merged.capability, &entry_base));
         let all = std::iter::once(CatalogEntry::of_manifest(&stored, &entry_base)).chain(capabilities);
         entries.extend(all.take(room));
         if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

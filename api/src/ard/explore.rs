@@ -1,6 +1,6 @@
 //! `POST /explore`: how many entries have which value, over everything that a query matches (ARD 0.9 §7.3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::body::Bytes;
 use indexer::{ExploreRequest, FacetBuckets, FacetRequest};
@@ -89,6 +89,11 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     let asked = body.result_type.facets;
     if asked.is_empty() || asked.len() > FACETS_MAX {
         let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
+        return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
+    }
+    let fields: BTreeSet<&str> = asked.iter().map(|facet| facet.field.as_str()).collect();
+    if fields.len() < asked.len() {
+        let detail = "\"resultType.facets\" names a field twice";
         return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
     }
     let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;

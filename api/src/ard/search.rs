@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use axum::body::Bytes;
-use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
-use manifest::Capability;
+use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +11,7 @@ use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::{CatalogEntry, filter};
-use crate::answers::search::{for_each_stored, search};
+use crate::answers::search::{for_each_stored, search_readable};
 use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
 use crate::problem::Problem;
@@ -137,7 +136,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found = search(&app.index, client, request)
+    let found = search_readable(&app.index, app.manifests(client), request)
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?
         .answer;
@@ -162,7 +161,8 @@ pub(super) async fn entries(
     hits: &[Hit],
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
-    let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, capability: &Capability| {
+    let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, merged: &MergedCapability| {
+        let capability = &merged.capability;
         entries.insert(capability.id.clone(), CatalogEntry::of_capability(stored, capability, &base));
     };
     let entries = HashMap::with_capacity(hits.len());
@@ -185,6 +185,7 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
     let filters = filters.map_err(|error| Problem::internal(&error))?;
+    let filters = Filters { invocable: Some(true), ..filters };
     let request = |phrasings: Vec<String>| SearchRequest {
         phrasings,
         filters: filters.clone(),
@@ -192,13 +193,16 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         limit: REFERRALS_MAX,
         ..SearchRequest::default()
     };
-    let mut hits = search(&app.index, client, request(phrasings)).await?.answer.hits;
+    let mut hits = search_readable(&app.index, app.manifests(client), request(phrasings)).await?.answer.hits;
     if hits.is_empty() {
-        hits = search(&app.index, client, request(Vec::new())).await?.answer.hits;
+        hits = search_readable(&app.index, app.manifests(client), request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
     let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);
-    Ok(entries.filter(|entry| !entry.url.starts_with(&own)).map(Referral::to).collect())
+    // An entry of another type names the manifest, since agents must not be sent to the registry.
+    let is_other =
+        |entry: &CatalogEntry| registries.contains(&&*entry.media_type) && !entry.url.starts_with(&own);
+    Ok(entries.filter(is_other).map(Referral::to).collect())
 }
 
 impl Referral {

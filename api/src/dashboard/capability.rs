@@ -2,7 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use indexer::Hit;
+use indexer::{Declaration, Hit, MergedCapability};
 use manifest::model::{ExecutionModel, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
 use serde_json::Value;
@@ -76,6 +76,33 @@ impl From<&Finding> for FindingView {
     }
 }
 
+/// One of several declarations.
+struct DeclarationView {
+    format: &'static str,
+    document: String,
+    document_href: Option<String>,
+    pointer: String,
+    manifest_id: String,
+    status: &'static str,
+}
+
+fn declarations(merged: &MergedCapability) -> Vec<DeclarationView> {
+    let several = merged.declarations.iter().filter(|_| merged.declarations.len() > 1);
+    let view = |declaration: &Declaration| {
+        let url = declaration.manifest_url.to_string();
+        let document = declaration.pointer_document.clone().unwrap_or(url);
+        DeclarationView {
+            format: declaration.format.label(),
+            document_href: links::harmless(&document),
+            document: text::cut(&document, FACT_CHARS_MAX),
+            pointer: text::cut(&declaration.pointer, POINTER_CHARS_MAX),
+            manifest_id: declaration.manifest_id.to_string(),
+            status: declaration.status.as_str(),
+        }
+    };
+    several.map(view).collect()
+}
+
 /// A definition in one shape.
 struct ToolTab {
     name: &'static str,
@@ -121,6 +148,8 @@ pub(crate) struct CapabilityPage {
     raw_allowed: bool,
     attribution: Option<String>,
     findings: Vec<FindingView>,
+    /// Of a capability with several.
+    declarations: Vec<DeclarationView>,
     more_findings: Option<String>,
     siblings: Vec<Link>,
     tools: Vec<ToolTab>,
@@ -131,12 +160,12 @@ pub(crate) struct CapabilityPage {
 
 pub(crate) fn page(
     stored: &StoredManifest,
-    capability: &Capability,
+    merged: &MergedCapability,
     similar: &[Hit],
     now: DateTime<Utc>,
 ) -> CapabilityPage {
-    let manifest = &stored.manifest;
-    let detail = record::detail(stored, capability);
+    let (manifest, capability) = (&stored.manifest, &merged.capability);
+    let detail = record::detail(stored, merged);
     let name = text::cut(capability.title.as_deref().unwrap_or(&capability.name), FACT_CHARS_MAX);
     let site = manifest.url.site().to_string();
     let document = detail.provenance.document.to_owned();
@@ -176,7 +205,8 @@ pub(crate) fn page(
         raw_allowed: stored.body_kept && manifest.policies.caching_allowed != Some(false),
         attribution: attribution(manifest),
         more_findings: more(detail.findings.len(), FINDINGS_MAX),
-        findings: detail.findings.into_iter().take(FINDINGS_MAX).map(FindingView::from).collect(),
+        findings: detail.findings.iter().take(FINDINGS_MAX).map(FindingView::from).collect(),
+        declarations: declarations(merged),
         siblings: siblings(manifest, capability),
         no_tool: tool_export::compile(manifest, capability, ToolShape::Mcp)
             .err()
@@ -315,7 +345,7 @@ fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> T
 }
 
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {
-    let others = manifest.capabilities.iter().filter(|other| other.id != capability.id);
+    let others = manifest.capabilities.iter().filter(|other| other.key != capability.key);
     let link = |other: &Capability| Link {
         text: text::cut(other.title.as_deref().unwrap_or(&other.name), POINTER_CHARS_MAX),
         href: links::capability(&other.id),

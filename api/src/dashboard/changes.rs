@@ -41,6 +41,8 @@ fn row(entry: &FeedEntry, now: DateTime<Utc>) -> Row {
         FeedChange::Changed => ("changed", "type"),
         FeedChange::StatusChanged => ("status changed", "stale"),
         FeedChange::Removed => ("removed", "gone"),
+        FeedChange::Merged => ("merged", "type"),
+        FeedChange::Split => ("split", "type"),
     };
     let is_there = entry.change != FeedChange::Removed;
     let manifest = format!("/manifests/{}", entry.manifest_id);

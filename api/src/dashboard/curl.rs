@@ -14,7 +14,7 @@ const COMMAND_BYTES_MAX: usize = 4_000;
 
 /// The command, if the declaration is enough to call it over HTTP.
 pub(crate) fn command(capability: &Capability) -> Option<String> {
-    let invocation = &capability.invocation;
+    let invocation = Some(&capability.invocation).filter(|invocation| !invocation.not_public)?;
     let is_http = invocation.protocol.is_none_or(|protocol| protocol == Protocol::Http);
     let method = invocation.method.as_deref().filter(|_| is_http)?;
     let is_web = |url: &&str| url.starts_with("https://") || url.starts_with("http://");

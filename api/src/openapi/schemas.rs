@@ -190,6 +190,10 @@ pub(crate) struct CapabilityRow {
     #[schema(inline)]
     status: Option<StatusWord>,
     updated_at: Option<chrono::DateTime<chrono::Utc>>,
+    /// The declarations in the documents of the site, the leading one first; absent from a result that has one
+    declarations: Option<Vec<Declaration>>,
+    /// What the declarations disagree on; absent from a result where there is nothing
+    contradictions: Option<Vec<Contradiction>>,
     score: Option<f64>,
     /// HTML, escaped, with the words that match inside `<mark>`
     snippet: Option<String>,
@@ -231,6 +235,58 @@ pub(crate) struct CapabilityRow {
     findings: Option<()>,
     /// `view=full` has no room for the details of this row: they are at `/capabilities/{id}`
     details_left_out: Option<bool>,
+}
+
+/// One declaration of a capability.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::Declaration")]
+pub(crate) struct Declaration {
+    // no doc comment: utoipa joins the description of an inlined schema as a part of type object
+    #[schema(inline)]
+    id: CapabilityId,
+    native_id: String,
+    #[schema(inline)]
+    format: FormatWord,
+    #[schema(inline)]
+    manifest_id: ManifestId,
+    manifest_url: String,
+    /// JSON pointer into the document
+    pointer: String,
+    /// The document that the pointer points into, where it is not the manifest itself
+    #[schema(nullable = false)]
+    pointer_document: Option<String>,
+    #[schema(inline)]
+    status: StatusWord,
+    updated_at: chrono::DateTime<chrono::Utc>,
+    /// Absent from results of a search
+    #[schema(nullable = false)]
+    last_seen_at: Option<chrono::DateTime<chrono::Utc>>,
+}
+
+/// A fact on which declarations of one capability disagree.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::declaration::Contradiction")]
+pub(crate) struct Contradiction {
+    /// Present in the answer about a site
+    #[schema(nullable = false)]
+    capability_id: Option<String>,
+    /// `auth_required`, `auth`, `scopes`, `safety`, `confirmation`, `reversible`, `parameter`, `price` or `rate_limit`
+    fact: String,
+    /// Name of the parameter
+    #[schema(nullable = false)]
+    parameter: Option<String>,
+    stated: Vec<Stated>,
+    /// The most cautious value, which counts
+    used: String,
+}
+
+/// What one declaration states.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::declaration::Stated")]
+pub(crate) struct Stated {
+    /// Id of the declaration
+    declaration: String,
+    value: String,
 }
 
 /// A value and how many results have it.

@@ -11,7 +11,7 @@ use crate::{clock, dashboard};
 /// Similar capabilities shown on a page.
 const SIMILAR_MAX: usize = 5;
 
-/// A capability with everything that its declaration says.
+/// A capability with everything that its declarations say.
 #[utoipa::path(
     get,
     path = "/capabilities/{id}",
@@ -27,22 +27,27 @@ pub(crate) async fn show(
     let id = parse_id(&id)?;
     if context.wants_page() {
         // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
-        let similar = similar(&app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
+        let similar = similar(&app.store, &app.index, client, &id, SIMILAR_MAX)
+            .await
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         let found = find(app.manifests(client), id).await?;
-        let response = found.work(move |stored, capability| {
-            let page = dashboard::capability::page(stored, capability, &similar, clock::now());
+        let response = found.work(move |stored, merged| {
+            let page = dashboard::capability::page(stored, merged, &similar, clock::now());
             context.page(&page, Caching::Record)
         });
         return response.await;
     }
     let found = find(app.manifests(client), id).await?;
-    let response = found.work(move |stored, capability| {
-        let mut answer = row(stored, capability)?;
+    let response = found.work(move |stored, merged| {
+        let capability = &merged.capability;
+        let mut answer = row(stored, merged)?;
         answer.insert("title".to_owned(), capability.title.clone().into());
         answer.insert("tags".to_owned(), capability.tags.clone().into());
         answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
         answer.insert("text_is".to_owned(), TEXT_IS.into());
-        answer.extend(details(stored, capability)?);
+        answer.extend(details(stored, merged)?);
         context.json(&answer, Caching::Record)
     });
     response.await

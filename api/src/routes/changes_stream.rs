@@ -62,13 +62,14 @@ pub(super) fn too_many_streams(instead: &str) -> Problem {
     ))
 }
 
-/// Server-sent events with keep-alive comments.
+/// Server-sent events with a comment at once and after each [`KEEP_ALIVE`], so that a client sees that the stream is open.
 pub(super) fn event_stream<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
 {
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
+    let opened = futures::stream::iter([Ok(Event::default().comment("open"))]);
+    let mut response = Sse::new(opened.chain(events)).keep_alive(keep_alive).into_response();
     // Proxies that gather answers would hold the events back.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

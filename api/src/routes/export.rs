@@ -2,11 +2,13 @@
 //!
 //! Read and written page by page. A page has a bounded number of bytes or one manifest, so memory grows neither with the
 //! index nor with the number of large manifests. For a client that stops reading or is too slow, the body is aborted, so
-//! that it is visibly incomplete. The member `record` of a line is `manifest` (its capabilities follow and replace all
-//! earlier ones), `capability`, `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
+//! that it is visibly incomplete. The member `record` of a line is `manifest` (the capabilities with its id as `manifest_id`
+//! follow and replace all earlier ones with it), `capability` (with its declarations; replaces an earlier one with its id),
+//! `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
@@ -14,7 +16,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use futures::stream::unfold;
 use futures::{Stream, StreamExt as _};
-use indexer::Hit;
+use indexer::{MergedCapability, listed};
 use manifest::ManifestId;
 use manifest::model::PolicyChoice;
 use serde_json::{Map, Value, json};
@@ -23,9 +25,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::changes::cursor_at;
-use crate::answers::search::object_of;
+use crate::answers::declarations::SharedDeclarations;
 use crate::answers::search_parameters::instant;
-use crate::answers::{TEXT_IS, record};
+use crate::answers::{TEXT_IS, capability};
 use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::problem::Problem;
@@ -117,10 +119,9 @@ impl Export {
     async fn everything(&mut self) -> Result<(), ExportError> {
         let mut after: Option<ManifestId> = None;
         loop {
-            let mut page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
+            let page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.manifest.id.clone());
-            page.retain(may_be_exported);
             self.manifests(page).await?;
         }
     }
@@ -135,13 +136,11 @@ impl Export {
             }
             after = read_to;
             let latest = latest(&entries);
-            let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
+            let changed: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
             let mut found = HashSet::new();
-            for batch in self.app.store.manifest_batches(&ids).await? {
-                let mut page = self.app.store.manifests_load(&batch.ids).await?;
-                page.retain(may_be_exported);
-                found.extend(page.iter().map(|stored| stored.manifest.id.clone()));
-                self.manifests(page).await?;
+            for batch in self.app.store.manifest_batches(&self.with_sharing(changed).await?).await? {
+                let page = self.app.store.manifests_load(&batch.ids).await?;
+                found.extend(self.manifests(page).await?);
             }
             let mut text = Vec::new();
             for entry in latest.into_iter().filter(|entry| !found.contains(&entry.manifest_id)) {
@@ -152,35 +151,81 @@ impl Export {
         }
     }
 
-    /// Sends the lines of some manifests, each of which is dropped when it was sent.
-    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), ExportError> {
+    /// These manifests, and those that declare capabilities of theirs: another of them may lead now.
+    async fn with_sharing(&self, mut manifests: Vec<ManifestId>) -> Result<Vec<ManifestId>, ExportError> {
+        let shared = self.app.store.capabilities_shared_by(&manifests).await?;
+        let listed: HashSet<ManifestId> = manifests.iter().cloned().collect();
+        let members = shared.into_iter().flat_map(|shared| shared.members).map(|member| member.manifest);
+        let others: BTreeSet<ManifestId> = members.filter(|id| !listed.contains(id)).collect();
+        manifests.extend(others);
+        Ok(manifests)
+    }
+
+    /// Sends the lines of those of the manifests that may be exported, each of which is dropped when it was sent. Returns their
+    /// ids.
+    async fn manifests(&mut self, mut page: Vec<StoredManifest>) -> Result<Vec<ManifestId>, ExportError> {
+        page.retain(may_be_exported);
+        let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
+        let shared = Arc::new(self.shared_by(&ids).await?);
         for stored in page {
-            self.capabilities += stored.manifest.capabilities.len() as u64;
-            let mut rest = Some(ManifestLines { stored, next: None });
+            let mut rest = Some(ManifestLines { stored, shared: Arc::clone(&shared), next: None });
             while let Some(lines) = rest {
                 let chunk = off_runtime(move || lines.next_chunk()).await;
-                let text;
+                let sent;
                 // The error was logged where it happened.
-                (text, rest) = chunk.map_err(|_| ExportError::Client)?;
-                self.lines.send(text).await?;
+                (sent, rest) = chunk.map_err(|_| ExportError::Client)?;
+                self.capabilities += sent.capabilities;
+                self.lines.send(sent.text).await?;
             }
         }
-        Ok(())
+        Ok(ids)
     }
+
+    /// What manifests share with others that may be exported: of a capability, the fullest declaration that may be exported
+    /// leads.
+    async fn shared_by(&self, manifests: &[ManifestId]) -> Result<SharedDeclarations, ExportError> {
+        let shared = self.app.store.capabilities_shared_by(manifests).await?;
+        let members = shared.iter().flat_map(listed);
+        let declaring: BTreeSet<ManifestId> = members.map(|member| member.manifest.clone()).collect();
+        let mut declarations = SharedDeclarations::new(shared);
+        let declaring: Vec<ManifestId> = declaring.into_iter().collect();
+        let mut exported = HashSet::new();
+        for batch in self.app.store.manifest_batches(&declaring).await? {
+            let mut page = self.app.store.manifests_load(&batch.ids).await?;
+            page.retain(may_be_exported);
+            exported.extend(page.iter().map(|stored| stored.manifest.id.clone()));
+            let added = off_runtime(move || {
+                for stored in &page {
+                    declarations.add(stored);
+                }
+                declarations
+            });
+            declarations = added.await.map_err(|_| ExportError::Client)?;
+        }
+        declarations.retain(&exported);
+        Ok(declarations)
+    }
+}
+
+/// Lines, and how many of them are capabilities.
+struct Sent {
+    text: Vec<u8>,
+    capabilities: u64,
 }
 
 /// The lines of one manifest that are not sent yet.
 struct ManifestLines {
     stored: StoredManifest,
+    shared: Arc<SharedDeclarations>,
     /// The next capability; `None` before the line of the manifest.
     next: Option<usize>,
 }
 
 impl ManifestLines {
     /// The next lines, about a chunk and at least one of them, and the rest.
-    fn next_chunk(mut self) -> (Vec<u8>, Option<Self>) {
+    fn next_chunk(mut self) -> (Sent, Option<Self>) {
         let manifest = &self.stored.manifest;
-        let mut text = Vec::new();
+        let (mut text, mut capabilities) = (Vec::new(), 0);
         let mut next = self.next.unwrap_or_else(|| {
             text = line(&json!({
                 "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
@@ -191,14 +236,16 @@ impl ManifestLines {
         });
         for capability in manifest.capabilities.iter().skip(next) {
             next += 1;
-            text.extend(line(&Value::Object(capability_line(&self.stored, capability))));
+            let Some(merged) = self.shared.merged(&self.stored, capability) else { continue };
+            capabilities += 1;
+            text.extend(line(&Value::Object(capability_line(&self.stored, &merged))));
             if text.len() >= CHUNK_BYTES {
                 break;
             }
         }
         let has_more = next < manifest.capabilities.len();
         self.next = Some(next);
-        (text, has_more.then_some(self))
+        (Sent { text, capabilities }, has_more.then_some(self))
     }
 }
 
@@ -287,12 +334,11 @@ fn tombstone(entry: &FeedEntry) -> Value {
     })
 }
 
-fn capability_line(stored: &StoredManifest, capability: &manifest::Capability) -> Map<String, Value> {
+fn capability_line(stored: &StoredManifest, merged: &MergedCapability) -> Map<String, Value> {
     let mut row = Map::from_iter([("record".to_owned(), Value::from("capability"))]);
-    row.extend(object_of(&Hit::of(stored, capability)).unwrap_or_default());
-    row.retain(|name, _| name != "score" && name != "snippet");
+    row.extend(capability::row(stored, merged).unwrap_or_default());
     row.insert("text_is".to_owned(), TEXT_IS.into());
-    row.extend(object_of(&record::detail(stored, capability)).unwrap_or_default());
+    row.extend(capability::details(stored, merged).unwrap_or_default());
     row
 }
 

@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use data_encoding::HEXLOWER;
-use indexer::SearchRequest;
+use indexer::{Hit, SearchRequest};
 use manifest::CapabilityId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -117,6 +117,11 @@ fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
     Ok((query, capability))
 }
 
+/// Whether an id is that of a result, or of one of its declarations.
+fn answers(hit: &Hit, id: &CapabilityId) -> bool {
+    hit.id == *id || hit.declarations.iter().any(|declaration| declaration.id == *id)
+}
+
 /// Searches as the client did: what the request does not find cannot have been chosen.
 async fn place(
     app: &App,
@@ -128,15 +133,16 @@ async fn place(
         SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
     let found =
         search(&app.index, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
-    let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
+    let at = found.hits.iter().position(|hit| answers(hit, &capability)).ok_or_else(|| {
         let detail = format!(
             "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"
         );
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_parameter("capability")
     })?;
-    let site = found.hits.get(at).map(|hit| hit.site.clone()).ok_or_else(|| {
-        Problem::not_found(format!("there is no capability {capability}; it may have left the index"))
-    })?;
+    let (site, capability) =
+        found.hits.get(at).map(|hit| (hit.site.clone(), hit.id.clone())).ok_or_else(|| {
+            Problem::not_found(format!("there is no capability {capability}; it may have left the index"))
+        })?;
     let now = clock::now();
     let salt = app.store.feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
     let place = u32::try_from(at + 1).unwrap_or(u32::MAX);

@@ -9,6 +9,7 @@ use store::{StoredManifest, VersionRecord};
 use utoipa::ToSchema;
 
 use crate::answers::TEXT_IS;
+use crate::answers::declarations::SharedDeclarations;
 use crate::client::Client;
 use crate::manifests::Permitted;
 use crate::problem::Problem;
@@ -76,7 +77,12 @@ pub(crate) async fn show(
     Path(id): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let response = find(&app, client, &id).await?.work(move |stored| {
+    let shared = app.store.capabilities_shared_by(&[parse_id(&id)?]).await?;
+    let compared = SharedDeclarations::compared(app.manifests(client), shared).await?;
+    let response = find(&app, client, &id).await?.work(move |mut stored| {
+        let mut disagreements = compared.disagreements();
+        let findings = disagreements.findings.remove(&stored.manifest.id);
+        stored.manifest.findings.extend(findings.unwrap_or_default());
         let answer = ManifestAnswer {
             id: stored.manifest.id.clone(),
             site: stored.manifest.url.site(),

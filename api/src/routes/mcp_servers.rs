@@ -220,7 +220,7 @@ fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     Some(server)
 }
 
-/// The remotes of a server, each URL once.
+/// The remotes of a server that agents may connect to, each URL once.
 fn remotes(manifest: &Manifest) -> Vec<Value> {
     let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
     let of_tools = manifest.capabilities.iter().filter_map(|capability| {
@@ -231,9 +231,10 @@ fn remotes(manifest: &Manifest) -> Vec<Value> {
     let is_web = |url: &str| {
         (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
     };
+    let is_usable = |url: &str| is_web(url) && manifest.address_for_agents(url).is_some();
     let mut seen = HashSet::new();
     all.chain(of_tools.map(|url| (url, "streamable-http")))
-        .filter(|(url, _)| seen.insert(*url) && is_web(url))
+        .filter(|(url, _)| seen.insert(*url) && is_usable(url))
         .take(REMOTES_MAX)
         .map(|(url, kind)| json!({"type": kind, "url": url}))
         .collect()

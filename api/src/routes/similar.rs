@@ -42,7 +42,7 @@ pub(crate) async fn show(
     query.only(&["limit"])?;
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
-    let hits = similar(&app.index, client, &id, limit).await?.ok_or_else(|| {
+    let hits = similar(&app.store, &app.index, client, &id, limit).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
     let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;

@@ -38,8 +38,8 @@ pub(crate) async fn show(
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
     let found = find(app.manifests(client), parse_id(&id)?).await?;
-    let response = found.work(move |stored, capability| {
-        let compiled = tool_export::compile(&stored.manifest, capability, shape);
+    let response = found.work(move |stored, merged| {
+        let compiled = tool_export::compile(&stored.manifest, &merged.capability, shape);
         let tool = compiled.map_err(|refused| {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
         })?;

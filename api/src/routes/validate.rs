@@ -35,21 +35,25 @@ pub(crate) async fn check(
     }
     let url: Option<ManifestUrl> = query.one_parsed("url")?;
     let force = query.one_closed("as")?;
+    let reader = app.document_readers.reader();
     match url {
         Some(url) if body.is_empty() => {
             let Stored { manifest, body, share } = stored(app.manifests(client), &url).await?;
             let judge = move || {
-                let answered =
-                    if force.is_some() { read(&body, &url, force) } else { answer(manifest, Some(&body)) };
+                let answered = if force.is_some() {
+                    read(&reader, body, &url, force)?
+                } else {
+                    answer(manifest, Some(&body))
+                };
                 let response = context.json(&answered, Caching::Never);
-                drop((body, share));
+                drop(share);
                 response
             };
             app.document_readers.run(client, judge).await?
         }
         url => {
             let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
-            let judge = move || context.json(&read(&body, &url, force), Caching::Never);
+            let judge = move || context.json(&read(&reader, body.to_vec(), &url, force)?, Caching::Never);
             app.document_readers.run(client, judge).await?
         }
     }

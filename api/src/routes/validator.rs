@@ -14,6 +14,7 @@ use crate::answers::validate::{Stored, placeholder_url, read, stored};
 use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
 use crate::dashboard::validate::{self as page, FormInput};
+use crate::document_readers::DocumentReader;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
@@ -56,15 +57,18 @@ pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
 
 /// What the form's document came to; without one, the stored document of the address is read.
 pub(super) async fn submitted(app: &App, client: Client, context: RequestContext, body: Bytes) -> HttpResult {
-    let of_form = context.clone();
-    let (typed, url) = match app.document_readers.run(client, move || submission(&of_form, &body)).await?? {
+    let reader = app.document_readers.reader();
+    let (of_form, for_form) = (context.clone(), reader.clone());
+    let parse = move || submission(&of_form, &for_form, &body);
+    let (typed, url) = match app.document_readers.run(client, parse).await?? {
         Submission::Answered(response) => return Ok(response),
         Submission::OfStored(typed, url) => (typed, url),
     };
     match stored(app.manifests(client), &url).await {
         Ok(Stored { body, share, .. }) => {
             let judge = move || {
-                let response = judged(&context, typed, &String::from_utf8_lossy(&body), &url);
+                let response =
+                    judged(&context, &reader, typed, String::from_utf8_lossy(&body).into_owned(), &url);
                 drop((body, share));
                 response
             };
@@ -84,7 +88,7 @@ enum Submission {
     OfStored(FormInput, ManifestUrl),
 }
 
-fn submission(context: &RequestContext, body: &[u8]) -> Result<Submission, Problem> {
+fn submission(context: &RequestContext, reader: &DocumentReader, body: &[u8]) -> Result<Submission, Problem> {
     let refused = |typed, trouble: &str| {
         context.page(&page::refused(typed, trouble), Caching::Never).map(Submission::Answered)
     };
@@ -101,12 +105,21 @@ fn submission(context: &RequestContext, body: &[u8]) -> Result<Submission, Probl
         return Ok(Submission::OfStored(typed, url));
     }
     let document = std::mem::take(&mut typed.document);
-    judged(context, typed, &document, &url).map(Submission::Answered)
+    judged(context, reader, typed, document, &url).map(Submission::Answered)
 }
 
-fn judged(context: &RequestContext, typed: FormInput, document: &str, url: &ManifestUrl) -> HttpResult {
-    let answer = read(document.as_bytes(), url, typed.force);
-    context.page(&page::judged(typed, document, &answer), Caching::Never)
+fn judged(
+    context: &RequestContext,
+    reader: &DocumentReader,
+    typed: FormInput,
+    document: String,
+    url: &ManifestUrl,
+) -> HttpResult {
+    match read(reader, document.clone().into_bytes(), url, typed.force) {
+        Ok(answer) => context.page(&page::judged(typed, &document, &answer), Caching::Never),
+        Err(problem) => context
+            .page(&page::refused(FormInput { document, ..typed }, &problem.body().detail), Caching::Never),
+    }
 }
 
 /// Parses the form; an error keeps what was typed.

@@ -88,10 +88,10 @@ pub(crate) fn compile(
     capability: &Capability,
     shape: ToolShape,
 ) -> Result<Tool, Refused> {
-    if capability.invocation.endpoint().is_none() {
+    let Some(endpoint) = capability.invocation.endpoint() else {
         return Err(Refused::NoAddress);
-    }
-    if capability.invocation.not_public {
+    };
+    if capability.invocation.not_public || manifest.leads_inside(endpoint) {
         return Err(Refused::NotPublic);
     }
     if !capability.is_invocable() {
@@ -230,10 +230,11 @@ impl Parts<'_> {
         if let Some(identity) = &capability.auth.agent_identity {
             origin["agent_identity"] = json!(identity);
         }
-        if let Some(url) = &capability.auth.session_url {
-            origin["session_url"] = Value::from(url.as_str());
+        let session_url = capability.auth.session_url.as_deref();
+        if let Some(url) = session_url.and_then(|url| self.manifest.address_for_agents(url)) {
+            origin["session_url"] = Value::from(url);
         }
-        if let Some(terms) = self.manifest.policies.usage_terms() {
+        if let Some(terms) = self.manifest.usage_terms() {
             origin["usage_terms"] = json!(terms);
         }
         if self.is_response_left_out {

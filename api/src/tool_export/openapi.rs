@@ -305,14 +305,22 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
             }
             let authorize = declared.and_then(|auth| auth.authorize_url.as_deref());
             let token = declared.and_then(|auth| auth.token_url.as_deref());
+            let mut declared = [authorize, token].into_iter().flatten();
             match (authorize, token) {
+                // A flow without one of its addresses would be another flow.
+                _ if !declared.all(|url| parts.manifest.address_for_agents(url).is_some()) => access_token(),
                 (Some(authorize), Some(token)) => json!({"type": "oauth2", "flows": {"authorizationCode":
                     {"authorizationUrl": authorize, "tokenUrl": token, "scopes": scopes}}}),
                 (None, Some(token)) => json!({"type": "oauth2", "flows": {"clientCredentials":
                     {"tokenUrl": token, "scopes": scopes}}}),
-                _ => json!({"type": "http", "scheme": "bearer", "description": "An OAuth 2 access token."}),
+                _ => access_token(),
             }
         }
         _ => return None,
     })
+}
+
+/// OAuth 2 without a flow that OpenAPI can express.
+fn access_token() -> Value {
+    json!({"type": "http", "scheme": "bearer", "description": "An OAuth 2 access token."})
 }

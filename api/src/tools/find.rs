@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
 use super::{Definition, UNTRUSTED, object, short, words};
-use crate::answers::search::{SearchResults, for_each_stored, search};
+use crate::answers::search::{SearchResults, for_each_stored, readable, search};
 use crate::client::Client;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
@@ -180,7 +180,11 @@ async fn with_schemas(
         }
     }
     let rows_by_id: HashMap<CapabilityId, usize> = hits.iter().map(|hit| hit.id.clone()).zip(0..).collect();
-    for_each_stored(app.manifests(client), hits, (rows, false), move |(rows, is_cut), _, capability| {
+    let count = readable(app.manifests(client), hits).await?;
+    let is_cut = count < hits.len();
+    let hits = hits.get(..count).unwrap_or(hits);
+    for_each_stored(app.manifests(client), hits, (rows, is_cut), move |(rows, is_cut), _, merged| {
+        let capability = &merged.capability;
         let row = rows_by_id.get(&capability.id).and_then(|index| rows.get_mut(*index));
         let Some(row) = row else { return };
         for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {

@@ -1,6 +1,7 @@
 //! `get_capability`: everything that is declared about one capability.
 
-use manifest::{Capability, CapabilityId, CapabilityKind};
+use indexer::MergedCapability;
+use manifest::{CapabilityId, CapabilityKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::StoredManifest;
@@ -47,7 +48,7 @@ pub(super) fn definition() -> Definition {
             "endpoint": nullable("string"), "method": nullable("string"), "invocation": {"type": "object"},
             "parameters": nullable("object"), "response": {"type": ["object", "boolean", "null"]},
             "safety": {"type": "string"}, "confirmation": {"type": "string"}, "auth": {"type": "array"}, "auth_required": nullable("boolean"),
-            "invocable": {"type": "boolean"}, "findings": {"type": ["array", "null"]}, "provenance": nullable("object"),
+            "invocable": {"type": "boolean"}, "declarations": {"type": ["array", "null"]}, "contradictions": {"type": ["array", "null"]}, "findings": {"type": ["array", "null"]}, "provenance": nullable("object"),
             "url": {"type": "string", "description": "Where the full record is served."},
             "left_out": {"type": "array", "items": {"type": "string"}, "description": "Members that were too long for this answer."},
             "text_is": {"type": "string"}}}),
@@ -59,17 +60,17 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
     let found = capability::find(app.manifests(client), id.clone()).await?;
     let url = address(app, &format!("/capabilities/{id}"));
-    found.work(move |stored, capability| answer(stored, capability, url, arguments.include_schemas)).await
+    found.work(move |stored, merged| answer(stored, merged, url, arguments.include_schemas)).await
 }
 
 fn answer(
     stored: &StoredManifest,
-    capability: &Capability,
+    merged: &MergedCapability,
     url: String,
     include_schemas: bool,
 ) -> Result<Value, Problem> {
-    let mut answer = capability::row(stored, capability)?;
-    answer.extend(capability::details(stored, capability)?);
+    let mut answer = capability::row(stored, merged)?;
+    answer.extend(capability::details(stored, merged)?);
     if !include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }
@@ -78,7 +79,16 @@ fn answer(
     let mut answer = Value::Object(answer);
     let gone = drop_members(
         &mut answer,
-        &["findings", "examples", "provenance", "response", "parameters", "description"],
+        &[
+            "findings",
+            "examples",
+            "provenance",
+            "declarations",
+            "response",
+            "parameters",
+            "description",
+            "contradictions",
+        ],
         ANSWER_BYTES_MAX,
     );
     if let Some(object) = answer.as_object_mut() {

@@ -70,8 +70,10 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     };
     let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
     let force = arguments.format;
-    let read = move || compact(&validate::read(document.as_bytes(), &url, force));
-    app.document_readers.run(client, read).await
+    let reader = app.document_readers.reader();
+    let read =
+        move || validate::read(&reader, document.into_bytes(), &url, force).map(|answer| compact(&answer));
+    app.document_readers.run(client, read).await?
 }
 
 /// The most severe findings first, as many as fit.

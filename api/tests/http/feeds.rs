@@ -177,6 +177,17 @@ async fn change_stream_resumes_after_the_last_event_id() {
 }
 
 #[tokio::test]
+async fn streams_begin_with_a_comment() {
+    let world = World::new().await;
+    for path in ["/changes/stream", "/crawl/stream"] {
+        let mut body = open(&world, path, None).await;
+        let frame =
+            tokio::time::timeout(Duration::from_secs(5), body.frame()).await.unwrap().unwrap().unwrap();
+        assert!(frame.into_data().unwrap().starts_with(b": open"), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn change_stream_without_a_cursor_starts_at_the_end() {
     let world = World::new().await;
     let mut body = open(&world, "/changes/stream", None).await;

@@ -5,6 +5,7 @@
 #[path = "../support/answer.rs"]
 mod answer;
 mod conventions;
+mod declarations;
 mod documents;
 mod feedback;
 mod feeds;
@@ -19,4 +20,5 @@ mod readiness;
 mod records;
 mod resources;
 mod searching;
+mod validate;
 mod world;

@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     pub(crate) feedback: bool,
     pub(crate) counts_kept_for: std::time::Duration,
     pub(crate) runtime_health: runtime::RuntimeHealth,
+    pub(crate) reader: Option<runtime::ReaderProgram>,
 }
 
 impl World {
@@ -75,6 +76,7 @@ impl World {
         config.feedback = settings.feedback;
         config.counts_kept_for = settings.counts_kept_for;
         config.runtime_health = settings.runtime_health;
+        config.reader = settings.reader;
         let (router, app) = fixture.serve(config);
         Self { router, app, store, fixture }
     }
@@ -90,6 +92,13 @@ impl World {
         let now = fetched_at() + TimeDelta::hours(1);
         let fetch = FetchRecord { training, ..published(manifest, true, now) };
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
+    }
+
+    /// Builds the index again and serves it.
+    pub(crate) async fn reindex(&self) {
+        let config = indexer::IndexConfig { dir: self.fixture.config().index_dir };
+        indexer::follow::rebuild(self.store.clone(), config).await.unwrap();
+        self.app.refresh_index();
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

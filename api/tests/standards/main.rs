@@ -11,5 +11,7 @@ mod fixture;
 mod hostile;
 mod mcp;
 mod mcp_registry;
+mod paging;
+mod private_addresses;
 mod tools;
 mod world;

@@ -31,9 +31,14 @@ impl Answer {
 impl World {
     /// Five sites in four dialects; one is a catalog of others' artefacts.
     pub(crate) async fn new() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// The same sites and others.
+    pub(crate) async fn with(others: &[(&str, Value)]) -> Self {
         let fixture = Fixture::new().await;
-        for (url, body) in documents() {
-            visit(&fixture, url, &body).await;
+        for (url, body) in documents().iter().chain(others) {
+            visit(&fixture, url, body).await;
         }
         let store = fixture.store.clone();
         store.feed_head().await.unwrap();

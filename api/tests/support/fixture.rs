@@ -63,6 +63,7 @@ impl Fixture {
             counts_kept_for: std::time::Duration::ZERO,
             runtime_health: runtime::RuntimeHealth::default(),
             timeouts: api::ClientTimeouts::default(),
+            reader: None,
         }
     }
 

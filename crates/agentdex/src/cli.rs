@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, REQUEST_FLAGS, show_only_used};
 use settings::SharedFlags;
 
@@ -77,8 +77,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// Parses the arguments of the program; exits if they are invalid.
 pub(crate) fn parse() -> Flags {
-    let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
-    typed.unwrap_or_else(|error| error.format(&mut command()).exit())
+    crawler::cli::typed(&mut command(), &USED, std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
@@ -87,6 +86,8 @@ pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches as _;
+
     use super::*;
 
     #[test]

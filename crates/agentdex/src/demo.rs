@@ -44,7 +44,7 @@ pub(crate) async fn run(
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
     let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
     let resolved = crawler::cli::resolve(&shared, &crawl)?;
-    let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::FollowDueSites).await;
+    let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::GoOn).await;
     web.stop().await;
     served
 }

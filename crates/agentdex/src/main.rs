@@ -16,7 +16,7 @@ mod validate;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use runtime::RuntimeHealth;
+use runtime::{ReaderProgram, RuntimeHealth, read_isolated};
 
 use crate::cli::{Command, Flags};
 
@@ -41,13 +41,17 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             args.take_format(flags.crawl.format);
             let source = match args.document_url()? {
                 Some(url) => {
-                    let fetched = validate::fetch(&url, &flags.shared, &flags.crawl);
+                    let fetched = validate::fetch(&url, args.force, &flags.shared, &flags.crawl);
                     block_on(|_| fetched)
                 }
-                None => args.read(),
+                None => args.open(),
             };
-            match source {
-                Ok(source) => Ok(ExitCode::from(validate::run(&args, &source, &mut out)?.exit_code())),
+            let program = ReaderProgram::this_program()?;
+            let read = source.and_then(|source| Ok((read_isolated(Some(&program), &source)?, source)));
+            match read {
+                Ok((manifest, source)) => {
+                    Ok(ExitCode::from(validate::run(&args, &source, manifest, &mut out)?.exit_code()))
+                }
                 Err(error) if is_usage(&error) => Err(error),
                 Err(error) => {
                     report(&error);
@@ -61,7 +65,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Probe(args)) => probe::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Completions(args)) => {
-            manual::completions(&args, &cli::command(), &mut out);
+            manual::completions(&args, &cli::command(), &mut out)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Man(args)) => manual::pages(&args, &cli::command()).map(|()| ExitCode::SUCCESS),
@@ -70,10 +74,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         Some(Command::Demo) => {
             block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health))
         }
-        Some(Command::ReadDocument) => {
-            crawler::read_from_stdin()?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(Command::ReadDocument) => Ok(runtime::read_from_stdin()),
         Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
             cli::print_help(&mut out)?;

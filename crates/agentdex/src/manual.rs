@@ -60,9 +60,19 @@ pub(crate) struct ManArgs {
     prefix: String,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, agentdex: &clap::Command, out: &mut impl Write) {
+pub(crate) fn completions(
+    args: &CompletionsArgs,
+    agentdex: &clap::Command,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     let name = args.program.installed(&args.prefix);
-    clap_complete::generate(args.shell, &mut args.program.command(agentdex), name, out);
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut args.program.command(agentdex), name, &mut text);
+    match out.write_all(&text).and_then(|()| out.flush()) {
+        // the next program of a pipe reads no more
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 pub(crate) fn pages(args: &ManArgs, agentdex: &clap::Command) -> anyhow::Result<()> {
@@ -91,12 +101,27 @@ mod tests {
             for shell in Shell::value_variants() {
                 let args = CompletionsArgs { shell: *shell, program, prefix: "agentdex-".to_owned() };
                 let mut out = Vec::new();
-                completions(&args, &crate::cli::command(), &mut out);
+                completions(&args, &crate::cli::command(), &mut out).unwrap();
                 let text = String::from_utf8(out).unwrap();
                 assert!(text.contains(&program.installed("agentdex-")), "{shell}: {program:?}");
                 assert!(text.contains("database-url"), "{shell}: {program:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_completions_without_an_error() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let args = CompletionsArgs { shell: Shell::Bash, program: Program::Agentdex, prefix: String::new() };
+        completions(&args, &crate::cli::command(), &mut Closed).unwrap();
     }
 
     #[test]

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
+use chrono::Utc;
 use clap::Args;
 use crawler::cli::{CrawlFlags, Settings, UsageError, Watch};
-use crawler::{Cancel, CrawlConfig, Mode, STOP_MAX};
+use crawler::{Cancel, CrawlConfig, Crontab, Mode, STOP_MAX, Schedules};
 use indexer::cli::ReaderFlags;
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
-use runtime::RuntimeHealth;
+use runtime::{ReaderProgram, RuntimeHealth};
 use settings::SharedFlags;
 use settings::log::LogLevel;
 use store::Store;
@@ -50,12 +51,16 @@ pub(crate) struct ServeFlags {
 /// Poll interval while the index catches up with the crawl.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
 
-/// What the crawler does after the pass over the seeds.
+/// Default schedule of housekeeping while the crawl goes on: once an hour, a little after the hour.
+const HOUSEKEEPING: &str = "23 * * * *";
+
+/// What the program does after the pass over the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterPass {
-    Stop,
-    /// Visits sites when they are due.
-    FollowDueSites,
+    /// Ends as soon as the index has the results.
+    End,
+    /// Visits sites when they are due, and reads seed files again when they change.
+    GoOn,
 }
 
 /// The bound port and the settings of the API. Bound first, so that a port in use is reported
@@ -74,7 +79,8 @@ impl Endpoint {
         runtime_health: RuntimeHealth,
     ) -> anyhow::Result<Self> {
         let (config, embedder) = api_config(shared, serve, data_dir)?;
-        let config = ApiConfig { runtime_health, ..config };
+        let reader = Some(ReaderProgram::this_program()?);
+        let config = ApiConfig { runtime_health, reader, ..config };
         Ok(Self { listener: api::bind(&config).await?, config, embedder })
     }
 }
@@ -87,8 +93,17 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
+    for source in &resolved.crawl.seeds {
+        source.check_readable().map_err(usage)?;
+    }
+    let after_pass = if crawl.once { AfterPass::End } else { AfterPass::GoOn };
+    if after_pass == AfterPass::GoOn && resolved.contact.is_missing() && crawl.allow_addresses.is_empty() {
+        let why = "a crawl that keeps running needs --contact-email or --contact-url, so that site owners can reach you; \
+                   --once makes one pass without";
+        return Err(UsageError(why.to_owned()).into());
+    }
     let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
-    run_on(endpoint, resolved, shared, serve, AfterPass::Stop).await
+    run_on(endpoint, resolved, shared, serve, after_pass).await
 }
 
 /// Crawls, indexes and serves on a bound port until Ctrl-C.
@@ -234,24 +249,34 @@ impl Node {
             watch.finish();
             return Ok(());
         }
-        let again =
-            CrawlConfig { mode: Mode::Daemon, seeds: Vec::new(), revisit_older_than: None, ..config.clone() };
+        let again = going_on(&config)?;
         let crawled =
             crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await;
         watch.finish();
-        print_line(&crawler::cli::summary_text(&crawled?))?;
+        let summary = crawled?;
+        print_line(&crawler::cli::summary_text(&summary))?;
         if cancel.soft.is_cancelled() {
             return Ok(());
         }
         self.wait_for_index().await?;
-        self.announce()?;
-        match after_pass {
-            AfterPass::Stop => cancel.soft.cancelled().await,
-            AfterPass::FollowDueSites => {
-                crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
-            }
+        if after_pass == AfterPass::End {
+            return Ok(());
         }
+        if !summary.reached_no_site() {
+            self.announce()?;
+        }
+        print_line(&self.next_visit().await?)?;
+        crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
         Ok(())
+    }
+
+    /// When the crawl goes on, in words.
+    async fn next_visit(&self) -> anyhow::Result<String> {
+        let next = match self.store.next_due_at().await? {
+            Some(at) => format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")),
+            None => "No site is due.".to_owned(),
+        };
+        Ok(format!("The crawl goes on. {next} Press Ctrl-C to stop; everything is kept."))
     }
 
     /// Waits until the index contains all results of the crawl.
@@ -278,14 +303,29 @@ impl Node {
     }
 }
 
+/// The crawl after its first pass, which reads the seeds from now on.
+#[expect(clippy::disallowed_methods, reason = "the times of files are compared with this machine's clock")]
+fn going_on(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
+    let housekeeping = match &pass.schedules.housekeeping {
+        Some(schedule) => schedule.clone(),
+        None => Crontab::parse(HOUSEKEEPING).map_err(usage)?,
+    };
+    Ok(CrawlConfig {
+        mode: Mode::Daemon,
+        seeds_read_at: Some(Utc::now()),
+        revisit_older_than: None,
+        schedules: Schedules { housekeeping: Some(housekeeping), ..pass.schedules.clone() },
+        ..pass.clone()
+    })
+}
+
 /// The next steps. Commands name this program as it was started, so that they can be copied.
 fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
          {url}/crawl shows the state of the crawl. Inspect the state with\n  \
-         {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}\n\
-         Press Ctrl-C to stop; everything is kept."
+         {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
     )
 }
 

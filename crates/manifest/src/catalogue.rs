@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::format::dialects::dialect;
 use crate::model::{Format, Severity};
 use crate::rule::{Field, FindingTable, Rule, Shape};
-use crate::{bytes, document, draft, identity, served};
+use crate::{bytes, declaration, document, draft, identity, served};
 
 /// One kind of finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +25,11 @@ pub struct CatalogueEntry {
 
 /// Every finding that may be reported, general ones first, then by dialect.
 pub fn catalogue() -> Vec<CatalogueEntry> {
-    let general: [(&str, &[&FindingTable]); 3] = [
+    let general: [(&str, &[&FindingTable]); 4] = [
         ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS, &draft::LIST_FINDINGS]),
         ("Identity", &[&identity::FINDINGS]),
         ("How documents are served", &[&served::FINDINGS]),
+        ("Several declarations of one operation", &[&declaration::FINDINGS]),
     ];
     let dialects = Format::ALL.iter().map(|format| (format.label(), dialect(*format).findings));
     let mut entries: Vec<CatalogueEntry> = Vec::new();

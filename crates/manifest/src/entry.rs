@@ -35,7 +35,8 @@ impl Identifier {
 pub struct Entry<'m> {
     pub identifier: Identifier,
     pub media_type: Cow<'m, str>,
-    /// Address of the artefact that declares the capability.
+    /// Address of the artefact that declares the capability; of the manifest if agents must not be sent to that of the
+    /// artefact.
     pub url: &'m str,
 }
 
@@ -57,6 +58,7 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> 
         Format::SkillsIndex => skill(manifest, capability),
         _ => None,
     }
+    .filter(|(_, url)| manifest.address_for_agents(url).is_some())
     .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
     Entry { identifier, media_type, url }
 }

@@ -10,6 +10,7 @@ pub mod budget;
 mod bytes;
 mod catalogue;
 mod check;
+pub mod declaration;
 mod document;
 mod draft;
 pub mod entry;

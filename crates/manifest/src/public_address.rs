@@ -6,8 +6,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use url::Url;
+use url::{Host, Url};
 
+use crate::Manifest;
+use crate::model::UsageTerms;
 use crate::site_scope;
 
 crate::string_enum! {
@@ -38,29 +40,88 @@ crate::string_enum! {
     }
 }
 
-/// Schemes of URLs whose host is connected to.
+/// Schemes of the web.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
+/// The scheme of local commands, which connect to nothing.
+const COMMAND_SCHEME: &str = "stdio";
 
-/// Why the host of a URL is not on the public Internet; `None` if it may be, or if the URL has no such host.
+impl Manifest {
+    /// An address that the manifest names, if agents may be sent to it: a URL of the web whose host may be public.
+    pub fn address_for_agents<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let is_web = parsed(address).is_ok_and(|url| SCHEMES.contains(&url.scheme()) && url.has_host());
+        (is_web && !self.leads_inside(address)).then_some(address)
+    }
+
+    /// Whether an address that the manifest names would send agents inside a network. The manifests of a private network may
+    /// name its hosts.
+    pub fn leads_inside(&self, address: &str) -> bool {
+        let served_as = self.final_url.as_ref().unwrap_or(&self.url);
+        not_public(address).is_some() && not_public(served_as.as_str()).is_none()
+    }
+
+    /// What the publisher asks of the caller, without an address that agents must not be sent to.
+    pub fn usage_terms(&self) -> Option<UsageTerms<'_>> {
+        let mut terms = self.policies.usage_terms()?;
+        terms.terms_url = terms.terms_url.and_then(|url| self.address_for_agents(url));
+        Some(terms)
+    }
+}
+
+/// Why the host of a URL is not on the public Internet; `None` if it may be, or if the URL has no host.
 ///
 /// The host is the one that URL parsers connect to (WHATWG URL): `https:///10.0.0.1`, `https:\\10.0.0.1` and hosts with
-/// percent-encoded or removed characters included. A host with `{name}` variables is not decided.
-pub(crate) fn not_public(url: &str) -> Option<&'static str> {
-    let fixed = without_variables(url);
-    let url = Url::parse(fixed.as_deref().unwrap_or(url)).ok()?;
-    if !SCHEMES.contains(&url.scheme()) {
-        return None;
+/// percent-encoded or removed characters included. What looks like a URL and cannot be parsed is refused, since other
+/// programs may connect to it. Of a host with `{name}` variables the other parts decide.
+pub(crate) fn not_public(address: &str) -> Option<&'static str> {
+    let Ok(url) = parsed(address) else {
+        let has_host = address.contains("://") || address.trim_start().starts_with("//");
+        return has_host.then_some("it is not a URL");
+    };
+    let is_web = SCHEMES.contains(&url.scheme());
+    // The parser takes the hosts of other schemes as they are.
+    let host = match url.host().filter(|_| url.scheme() != COMMAND_SCHEME)?.to_owned() {
+        Host::Domain(name) if !is_web => Host::parse(&name).unwrap_or(Host::Domain(name)),
+        host => host,
+    };
+    match host {
+        Host::Domain(name) if name.contains(VARIABLE) => template_is_not_public(&name),
+        Host::Domain(name) if is_web => name_is_not_public(name.trim_end_matches('.')),
+        Host::Domain(name) => site_scope::special_use(name.trim_end_matches('.')),
+        Host::Ipv4(address) => AddressRefusal::of(IpAddr::V4(address)).map(AddressRefusal::in_words),
+        Host::Ipv6(address) => AddressRefusal::of(IpAddr::V6(address)).map(AddressRefusal::in_words),
     }
-    match url.host()? {
-        url::Host::Domain(name) if name.contains(VARIABLE) => None,
-        url::Host::Domain(name) => name_is_not_public(name.trim_end_matches('.')),
-        url::Host::Ipv4(address) => AddressRefusal::of(IpAddr::V4(address)).map(AddressRefusal::in_words),
-        url::Host::Ipv6(address) => AddressRefusal::of(IpAddr::V6(address)).map(AddressRefusal::in_words),
+}
+
+/// The URL as an agent would read it: a scheme that is missing or variable is https, and variables have values.
+fn parsed(address: &str) -> Result<Url, url::ParseError> {
+    let address = address.trim_start();
+    let fixed = without_variables(address);
+    let fixed = fixed.as_deref().unwrap_or(address);
+    match fixed.split_once("//") {
+        Some((scheme, rest)) if scheme.is_empty() || is_variable_scheme(scheme) => {
+            Url::parse(&format!("https://{rest}"))
+        }
+        _ => Url::parse(fixed),
     }
+}
+
+fn is_variable_scheme(text: &str) -> bool {
+    text.strip_suffix(':')
+        .is_some_and(|scheme| scheme.contains(VARIABLE) && !scheme.contains(['/', '?', '#']))
 }
 
 /// Stands for a variable in a host: a label that no site has.
 const VARIABLE: &str = "agentdex-variable";
+
+/// Why no value of its variables makes a host public: the other labels are those of a private network or address.
+fn template_is_not_public(name: &str) -> Option<&'static str> {
+    let has_other_labels = name.split('.').any(|label| !label.contains(VARIABLE));
+    match Host::parse(&name.replace(VARIABLE, "1")).ok().filter(|_| has_other_labels)? {
+        Host::Ipv4(address) => AddressRefusal::of(IpAddr::V4(address)).map(AddressRefusal::in_words),
+        Host::Domain(name) => site_scope::special_use(name.trim_end_matches('.')),
+        Host::Ipv6(_) => None,
+    }
+}
 
 /// The URL with its variables replaced: a port by a number, anything else by [`VARIABLE`]. `None` without variables.
 fn without_variables(url: &str) -> Option<String> {
@@ -223,6 +284,25 @@ mod tests {
             "https://10.0.0.1:{port}/{id}",
             "https://x:{password}@10.0.0.1/",
             "https://api.example@10.0.0.1/",
+            "https://[::1%25lo]/zone",
+            "https://[fe80::1%25eth0]/zone",
+            "https://10.0.0.1:99999/x",
+            "https://localhost%00.com/",
+            "https://{n}.0.0.1/",
+            "//169.254.169.254/x",
+            "\t//127.0.0.1/x",
+            "{scheme}://127.0.0.1/x",
+            "$SCHEME://127.0.0.1/x",
+            "{scheme}s://localhost/x",
+            "https://127.0.0.{n}/x",
+            "https://10.{a}.{b}.1/x",
+            "https://{tenant}.internal/x",
+            "https://{tenant}.localhost:{port}/x",
+            "gopher://127.0.0.1:6379/_x",
+            "grpc://10.0.0.1:50051",
+            "redis://localhost:6379",
+            "ftp://0x7f000001/",
+            "ssh://[::1]/",
         ] {
             assert!(not_public(url).is_some(), "{url}");
         }
@@ -242,8 +322,17 @@ mod tests {
             "https://my-local.example/",
             "https://xn--bcher-kva.example/",
             "https://{tenant}/x",
-            "https://{tenant}.internal/x",
             "https://{tenant}:{port}/x",
+            "https://{a}.{b}/x",
+            "https://8.8.8.{n}/x",
+            "{scheme}://shop.example/x",
+            "//shop.example/x",
+            "{base}/x",
+            "/books//10.0.0.1/x",
+            "grpc://shop.example:50051",
+            "app://open",
+            "unix:///var/run/x.sock",
+            "npx -y server",
             "https://${HOST}/x",
             "https://$HOST:8080/x",
             "https://<your-host>/x",
@@ -254,6 +343,56 @@ mod tests {
             "",
         ] {
             assert_eq!(not_public(url), None, "{url}");
+        }
+    }
+
+    fn served_from(url: &str) -> Manifest {
+        let url = crate::ManifestUrl::parse(url).unwrap();
+        crate::read(&crate::Document {
+            bytes: b"{}",
+            url: &url,
+            final_url: None,
+            discovery: crate::Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        })
+    }
+
+    #[test]
+    fn agents_are_sent_to_public_addresses_of_the_web_only() {
+        let manifest = served_from("https://shop.example/agent.json");
+        for address in ["https://shop.example/x", "wss://shop.example/x", "https://{tenant}.shop.example/x"] {
+            assert_eq!(manifest.address_for_agents(address), Some(address));
+        }
+        for address in [
+            "https://10.0.0.1/x",
+            "http://localhost:3000/mcp",
+            "https://[::1%25lo]/x",
+            "unix:///var/run/docker.sock",
+            "file:///etc/passwd",
+            "gopher://shop.example/",
+            "javascript:alert(1)",
+            "stdio:/bin/sh",
+            "npx -y server",
+            "/relative",
+            "",
+        ] {
+            assert_eq!(manifest.address_for_agents(address), None, "{address}");
+        }
+        // Agents of a private network read the manifests of its own hosts.
+        let inside = served_from("https://shop.internal/agent.json");
+        assert_eq!(inside.address_for_agents("https://10.0.0.1/x"), Some("https://10.0.0.1/x"));
+        assert_eq!(inside.address_for_agents("file:///etc/passwd"), None);
+    }
+
+    #[test]
+    fn terms_at_a_private_address_are_not_named() {
+        let mut manifest = served_from("https://shop.example/agent.json");
+        for (url, named) in [("https://shop.example/terms", true), ("http://169.254.169.254/", false)] {
+            manifest.policies.terms_url = Some(url.to_owned());
+            let terms = manifest.usage_terms().unwrap();
+            assert_eq!(terms.terms_url, named.then_some(url));
         }
     }
 }

@@ -382,6 +382,10 @@ pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
 /// A schema from a descriptor that is an object.
 pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>, Presence) {
     let mut schema = Map::new();
+    // Parameters in the form of OpenAPI hold their type in `schema`.
+    if let Some(inner) = map.get("schema").and_then(Value::as_object).filter(|_| !map.contains_key("type")) {
+        schema = object_descriptor(inner).0;
+    }
     if let Some(name) = map.get("type").and_then(Value::as_str) {
         insert_type(&mut schema, name);
     }

@@ -153,7 +153,7 @@ fn without_markup(text: &str) -> String {
     out
 }
 
-/// After `<`: skips a tag, and the content of scripts and styles; a lone `<` stays.
+/// After `<`: skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as `<slug>` stay.
 fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let is_tag =
         after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
@@ -161,8 +161,12 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
         out.push('<');
         return after;
     };
-    out.push(' ');
     let tag = after.get(..end).unwrap_or_default();
+    if is_placeholder(tag) {
+        out.push('<');
+        return after;
+    }
+    out.push(' ');
     let rest = after.get(end + 1..).unwrap_or_default();
     for (open, close) in [("script", "</script"), ("style", "</style")] {
         if tag.get(..open.len()).is_some_and(|name| name.eq_ignore_ascii_case(open)) {
@@ -171,6 +175,23 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     }
     rest
 }
+
+/// Whether the text between `<` and `>` names a value to fill in: one word that is no element of HTML.
+fn is_placeholder(tag: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_element = |name: &str| tag.eq_ignore_ascii_case(name);
+    !tag.is_empty() && tag.bytes().all(is_word) && !HTML_ELEMENTS.split(' ').any(is_element)
+}
+
+/// The elements of HTML (WHATWG, section "Elements"), with those that were removed.
+const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink \
+    blockquote body br button canvas caption center cite code col colgroup data datalist dd del details \
+    dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 \
+    h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd keygen label legend \
+    li link listing main map mark marquee math menu menuitem meta meter nav nobr noembed noframes \
+    noscript object ol optgroup option output p param picture plaintext pre progress q rp rt ruby s samp \
+    script search section select slot small source span strike strong style sub summary sup svg table \
+    tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp";
 
 /// After `&`: decodes the entities common in prose; others stay.
 fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
@@ -421,6 +442,8 @@ mod tests {
             ("<p>Find <b>rooms</b></p><script>alert(1)</script>", "Find rooms"),
             ("snake_case_name and `code` 3 * 4 < 5", "snake_case_name and code 3 * 4 < 5"),
             ("_quiet_ *loud*", "quiet loud"),
+            ("GET `/topics/<slug>` or <order_id>", "GET /topics/<slug> or <order_id>"),
+            ("<Script>alert(1)</script> <x onclick=y()> <my-tag/> left", "left"),
         ] {
             assert_eq!(plain(marked, 200).unwrap(), words);
         }

@@ -112,15 +112,6 @@ impl Draft<'_> {
         self.keep_all(url.map(|url| Link::new(rel, url, follow)));
     }
 
-    /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.
-    pub(crate) fn links(&mut self, object: &Object<'_>, rels: &[(&str, &str)]) {
-        for (key, rel) in rels {
-            if object.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/')) {
-                self.link(object, key, rel, (*rel == "service-desc").then_some(Follow::Manifest));
-            }
-        }
-    }
-
     /// Begins a capability from an object: id and name from the first key present, and `description`.
     pub(crate) fn begin(
         &mut self,
@@ -168,7 +159,7 @@ impl Draft<'_> {
                 capability.used_in_workflows.push(id.clone());
             }
         }
-        self.manifest.workflows.push(Workflow {
+        self.keep(Workflow {
             id,
             name: draft::name(object.text("name")),
             description: draft::description(object.text("description")),

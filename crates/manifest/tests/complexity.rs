@@ -107,6 +107,42 @@ fn text_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::AGENTS_TXT, hostile::LLMS_TXT, hostile::AI_TXT]);
 }
 
+/// The memory that a manifest may take, which is less than the bytes of JSON that the store reads back.
+const MODEL_BYTES_MAX: usize = 72 * 1_024 * 1_024;
+
+/// What is copied to each capability after it was counted is counted too.
+#[test]
+fn no_model_takes_more_memory_than_allowed() {
+    let session =
+        |at: usize| format!("{{\"name\": \"c{at}\", \"endpoint\": \"/a\", \"requires_session\": true}}");
+    let capabilities: Vec<String> = (0..5_000).map(session).collect();
+    let sessions = format!(
+        "{{\"schema_version\": \"0.1.0\", \"site\": {{\"name\": \"a\"}}, \"session\": {{\"create\": \"/{}\"}}, \"capabilities\": [{}]}}",
+        "{".repeat(8_100),
+        capabilities.join(", ")
+    );
+    let step = format!("{{\"operationId\": \"{}\"}}", "o".repeat(200));
+    let steps = vec![step; 100].join(", ");
+    let flow = |at: usize| {
+        format!(
+            "{{\"name\": \"f{at}\", \"path\": \"/a\", \"methods\": \"GET,HEAD,POST,PUT,DELETE,PATCH,OPTIONS\", \"steps\": [{steps}]}}"
+        )
+    };
+    let flows: Vec<String> = (0..150).map(flow).collect();
+    let flows = format!("{{\"name\": \"a\", \"flows\": [{}]}}", flows.join(", "));
+    for (path, text) in [("/.well-known/agents.json", sessions), (hostile::JSON, flows)] {
+        let (mut taken, mut capabilities) = (0, 0);
+        let spent = measure(|| {
+            let manifest = read(text.as_bytes(), path);
+            (taken, capabilities) =
+                (manifest::budget::manifest_bytes(&manifest), manifest.capabilities.len());
+        });
+        assert!(capabilities > 500, "{path}: {capabilities} are read");
+        assert!(taken <= MODEL_BYTES_MAX, "{path}: {taken} bytes");
+        assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{path}: {} bytes at most", spent.bytes_max);
+    }
+}
+
 /// As OpenAPI documents of large services are: 12 MB, indented, half paths and half schemas.
 fn lifelike(units: usize) -> String {
     let paths: Map<String, Value> = (0..units)

@@ -179,14 +179,16 @@ fn capability_counts_match_the_index() {
         if found.format().as_str() == entry.slug() && !entry.format.ends_with("-freeform") {
             let count = counts.entry(entry.slug()).or_default();
             count.0 += expected;
-            // The index counts the tools of MCP servers, not their resources and prompts.
+            // The index counts the listed tools of MCP servers, not their resources and prompts, nor names elsewhere in a file.
             let is_mcp = entry.slug().starts_with("mcp_");
-            let content = [CapabilityKind::Resource, CapabilityKind::Content];
+            let content = [CapabilityKind::Resource, CapabilityKind::Content, CapabilityKind::Unknown];
+            let is_listed = |c: &&manifest::Capability| !content.contains(&c.kind) && !c.pointer.is_empty();
             // It counts the `skills` of a card, neither operations of a plain API beside them nor names in `capabilities`.
             let is_card = entry.slug() == "a2a";
-            let counted = found.capabilities.iter().filter(|c| {
-                (!is_mcp || !content.contains(&c.kind)) && (!is_card || c.pointer.contains("/skills/"))
-            });
+            let counted = found
+                .capabilities
+                .iter()
+                .filter(|c| (!is_mcp || is_listed(c)) && (!is_card || c.pointer.contains("/skills/")));
             count.1 += counted.count();
         }
     }

@@ -31,8 +31,8 @@ fn every_fixture_becomes_its_expected_manifest() {
 /// Items of each list of a manifest that are read.
 const LISTED_MAX: usize = 5_000;
 
-/// Manifests of documents with one item more than is read in the lists of credentials, interfaces, links and payments, and
-/// with more types than are read. Their snapshots would be megabytes.
+/// Manifests of documents with one item more than is read in the lists of credentials, interfaces, links, payments and
+/// workflows, and with more types than are read. Their snapshots would be megabytes.
 fn overfull() -> Vec<Manifest> {
     let count = LISTED_MAX + 1;
     let map = |value: Value| (0..count).map(|n| (format!("m{n}"), value.clone())).collect::<Map<_, _>>();
@@ -46,7 +46,19 @@ fn overfull() -> Vec<Manifest> {
     let payments = json!({"standard": "https://agents-txt.com", "version": "1.0",
         "site": {"name": "a", "url": "https://x.example"},
         "payments": {"x402": {"chains": vec!["base"; count]}}});
-    [("/agent.json", awp), ("/.well-known/agent-card.json", a2a), ("/agents.txt", payments)]
+    // the memory of a manifest is full before their number is
+    let steps = vec![json!({"operationId": "o".repeat(200)}); 100];
+    let methods = "GET,HEAD,POST,PUT,DELETE,PATCH,OPTIONS";
+    let flow =
+        |at: usize| json!({"name": format!("f{at}"), "path": "/f", "methods": methods, "steps": steps});
+    let flows = json!({"name": "a", "flows": (0..150).map(flow).collect::<Vec<_>>()});
+    let documents = [
+        ("/agent.json", awp),
+        ("/.well-known/agent-card.json", a2a),
+        ("/agents.txt", payments),
+        ("/.well-known/agent.json", flows),
+    ];
+    documents
         .into_iter()
         .map(|(path, document)| {
             let url = ManifestUrl::parse(&format!("https://x.example{path}")).unwrap();
@@ -65,7 +77,7 @@ fn overfull() -> Vec<Manifest> {
 
 #[test]
 fn reads_as_many_items_of_a_list_as_allowed_and_reports_that_there_are_more() {
-    let [awp, a2a, payments] = overfull().try_into().unwrap();
+    let [awp, a2a, payments, flows] = overfull().try_into().unwrap();
     let reported = |manifest: &Manifest, list: &str| {
         let code = format!("document.{list}.too_many");
         manifest.findings.iter().filter(|finding| finding.code == code).count()
@@ -78,6 +90,7 @@ fn reads_as_many_items_of_a_list_as_allowed_and_reports_that_there_are_more() {
     ] {
         assert_eq!((kept, reported(manifest, list)), (LISTED_MAX, 1), "{list}: {:#?}", manifest.findings);
     }
+    assert_eq!(reported(&flows, "workflows"), 1, "{:#?}", flows.findings);
 }
 
 #[test]

@@ -1,16 +1,22 @@
 //! Keeps a program responsive for any input.
 //!
 //! [`ReaderPool`] reads untrusted documents on separate threads, so that no document blocks the async runtime.
+//! [`ReaderProgram`] reads them in separate processes with limits of the operating system, so that no document takes the
+//! memory of the program.
 //! [`Watchdog`] detects a worker of the runtime that is blocked nevertheless. [`Shutdown`] receives signals on a separate
 //! thread and ends the program within its drain time, even if the runtime is blocked. [`Shares`] keeps one client from
 //! exhausting a resource that all clients share.
 
+mod document;
 mod pool;
+mod program;
 mod shares;
 mod shutdown;
 mod watchdog;
 
+pub use document::OwnedDocument;
 pub use pool::{ReadError, ReaderLimits, ReaderPool};
+pub use program::{ReaderProgram, Unread, read_from_stdin, read_isolated};
 pub use shares::{LimitReached, Share, Shares, client_network};
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};

@@ -14,6 +14,9 @@ const SQLITE_FILE: &str = "agentdex.db";
 const CONNECTIONS_DEFAULT: u32 = 8;
 /// Lists of sites read at once, each on a connection that no other operation of SQLite waits for.
 pub const SITE_LISTS_MAX: u32 = 2;
+/// Operations that read whole tables at once, with SQLite on connections of their own: one for each of the three answers of
+/// the API that count everything.
+pub(crate) const SCANS_MAX: u32 = 3;
 /// Prepared statements of a connection. Each length of a batch is one.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
 /// Slower statements are logged. All but the statistics take milliseconds.

@@ -65,7 +65,12 @@ pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
 }
 
 /// The frame begins with the size before compression, which `decompressed_bytes` reads.
+/// Refuses what [`decompress`] would refuse to read back.
 pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
+    if bytes.len() as u64 > DECOMPRESSED_BYTES_MAX {
+        let reason = format!("it has {} bytes; the limit is {DECOMPRESSED_BYTES_MAX}", bytes.len());
+        return Err(StoreError::Unstorable { what, reason });
+    }
     zstd::bulk::compress(bytes, ZSTD_LEVEL)
         .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
 }
@@ -296,6 +301,15 @@ mod tests {
             });
             self.0.lock().unwrap().push(line);
         }
+    }
+
+    #[test]
+    fn refuses_to_store_what_it_would_refuse_to_read() {
+        let most = usize::try_from(DECOMPRESSED_BYTES_MAX).unwrap();
+        let stored = compress(&vec![b' '; most], "document").unwrap();
+        assert_eq!(decompress(&stored, DECOMPRESSED_BYTES_MAX).unwrap().len(), most);
+        let refused = compress(&vec![b' '; most + 1], "document");
+        assert!(matches!(refused, Err(StoreError::Unstorable { .. })));
     }
 
     #[test]

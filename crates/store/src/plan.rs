@@ -25,6 +25,10 @@ pub(crate) struct KnownManifest {
     pub(crate) training: PolicyChoice,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
+    /// A program of an earlier schema wrote its capabilities, without what groups them.
+    pub(crate) lacks_keys: bool,
+    /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
+    pub(crate) shares_capabilities: bool,
 }
 
 /// The state of a site before the visit, by id of the URL.
@@ -87,6 +91,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) touches: Vec<Touch<'a>>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
     pub(crate) changes: Vec<Change>,
+    /// Decides again which declarations are one capability.
+    pub(crate) regroups: bool,
 }
 
 impl Plan<'_> {
@@ -136,7 +142,22 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         let training = manifest.training;
         plan_verdict(&mut plan, (id, manifest), &verdict, training, visit.ended_at, visit.end.as_str());
     }
+    plan.regroups = regroups(&plan, known);
     Ok(plan)
+}
+
+/// Whether capabilities may join or leave others: those of one manifest alone never do.
+fn regroups(plan: &Plan<'_>, known: &Known) -> bool {
+    let before = || known.manifests.values().filter(|manifest| manifest.in_index);
+    let returned = plan.touches.iter().filter(|touch| touch.returned.is_some()).count();
+    let is_new = |new: &&NewVersion<'_>| {
+        known.manifests.get(&new.manifest.id).is_none_or(|manifest| !manifest.in_index)
+    };
+    let added = returned + plan.versions.iter().filter(is_new).count();
+    let changes = added > 0 || !plan.versions.is_empty() || !plan.removals.is_empty();
+    let are_several = before().count() + added > 1;
+    before().any(|manifest| manifest.shares_capabilities) && changes
+        || are_several && (changes || before().any(|manifest| manifest.lacks_keys))
 }
 
 /// A document without its own manifest is stored as a part.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use manifest::model::TypeSource;
-use manifest::{ContentHash, Manifest, ManifestId};
+use manifest::{Capability, ContentHash, Manifest, ManifestId, declaration};
 use serde::Serialize;
 
 use crate::StoreError;
-use crate::convert::{compress, compressed_json, json, text};
+use crate::convert::{compress, compressed_json, json, text, to_i32};
 use crate::model::{FetchRecord, FetchReport, LeaseToken, RobotsRecord, VisitRecord};
 use crate::rows::RobotsRow;
 
@@ -129,10 +129,29 @@ fn outcomes(fetches: &[FetchRecord]) -> String {
 
 #[derive(Serialize)]
 struct CapabilityRow<'a> {
-    id: &'a str,
+    #[serde(flatten)]
+    keys: CapabilityKeys<'a>,
     native_id: String,
     name: String,
     kind: &'a str,
+}
+
+/// By what a capability is grouped with other declarations of its site.
+#[derive(Serialize)]
+pub(crate) struct CapabilityKeys<'a> {
+    id: &'a str,
+    operation: Option<String>,
+    fullness: i32,
+}
+
+impl<'a> CapabilityKeys<'a> {
+    pub(crate) fn of(manifest: &Manifest, capability: &'a Capability) -> Self {
+        Self {
+            id: capability.id.as_str(),
+            operation: declaration::operation(capability),
+            fullness: to_i32(declaration::fullness(manifest, capability)),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -151,7 +170,7 @@ impl CapabilityBatch {
         for capability in &manifest.capabilities {
             let id = capability.id.as_str();
             rows.entry(id).or_insert_with(|| CapabilityRow {
-                id,
+                keys: CapabilityKeys::of(manifest, capability),
                 native_id: text(&capability.native_id).into_owned(),
                 name: text(&capability.name).into_owned(),
                 kind: capability.kind.as_str(),

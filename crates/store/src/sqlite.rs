@@ -2,7 +2,8 @@
 //!
 //! One connection writes. Its transactions take the write lock when they begin (`BEGIN IMMEDIATE`), so a writer waits for
 //! the lock instead of failing in the middle; other processes on the same file do the same. A few connections read in
-//! parallel (write-ahead log). Lists of sites, which may read whole tables, have connections of their own.
+//! parallel (write-ahead log). Lists of sites and operations that read whole tables have connections of their own. A
+//! statement that reads ends when its caller is gone.
 
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -21,7 +22,7 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use crate::StoreError;
-use crate::config::{SITE_LISTS_MAX, StoreConfig};
+use crate::config::{SCANS_MAX, SITE_LISTS_MAX, StoreConfig};
 use crate::convert::to_u64;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
@@ -96,23 +97,37 @@ const WRITER_CACHE_KIB: u32 = 32 * 1024;
 const LOG_PAGES: u32 = 8_000;
 /// Reads are short; more connections than cores of a small machine gain nothing.
 const READERS_MAX: u32 = 4;
-/// Instructions of a list between two looks at the time: well below a millisecond.
-const LIST_CHECK_INSTRUCTIONS: i32 = 1_000;
+/// Instructions of a statement between two looks at the time: well below a millisecond.
+const CHECK_INSTRUCTIONS: i32 = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
     writer: SqlitePool,
     readers: SqlitePool,
     lists: SqlitePool,
+    scans: SqlitePool,
 }
 
 /// A connection whose statements are interrupted after a time, and when this is dropped.
-pub(crate) struct ListConnection {
+pub(crate) struct ReadConnection {
     connection: PoolConnection<Sqlite>,
     is_dropped: Arc<AtomicBool>,
 }
 
-impl Deref for ListConnection {
+impl ReadConnection {
+    async fn acquire(pool: &SqlitePool, time_max: Option<Duration>) -> Outcome<Self> {
+        let mut connection = pool.acquire().await?;
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let until = time_max.map(|time_max| Instant::now() + time_max);
+        let dropped = Arc::clone(&is_dropped);
+        let goes_on =
+            move || !dropped.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
+        connection.lock_handle().await?.set_progress_handler(CHECK_INSTRUCTIONS, goes_on);
+        Ok(Self { connection, is_dropped })
+    }
+}
+
+impl Deref for ReadConnection {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -120,13 +135,13 @@ impl Deref for ListConnection {
     }
 }
 
-impl DerefMut for ListConnection {
+impl DerefMut for ReadConnection {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
 }
 
-impl Drop for ListConnection {
+impl Drop for ReadConnection {
     fn drop(&mut self) {
         self.is_dropped.store(true, Ordering::Relaxed);
     }
@@ -164,8 +179,12 @@ impl Pool {
         let lists = SqlitePoolOptions::new()
             .max_connections(SITE_LISTS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(reading.clone());
+        let scans = SqlitePoolOptions::new()
+            .max_connections(SCANS_MAX)
+            .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(reading);
-        Ok(Self { writer, readers, lists })
+        Ok(Self { writer, readers, lists, scans })
     }
 
     /// Creates and migrates the file, under a lock on a second file: switching a new database to the write-ahead log does
@@ -198,19 +217,17 @@ impl Pool {
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
     }
 
-    pub(crate) async fn read(&self) -> Outcome<PoolConnection<Sqlite>> {
-        Ok(self.readers.acquire().await?)
+    pub(crate) async fn read(&self) -> Outcome<ReadConnection> {
+        ReadConnection::acquire(&self.readers, None).await
     }
 
-    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<ListConnection> {
-        let mut connection = self.lists.acquire().await?;
-        let is_dropped = Arc::new(AtomicBool::new(false));
-        let until = time_max.map(|time_max| Instant::now() + time_max);
-        let dropped = Arc::clone(&is_dropped);
-        let goes_on =
-            move || !dropped.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
-        connection.lock_handle().await?.set_progress_handler(LIST_CHECK_INSTRUCTIONS, goes_on);
-        Ok(ListConnection { connection, is_dropped })
+    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<ReadConnection> {
+        ReadConnection::acquire(&self.lists, time_max).await
+    }
+
+    /// For an operation that reads whole tables.
+    pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<ReadConnection> {
+        ReadConnection::acquire(&self.scans, time_max).await
     }
 
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Sqlite>> {
@@ -219,10 +236,14 @@ impl Pool {
 
     /// A transaction that reads from one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Sqlite>> {
-        Ok(self.readers.begin().await?)
+        let mut transaction = self.readers.begin().await?;
+        // It may be that of an earlier caller, who is gone.
+        transaction.lock_handle().await?.remove_progress_handler();
+        Ok(transaction)
     }
 
     pub(crate) async fn close(&self) {
+        self.scans.close().await;
         self.lists.close().await;
         self.readers.close().await;
         self.writer.close().await;
@@ -259,4 +280,67 @@ fn lock_beside(path: &Path) -> Result<File, StoreError> {
     let file = File::create(PathBuf::from(lock_path)).map_err(|error| not_writable(path, &error))?;
     file.lock().map_err(|error| not_writable(path, &error))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DatabaseUrl;
+    use crate::fault::Fault;
+
+    /// Never ends by itself.
+    const ENDLESS: &str =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    async fn run(statement: &'static str, mut connection: ReadConnection) -> Outcome<i64> {
+        Ok(sqlx::query_scalar(statement).fetch_one(&mut *connection).await?)
+    }
+
+    async fn pool(dir: &tempfile::TempDir) -> Pool {
+        let url = DatabaseUrl::in_data_dir(dir.path());
+        let DatabaseUrl::Sqlite(path) = &url else { unreachable!("a data directory has a file") };
+        Pool::open(path, &StoreConfig::new(url.clone())).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn statement_that_reads_ends_with_its_caller() {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = pool(&dir).await;
+        let abandoned = READERS_MAX.max(SITE_LISTS_MAX).max(SCANS_MAX);
+        for _ in 0..abandoned {
+            let at_once = futures::future::join3(
+                async { run(ENDLESS, pool.read().await.unwrap()).await },
+                async { run(ENDLESS, pool.list(None).await.unwrap()).await },
+                async { run(ENDLESS, pool.scan(None).await.unwrap()).await },
+            );
+            assert!(tokio::time::timeout(Duration::from_millis(50), at_once).await.is_err());
+        }
+        // Every connection serves others again.
+        let others = async {
+            for _ in 0..abandoned {
+                for connection in [pool.read().await, pool.list(None).await, pool.scan(None).await] {
+                    assert_eq!(run("SELECT 1", connection.unwrap()).await.unwrap(), 1);
+                }
+            }
+            let mut snapshot = pool.snapshot().await.unwrap();
+            let many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) SELECT COUNT(*) FROM n";
+            let counted: i64 = sqlx::query_scalar(many).fetch_one(&mut *snapshot).await.unwrap();
+            assert_eq!(counted, 100_000, "an earlier caller does not interrupt an export");
+        };
+        tokio::time::timeout(PATIENCE, others).await.expect("no statement of a caller that is gone goes on");
+    }
+
+    #[tokio::test]
+    async fn lists_and_scans_end_after_their_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = pool(&dir).await;
+        let short = Some(Duration::from_millis(20));
+        for connection in [pool.list(short).await, pool.scan(short).await] {
+            let ended = tokio::time::timeout(PATIENCE, run(ENDLESS, connection.unwrap())).await;
+            let fault: Fault = ended.expect("it is interrupted").unwrap_err();
+            let error = fault.during_limited("test");
+            assert!(matches!(error, StoreError::Interrupted { .. }), "{error:?}");
+        }
+    }
 }

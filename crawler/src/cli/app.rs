@@ -26,7 +26,7 @@ const KEY_DIRECTORY: &str = "bot-keys.json";
 pub fn main() -> ExitCode {
     let flags = shown::parse();
     if matches!(flags.command, Some(Command::ReadDocument)) {
-        return crate::read_from_stdin().map_or_else(|error| complain(&error.into()), |()| ExitCode::SUCCESS);
+        return runtime::read_from_stdin();
     }
     match resolve(&flags.shared, &flags.crawl) {
         Ok(settings) => match work(flags.command, settings, flags.shared) {

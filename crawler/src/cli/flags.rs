@@ -33,7 +33,7 @@ pub struct CrawlFlags {
     /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too
     #[arg(long)]
     pub follow_seeds: bool,
-    /// Visit what is due once, and exit (the default)
+    /// Visit what is due once, and exit; without it `agentdex` goes on, and `crawler` exits too
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,
     /// Visit sites as they become due, until stopped; needs a contact

@@ -17,5 +17,5 @@ pub use app::main;
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
 pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
-pub use shown::{REQUEST_FLAGS, command, show_only_used};
+pub use shown::{REQUEST_FLAGS, command, show_only_used, typed};
 pub use watch::Watch;

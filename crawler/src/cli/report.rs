@@ -4,13 +4,38 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use policy::VisitEnd;
+
 use super::duration;
 use crate::dry_run::DryRun;
+use crate::run::end_in_words;
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 
 /// Rejected lines and parked sites shown; the JSON has all that were kept.
 const SHOWN_MAX: usize = 10;
+
+/// Reasons for failures shown.
+const REASONS_MAX: usize = 3;
+/// What to do about visits that failed; what only the owner of a site can change is left out.
+const ADVICE: [(VisitEnd, &str); 7] = [
+    (
+        VisitEnd::DnsDead,
+        "Check the names for typing errors; `agentdex doctor` shows whether this machine resolves any name.",
+    ),
+    (
+        VisitEnd::DnsFailed,
+        "Check the name servers with `agentdex doctor --only dns`, or name others with --name-servers.",
+    ),
+    (VisitEnd::Unreachable, "Check the network of this machine: `agentdex doctor`."),
+    (
+        VisitEnd::TlsFailed,
+        "Name the authority of a private network with --ca-file; other sites have to renew their certificates.",
+    ),
+    (VisitEnd::AddressRefused, "Name private networks that are yours with --allow-addresses."),
+    (VisitEnd::RobotsDenied, "These sites do not want to be read; `explain` shows the rule."),
+    (VisitEnd::Blocked, "These sites deny access to crawlers; --contact-url tells their owners who you are."),
+];
 
 /// Where the next command is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +80,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
         summary.manifests_added, summary.manifests_changed, summary.manifests_removed, summary.capabilities
     )?;
-    if summary.reached_no_site() {
-        writeln!(
-            out,
-            "No site was reached. Either the names are misspelt, or this machine has no way to the web: see what \
-             crawler explain says of one of them, and agentdex doctor --only dns"
-        )?;
-    }
+    failures(out, summary)?;
     if summary.failed > 0 {
         writeln!(
             out,
@@ -78,6 +97,23 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
     Ok(text)
+}
+
+/// The commonest reasons why sites were not read, with what to do.
+fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
+    if summary.reached_no_site() {
+        writeln!(out, "No site was reached.")?;
+    }
+    let mut reasons: Vec<(VisitEnd, u64, &str)> = ADVICE
+        .iter()
+        .filter_map(|(end, advice)| Some((*end, *summary.ends.get(end.as_str())?, *advice)))
+        .collect();
+    reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+    for (end, count, advice) in reasons.iter().take(REASONS_MAX) {
+        let of = format!("{count} of {}", counted(summary.sites_visited, "site"));
+        writeln!(out, "{of}: {}. {advice}", end_in_words(*end))?;
+    }
+    Ok(())
 }
 
 /// What a dry run found, in text.

@@ -27,15 +27,13 @@ use crate::config::{
 use crate::crontab::Crontab;
 use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
 use crate::output::OutputFormat;
-use crate::reading::ReaderProgram;
 use crate::schedule::Schedules;
+use runtime::ReaderProgram;
 
 /// Default schedule of housekeeping: once an hour, a little after the hour.
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 /// Readers poll the feed at least once a day.
 const RETAINED_MIN: Duration = Duration::from_hours(24);
-/// The subcommand of `crawler` and `agentdex` that reads one document.
-const READ_DOCUMENT: &str = "read-document";
 /// Default port of name servers.
 const DNS_PORT: u16 = 53;
 /// More visits would need more file descriptors than a process has.
@@ -175,6 +173,7 @@ fn crawl_config(
         } else {
             SeedLists::Added
         },
+        seeds_read_at: None,
         mode,
         delay: delay.unwrap_or(DELAY_DEFAULT),
         rate: rate(flags.rate.or(table.rate))?,
@@ -191,7 +190,7 @@ fn crawl_config(
         } else {
             TextRecords::Ignored
         },
-        reader: ReaderProgram::this_program(READ_DOCUMENT).ok(),
+        reader: ReaderProgram::this_program().ok(),
     })
 }
 

@@ -1,6 +1,10 @@
 //! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{CommandFactory as _, FromArgMatches};
 
 use ::settings::SharedFlags;
 
@@ -40,8 +44,33 @@ pub fn command() -> clap::Command {
 
 /// Parses the command line; exits on errors.
 pub(super) fn parse() -> Flags {
-    let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
-    typed.unwrap_or_else(|error| error.format(&mut command()).exit())
+    typed(&mut command(), &USED, std::env::args_os()).unwrap_or_else(|error| error.exit())
+}
+
+/// Parses a command line. Flags of a crawl that stand before a subcommand in `used` would have no effect: they are an error.
+///
+/// # Errors
+///
+/// If the command line is wrong, or asks for the help or the version.
+pub fn typed<T: FromArgMatches>(
+    whole: &mut clap::Command,
+    used: &[(&str, &[&[&str]])],
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<T, clap::Error> {
+    let mut matches = whole.try_get_matches_from_mut(words)?;
+    let is_idle = |flag: &&clap::Arg| {
+        !flag.is_global_set()
+            && matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    let subcommand = matches.subcommand_name().filter(|name| used.iter().any(|(known, _)| known == name));
+    let idle = subcommand.and_then(|name| {
+        let flag = whole.get_arguments().find(is_idle)?.get_long()?;
+        Some(format!("--{flag} is a flag of a crawl and has no effect on `{name}`: remove it"))
+    });
+    if let Some(why) = idle {
+        return Err(whole.error(ErrorKind::ArgumentConflict, why));
+    }
+    T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
 }
 
 /// Hides unused flags from the help of each subcommand.
@@ -79,6 +108,16 @@ mod tests {
             assert!(used.concat().iter().all(|flag| known.contains(flag)), "{name}");
         }
         assert_eq!(USED.len(), whole.get_subcommands().count(), "every subcommand says what it uses");
+    }
+
+    #[test]
+    fn refuses_flags_of_a_crawl_before_a_subcommand() {
+        for words in [["crawler", "--seeds=x", "status"], ["crawler", "--daemon", "paths"]] {
+            let error = typed::<Flags>(&mut command(), &USED, words).unwrap_err().to_string();
+            assert!(error.contains("has no effect on"), "{error}");
+        }
+        assert!(typed::<Flags>(&mut command(), &USED, ["crawler", "--delay", "3s", "status"]).is_ok());
+        assert!(typed::<Flags>(&mut command(), &USED, ["crawler", "--seeds", "x"]).is_ok());
     }
 
     #[test]

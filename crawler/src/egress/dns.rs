@@ -1,7 +1,8 @@
 //! Names to addresses, through the system's name servers.
 //!
-//! A bounded cache keeps responses for their TTL, within bounds, including negative ones. Equal concurrent queries
-//! are sent once. The hosts file of the machine is not read: the index shows what the public sees.
+//! A bounded cache keeps the addresses of names for their TTL, within bounds, and that names have none. Nothing else of a
+//! response is kept: a name server may add as many records as it likes. Equal concurrent queries are sent once. The hosts file of the
+//! machine is not read: the index shows what the public sees.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,9 +19,10 @@ use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::RData;
 use hickory_resolver::{ResolverBuilder, TokioResolver};
+use lru::LruCache;
 use manifest::Host;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::failure::{Cause, Failure, is_out_of_files};
 
@@ -30,8 +32,11 @@ const TTL_MAX: Duration = Duration::from_hours(24);
 /// TTL of negative responses, from the SOA's minimum (RFC 2308) within these bounds.
 const NEGATIVE_TTL_MIN: Duration = Duration::from_mins(5);
 const NEGATIVE_TTL_MAX: Duration = Duration::from_hours(3);
-/// Number of cached names, least recently used ones are evicted; about 200 MB when full, which only fleets reach.
-const CACHED_NAMES_MAX: u64 = 500_000;
+/// Number of cached names, least recently used ones are evicted; about 100 MB when full, which only fleets reach, and at most 300
+/// MB if every name has as many addresses as it may.
+const CACHED_NAMES_MAX: usize = 250_000;
+/// Addresses that a name may have; large services publish a dozen.
+const ADDRESSES_MAX: usize = 32;
 /// Timeout of a query; there is one retry.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
@@ -43,13 +48,31 @@ const TEXTS_MAX: usize = 10;
 const IN_FLIGHT_MAX: usize = 500;
 
 type Answer = Result<Arc<[IpAddr]>, Failure>;
-type Flight = Shared<BoxFuture<'static, Answer>>;
+type Flight = Shared<BoxFuture<'static, (Answer, Duration)>>;
+
+/// Answers with the time until which they are valid.
+struct AnswerCache(LruCache<Host, (Instant, Answer)>);
+
+impl AnswerCache {
+    fn get(&mut self, host: &Host, now: Instant) -> Option<Answer> {
+        let (until, answer) = self.0.get(host)?;
+        (now < *until).then(|| answer.clone())
+    }
+
+    fn put(&mut self, host: &Host, answer: Answer, until: Instant) {
+        self.0.put(host.clone(), (until, answer));
+        if self.0.len() > CACHED_NAMES_MAX {
+            self.0.pop_lru();
+        }
+    }
+}
 
 /// The resolver of a process.
 pub(crate) struct Dns {
     resolver: Arc<TokioResolver>,
     slots: Arc<Semaphore>,
     flights: Mutex<HashMap<Host, Flight>>,
+    cached: Mutex<AnswerCache>,
 }
 
 impl Dns {
@@ -73,21 +96,26 @@ impl Dns {
         let options = builder.options_mut();
         options.timeout = QUERY_TIME_MAX;
         options.attempts = QUERY_TRIES;
-        options.cache_size = CACHED_NAMES_MAX;
+        // It would keep whole responses, of up to 64 KiB as sent.
+        options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        options.positive_min_ttl = Some(TTL_MIN);
-        options.positive_max_ttl = Some(TTL_MAX);
-        options.negative_min_ttl = Some(NEGATIVE_TTL_MIN);
-        options.negative_max_ttl = Some(NEGATIVE_TTL_MAX);
         let slots = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
-        Ok(Self { resolver: Arc::new(builder.build()?), slots, flights: Mutex::default() })
+        let cached = Mutex::new(AnswerCache(LruCache::unbounded()));
+        Ok(Self { resolver: Arc::new(builder.build()?), slots, flights: Mutex::default(), cached })
     }
 
     /// The addresses of a name; joins a query in flight.
     pub(crate) async fn lookup(&self, host: &Host) -> Answer {
+        let cached = || self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = cached().get(host, Instant::now()) {
+            return answer;
+        }
         let flight = self.flight(host);
-        let answer = flight.clone().await;
+        let (answer, ttl) = flight.clone().await;
+        if !ttl.is_zero() {
+            cached().put(host, answer.clone(), Instant::now() + ttl);
+        }
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         if flights.get(host).is_some_and(|current| current.ptr_eq(&flight)) {
             flights.remove(host);
@@ -119,18 +147,43 @@ impl Dns {
     }
 }
 
-async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> Answer {
+/// The addresses of a name, and how long they may be kept; failures to answer are not.
+async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> (Answer, Duration) {
     // the semaphore is never closed
     let _slot = slots.acquire().await;
     let Ok(answer) = timeout(LOOKUP_TIME_MAX, resolver.lookup_ip(name)).await else {
-        return Err(failure_of(&NetError::Timeout));
+        return (Err(failure_of(&NetError::Timeout)), Duration::ZERO);
     };
     match answer {
         Ok(found) => {
-            let addresses: Arc<[IpAddr]> = found.iter().collect();
-            if addresses.is_empty() { Err(no_addresses()) } else { Ok(addresses) }
+            let answer = bounded(found.iter());
+            let ttl = found.as_lookup().answers().iter().map(|record| record.ttl).min().unwrap_or_default();
+            let (least, most) =
+                if answer.is_ok() { (TTL_MIN, TTL_MAX) } else { (NEGATIVE_TTL_MIN, NEGATIVE_TTL_MAX) };
+            (answer, Duration::from_secs(ttl.into()).clamp(least, most))
         }
-        Err(error) => Err(failure_of(&error)),
+        Err(error) => {
+            let ttl = match &error {
+                NetError::Dns(DnsError::NoRecordsFound(none)) => none.negative_ttl,
+                _ => None,
+            };
+            let ttl =
+                ttl.map(|ttl| Duration::from_secs(ttl.into()).clamp(NEGATIVE_TTL_MIN, NEGATIVE_TTL_MAX));
+            (Err(failure_of(&error)), ttl.unwrap_or_default())
+        }
+    }
+}
+
+/// All addresses of a name: each is judged before a connection, so none is left out.
+fn bounded(found: impl Iterator<Item = IpAddr>) -> Answer {
+    let addresses: Arc<[IpAddr]> = found.take(ADDRESSES_MAX + 1).collect();
+    match addresses.len() {
+        0 => Err(no_addresses()),
+        1..=ADDRESSES_MAX => Ok(addresses),
+        _ => {
+            let reason = format!("the name has more than {ADDRESSES_MAX} addresses");
+            Err(Failure::new(Cause::NameServers, reason))
+        }
     }
 }
 
@@ -151,5 +204,39 @@ fn failure_of(error: &NetError) -> Failure {
         NetError::Io(error) if is_out_of_files(error.as_ref()) => Failure::out_of_files(),
         NetError::Timeout => Failure::new(Cause::NameServers, "the name servers did not answer in time"),
         other => Failure::new(Cause::NameServers, format!("the name could not be resolved: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn addresses(count: u32) -> impl Iterator<Item = IpAddr> {
+        (0..count).map(|number| IpAddr::V4(Ipv4Addr::from_bits(number)))
+    }
+
+    #[test]
+    fn a_name_with_too_many_addresses_is_refused() {
+        let most = u32::try_from(ADDRESSES_MAX).unwrap();
+        assert_eq!(bounded(addresses(most)).unwrap().len(), ADDRESSES_MAX);
+        assert!(bounded(addresses(most + 1)).is_err());
+        assert!(bounded(addresses(4_000)).is_err());
+        assert!(bounded(addresses(0)).is_err());
+    }
+
+    #[test]
+    fn the_cache_holds_a_bounded_number_of_names_until_their_time() {
+        let mut cache = AnswerCache(LruCache::unbounded());
+        let host = |number: usize| Host::parse(&format!("a{number}.example")).unwrap();
+        let (now, until) = (Instant::now(), Instant::now() + TTL_MIN);
+        for number in 0..=CACHED_NAMES_MAX {
+            cache.put(&host(number), bounded(addresses(1)), until);
+        }
+        assert_eq!(cache.0.len(), CACHED_NAMES_MAX);
+        assert!(cache.get(&host(0), now).is_none(), "the oldest one was evicted");
+        assert!(cache.get(&host(1), now).is_some());
+        assert!(cache.get(&host(1), until).is_none());
     }
 }

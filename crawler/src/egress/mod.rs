@@ -36,12 +36,18 @@ pub use tls::TlsError;
 
 use dns::Dns;
 
-/// Whether the name servers of this machine respond to a query; NXDOMAIN is a response.
-pub async fn name_servers_answer(host: &Host) -> Result<(), String> {
+/// Whether the name servers of this machine know a public name.
+///
+/// # Errors
+///
+/// Why they do not, in words.
+pub async fn name_servers_know(host: &Host) -> Result<(), String> {
     let dns = Dns::from_system().map_err(|error| error.to_string())?;
     match dns.lookup(host).await {
         Ok(_) => Ok(()),
-        Err(failure) if failure.cause == Cause::NameUnknown => Ok(()),
+        Err(failure) if failure.cause == Cause::NameUnknown => {
+            Err(format!("the name servers answer that {host} does not exist: they know no public names"))
+        }
         Err(failure) => Err(failure.reason),
     }
 }

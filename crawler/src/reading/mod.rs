@@ -1,13 +1,12 @@
 //! Reads documents for visits: off the async runtime, under a deadline, and never again after one crashed a reader.
 //!
-//! Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was
-//! not removed, that passes its deadline or panics its reader, is read once more in a process with limits of the operating
-//! system, and quarantined if that process ends without a result.
+//! Documents of more than a few KiB are read in a process with limits of the operating system, so that no document takes the
+//! memory of the crawler. Before a document is read, the attempt is written to the store; afterwards it is removed. A document
+//! whose attempt was not removed, that passes its deadline, or that ends its reader is read once more in such a process, and
+//! quarantined if that process ends without a result.
 
 mod attempts;
-mod document;
 mod memory;
-mod program;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +14,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
 use policy::quarantine::{self, Attempt, ReadDecision};
-use runtime::{ReadError, ReaderLimits, ReaderPool};
+use runtime::{OwnedDocument, ReadError, ReaderLimits, ReaderPool, ReaderProgram, Unread, read_isolated};
 use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use self::attempts::Attempts;
-pub(crate) use self::document::OwnedDocument;
 use self::memory::MEMORY_WAIT;
 pub(crate) use self::memory::{HeldMemory, MemoryBudget, NoMemory};
-use self::program::Unread;
-pub use self::program::{ReaderProgram, read_from_stdin};
 use crate::batcher::Batcher;
 use crate::clock;
 
@@ -36,9 +31,6 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
 const QUEUE_MAX: usize = 100_000;
-
-/// Timeout of a second reader, which may have to share the machine; its processor time has a separate limit.
-const VERIFY_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The result of reading a document.
 #[derive(Debug)]
@@ -72,8 +64,6 @@ pub(crate) struct Reader {
     /// Approximate start of reading in this process.
     began_at: DateTime<Utc>,
     pub(crate) memory: MemoryBudget,
-    /// Second readers at the same time.
-    verifiers: Arc<Semaphore>,
 }
 
 /// The worker of the attempt that is stored while a document is read.
@@ -99,7 +89,6 @@ impl Reader {
             program,
             began_at: clock::now(),
             memory: MemoryBudget::new(MEMORY_WAIT),
-            verifiers: Arc::new(Semaphore::new(limits.threads)),
         }
     }
 
@@ -168,24 +157,24 @@ impl Reader {
         document: Arc<OwnedDocument>,
         row: Row,
     ) -> Result<Reading, ReadingError> {
-        let reading = Arc::clone(&document);
-        match self.pool.read(move || reading.read_measured()).await {
-            Ok((manifest, memory_bytes)) => {
+        let (program, reading) = (self.program.clone(), Arc::clone(&document));
+        match self.read_with(move || read_isolated(program.as_ref(), &reading)).await {
+            Ok(read) => {
                 if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
-                Ok(Reading::Read { manifest: Box::new(manifest), memory_bytes })
+                Ok(read)
             }
-            // a separate process shows whether the document or a stalled machine is the cause
-            Err(error) if error.is_caused_by_document() => {
-                tracing::warn!(url = %attempt.url, %error, "a document is read again in a separate process");
+            // a second attempt shows whether the document or a stalled machine is the cause
+            Err(Unread::Document(error)) => {
+                tracing::warn!(url = %attempt.url, error, "a document is read a second time");
                 self.verify(attempt, document).await
             }
-            Err(error) => {
+            Err(Unread::Process(error)) => {
                 if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
-                Err(ReadingError::Busy(error.to_string()))
+                Err(ReadingError::Busy(error))
             }
         }
     }
@@ -196,16 +185,13 @@ impl Reader {
         attempt: ReadAttempt,
         document: Arc<OwnedDocument>,
     ) -> Result<Reading, ReadingError> {
-        let Some(program) = &self.program else {
+        let Some(program) = self.program.clone() else {
             return Ok(self.quarantine(attempt, "reading it did not end".to_owned()).await?);
         };
-        let permit = self.verifiers.acquire().await;
-        let verified = program.read(&document, VERIFY_DEADLINE, &self.pool).await;
-        drop(permit);
-        match verified {
-            Ok((manifest, memory_bytes)) => {
+        match self.read_with(move || program.read(&document)).await {
+            Ok(read) => {
                 self.end(attempt.hash).await?;
-                Ok(Reading::Read { manifest: Box::new(manifest), memory_bytes })
+                Ok(read)
             }
             Err(Unread::Document(reason)) => Ok(self.quarantine(attempt, reason).await?),
             Err(Unread::Process(reason)) => {
@@ -213,6 +199,23 @@ impl Reader {
                 Err(ReadingError::Busy(reason))
             }
         }
+    }
+
+    /// Reads on a thread of the pool.
+    async fn read_with(
+        &self,
+        read: impl FnOnce() -> Result<Manifest, Unread> + Send + 'static,
+    ) -> Result<Reading, Unread> {
+        let measured = move || {
+            read().map(|manifest| {
+                let memory_bytes = manifest::budget::manifest_bytes(&manifest);
+                Reading::Read { manifest: Box::new(manifest), memory_bytes }
+            })
+        };
+        self.pool.read(measured).await.map_err(|error| {
+            let reason = error.to_string();
+            if error.is_caused_by_document() { Unread::Document(reason) } else { Unread::Process(reason) }
+        })?
     }
 
     async fn end(&self, hash: ContentHash) -> Result<(), StoreError> {
@@ -270,8 +273,9 @@ mod tests {
             url: ManifestUrl::parse(&format!("https://{host}/agent.json")).unwrap(),
             final_url: None,
             discovery: Discovery::Root,
-            served: Served::default(),
+            served: Some(Served::default()),
             linked: Vec::new(),
+            force: None,
         })
     }
 
@@ -305,29 +309,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn quarantines_when_a_second_reader_fails_or_hangs() {
-        for (program, deadline, expected) in [("/bin/false", DEADLINE, "ended without an answer")] {
-            let fixture = fixture(deadline, Some(program)).await;
-            let document = document("a.example", "{}");
-            let attempt = ReadAttempt {
-                hash: document.hash(),
-                reader_version: READER_VERSION,
-                site: SiteName::parse("a.example").unwrap(),
-                url: document.url.clone(),
-                began_at: clock::now(),
-            };
-            fixture.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
-            let reason = reason(read(&fixture, "a.example", "{}").await);
-            assert!(reason.contains(expected), "{reason}");
-        }
-        let pool = fixture(DEADLINE, None).await.reader.pool;
-        let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };
-        let read = missing.read(&document("a.example", "{}"), DEADLINE, &pool).await;
-        assert!(matches!(read, Err(Unread::Process(_))), "that says nothing of the document");
-        let sleeper = ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1000".to_owned()] };
-        let read = sleeper.read(&document("a.example", "{}"), Duration::from_millis(50), &pool).await;
+    async fn quarantines_a_document_that_ends_two_readers_and_no_other() {
+        let quarantined = fixture(DEADLINE, Some("/bin/false")).await;
+        let long = format!(r#"{{"awp_version":"0.1","x":"{}"}}"#, "x".repeat(5_000));
+        let reason = reason(read(&quarantined, "a.example", &long).await);
+        assert!(reason.contains("ended without a result") && reason.contains("256 MiB"), "{reason}");
         assert!(
-            matches!(read, Err(Unread::Document(reason)) if reason.contains("second reader did not end"))
+            matches!(read(&quarantined, "a.example", "{}").await, Reading::Read { .. }),
+            "read in this process"
+        );
+
+        let missing = fixture(DEADLINE, Some("/nonexistent/program")).await;
+        let site = SiteName::parse("a.example").unwrap();
+        let unread = missing.reader.read(&site, document("a.example", &long)).await;
+        assert!(
+            matches!(unread, Err(ReadingError::Busy(_))),
+            "that says nothing of the document: {unread:?}"
         );
     }
 
@@ -365,29 +362,5 @@ mod tests {
         drop(release);
         let again = Fixture { reader: fixture.reader, ..busy };
         assert!(matches!(read(&again, "a.example", "{}").await, Reading::Read { .. }), "not quarantined");
-    }
-
-    #[tokio::test]
-    async fn caps_the_answer_of_a_second_reader_and_parses_it_on_reader_threads() {
-        let Fixture { reader, _dir: dir } = fixture(DEADLINE, None).await;
-        let document = document("a.example", r#"{"awp_version":"0.1"}"#);
-        let answer = dir.path().join("answer.json");
-        std::fs::write(&answer, serde_json::to_vec(&document.read()).unwrap()).unwrap();
-        let arguments = vec![answer.to_string_lossy().into_owned()];
-        let second = ReaderProgram { path: PathBuf::from("/bin/cat"), arguments };
-        let release = occupy(&reader);
-        tokio::task::yield_now().await;
-        let mut read = std::pin::pin!(second.read(&document, DEADLINE, &reader.pool));
-        assert!(tokio::time::timeout(Duration::from_millis(300), &mut read).await.is_err());
-        drop(release);
-        let (manifest, _) = read.await.unwrap();
-        assert_eq!(manifest.url, document.url);
-
-        let endless = ReaderProgram { path: PathBuf::from("/usr/bin/yes"), arguments: Vec::new() };
-        let read = endless.read(&document, DEADLINE, &reader.pool).await;
-        assert!(
-            matches!(&read, Err(Unread::Document(reason)) if reason.contains("answered more than 80 MiB")),
-            "{read:?}"
-        );
     }
 }

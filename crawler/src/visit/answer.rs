@@ -9,11 +9,13 @@ use http::header::LOCATION;
 use manifest::model::{PolicyChoice, Served};
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
+use policy::usage::most_restrictive;
 use policy::{ContentUsage, FetchOutcome};
 use store::ResourceState;
 
 use super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::fetched::{Document, Fetched};
+use super::hold::read_within;
 use super::judge::{FirstJudgement, Judged};
 use super::links::{self, FollowUps};
 use super::requester::{Exchange, Robots};
@@ -22,7 +24,8 @@ use super::traffic::millis;
 use super::{Visit, judge, seeds};
 use crate::clock;
 use crate::egress::{Body, Failure, Reply};
-use crate::reading::{NoMemory, OwnedDocument, Reading};
+use crate::reading::{NoMemory, Reading};
+use runtime::OwnedDocument;
 
 /// Why a document is dropped that is within its own limits.
 pub(super) const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
@@ -50,6 +53,7 @@ impl Visit<'_> {
             self.progress.plan.current = Some(task.clone());
             let exchange = self.requester.get(&mut self.progress, &current, task.body, &conditions).await?;
             let Exchange { answer, at, took } = exchange;
+            task.training = most_restrictive(task.training, usage.training);
             let stated = answer.as_ref().map(|reply| ContentUsage::of_headers(&reply.head.headers));
             let stated = stated.unwrap_or_default();
             let step = match answer {
@@ -64,7 +68,10 @@ impl Visit<'_> {
                 },
             };
             if let ControlFlow::Break(fetched) = step {
-                let training = usage.combined(stated).training;
+                // A 304 leaves what it does not repeat as it was.
+                let kept = fetched.cache.as_ref().filter(|_| fetched.outcome == FetchOutcome::NotModified);
+                let stated = kept.map_or(stated, |cache| cache.usage());
+                let training = most_restrictive(task.training, stated.training);
                 let mut fetched =
                     Fetched { robots_rule: Some(rule), duration_ms: millis(took), training, ..*fetched };
                 if stated.search == PolicyChoice::Deny && fetched.outcome.is_present() {
@@ -195,20 +202,34 @@ impl Visit<'_> {
             url: task.url.clone(),
             final_url: task.final_url(),
             discovery: task.discovery,
-            served: served.clone(),
+            served: Some(served.clone()),
             linked: Vec::new(),
+            force: None,
         });
-        let reading = self.tools.reader.read(&self.site.name, Arc::clone(&document)).await?;
+        let reading = self.read_within_memory(&document).await?;
         body.bytes =
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
-        match reading {
-            Reading::Read { manifest, memory_bytes } => {
-                let held =
-                    self.tools.reader.memory.hold_manifest(&mut self.requester.memory, memory_bytes).await;
-                let too_large = without_memory(held)?;
-                Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
-            }
-            Reading::Quarantined(reason) => Ok(Judged::of(FetchOutcome::Quarantined, reason)),
+        Ok(match reading {
+            Ok(Reading::Read { manifest, .. }) => judge::judge_manifest(&body.bytes, manifest),
+            Ok(Reading::Quarantined(reason)) => Judged::of(FetchOutcome::Quarantined, reason),
+            Err(too_large) => too_large,
+        })
+    }
+
+    /// Reads a document and reserves memory for its manifest, or returns the result of one for which this visit has none.
+    pub(super) async fn read_within_memory(
+        &mut self,
+        document: &Arc<OwnedDocument>,
+    ) -> Result<Result<Reading, Judged>, Interrupt> {
+        let (reader, site) = (&self.tools.reader, &self.site.name);
+        let read = || reader.read(site, Arc::clone(document));
+        let bytes_of = |reading: &Reading| match reading {
+            Reading::Read { memory_bytes, .. } => *memory_bytes,
+            Reading::Quarantined(_) => 0,
+        };
+        match read_within(&reader.memory, &mut self.requester.memory, read, bytes_of).await? {
+            Ok(reading) => Ok(Ok(reading)),
+            Err(none) => refused(none).map(Err),
         }
     }
 
@@ -242,11 +263,14 @@ impl Visit<'_> {
     }
 }
 
-pub(super) fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
-    match held {
-        Ok(()) => Ok(None),
-        Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),
-        Err(NoMemory::Now) => Err(Interrupt::busy(NO_MEMORY)),
+fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
+    held.err().map(refused).transpose()
+}
+
+fn refused(none: NoMemory) -> Result<Judged, Interrupt> {
+    match none {
+        NoMemory::EverInThisVisit => Ok(Judged::of(FetchOutcome::TooLarge, TOO_MUCH)),
+        NoMemory::Now => Err(Interrupt::busy(NO_MEMORY)),
     }
 }
 

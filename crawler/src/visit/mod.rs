@@ -8,6 +8,7 @@ mod context;
 mod fetched;
 mod findings;
 mod finish;
+mod hold;
 mod judge;
 mod links;
 mod own_hosts;

@@ -5,20 +5,23 @@
 
 use std::sync::Arc;
 
-use manifest::model::Served;
+use manifest::model::{PolicyChoice, Served};
 use manifest::{ContentHash, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
+use policy::freshness::CacheRecord;
+use policy::usage::most_restrictive;
 use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
-use super::answer::{TOO_MUCH, without_memory};
+use super::answer::TOO_MUCH;
 use super::context::Interrupt;
 use super::fetched;
 use super::findings::known;
 use super::links::{self, FollowUps};
 use super::task::{Role, Task};
-use crate::reading::{OwnedDocument, Reading};
+use crate::reading::Reading;
 use crate::retry::retry_while_unavailable;
+use runtime::OwnedDocument;
 
 /// The copy of a document in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +82,7 @@ impl Visit<'_> {
                 self.read_with_parts(index, &url, &[]).await?;
             }
             let parts = self.parts_of(index, &url).await?;
+            self.restrict_training(index, &url, &parts);
             let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
             if !parts.is_empty() && has_changed {
                 self.read_with_parts(index, &url, &parts).await?;
@@ -97,10 +101,11 @@ impl Visit<'_> {
         let mut parts = Vec::new();
         for &part_index in part_indexes {
             let Some(part) = self.progress.findings.fetched.get(part_index) else { continue };
-            let (part_url, is_absent) = (part.url.clone(), part.outcome.is_absent());
+            let part_url = part.url.clone();
+            let is_withdrawn = part.outcome.is_absent() || self.is_denied(part);
             // without bytes the reader knows that there is no such document
-            let absent = is_absent.then(Vec::new);
-            if let Some(part_bytes) = self.bytes_of(part_index).await?.or(absent) {
+            let part_bytes = if is_withdrawn { Some(Vec::new()) } else { self.bytes_of(part_index).await? };
+            if let Some(part_bytes) = part_bytes {
                 parts.push((part_url, part_bytes));
             }
         }
@@ -111,30 +116,22 @@ impl Visit<'_> {
             url: url.clone(),
             final_url: whole.final_url.as_deref().cloned(),
             discovery: whole.discovery,
-            served,
+            served: Some(served),
             linked: parts,
+            force: None,
         });
-        let reading = Box::pin(self.tools.reader.read(&self.site.name, Arc::clone(&document))).await?;
-        let too_large = match &reading {
-            Reading::Read { memory_bytes, .. } => {
-                let memory = &self.tools.reader.memory;
-                without_memory(memory.hold_manifest(&mut self.requester.memory, *memory_bytes).await)?
-            }
-            Reading::Quarantined(_) => None,
-        };
+        let reading = Box::pin(self.read_within_memory(&document)).await?;
         let Some(whole) = self.progress.findings.fetched.get_mut(index) else { return Ok(()) };
         match reading {
-            Reading::Read { .. } if too_large.is_some() => {
-                whole.reject(FetchOutcome::TooLarge, TOO_MUCH.to_owned());
-            }
-            Reading::Read { manifest, .. } => {
+            Err(_) => whole.reject(FetchOutcome::TooLarge, TOO_MUCH.to_owned()),
+            Ok(Reading::Read { manifest, .. }) => {
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);
                 whole.body = Some(fetched::Document(
                     Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes),
                 ));
             }
-            Reading::Quarantined(reason) => whole.reject(FetchOutcome::Quarantined, reason),
+            Ok(Reading::Quarantined(reason)) => whole.reject(FetchOutcome::Quarantined, reason),
         }
         Ok(())
     }
@@ -174,8 +171,37 @@ impl Visit<'_> {
     fn has_changed(&self, part: usize) -> bool {
         self.progress.findings.fetched.get(part).is_some_and(|part| {
             let known = known(self.site, &part.url).and_then(|known| known.content_hash.as_ref());
-            part.outcome == FetchOutcome::Found && part.hash.as_ref() != known
+            let is_new = part.outcome == FetchOutcome::Found && part.hash.as_ref() != known;
+            is_new || (known.is_some() && self.is_denied(part))
         })
+    }
+
+    /// Whether a part may not be used any more, as a manifest would leave the index: robots.txt or the response denies it, or
+    /// its server denied access twice in a row.
+    fn is_denied(&self, part: &fetched::Fetched) -> bool {
+        let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
+        part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
+    }
+
+    /// A manifest contains its parts: what is said about training with one of them applies to the whole. Of a part that was not
+    /// requested, what its last response said.
+    fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
+        let fetched = &self.progress.findings.fetched;
+        let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);
+        let was_requested = |known: &ResourceState| {
+            parts.iter().any(|part| fetched.get(*part).is_some_and(|part| part.url == known.url))
+        };
+        let of_known = self.site.resources.iter().filter(|known| {
+            known.manifest_id.is_none() && known.linked_from.as_ref() == Some(url) && !was_requested(known)
+        });
+        let of_known = of_known.filter_map(|known| {
+            let cache = serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok()?;
+            Some(cache.usage().training)
+        });
+        let strictest = of_fetched.chain(of_known).fold(PolicyChoice::Unset, most_restrictive);
+        if let Some(whole) = self.progress.findings.fetched.get_mut(index) {
+            whole.training = most_restrictive(whole.training, strictest);
+        }
     }
 
     /// The bytes of a fetched document, or of a copy that is still valid; none if the document is gone.

@@ -119,10 +119,12 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
 /// The row of a task that is nothing else than its row.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
-    let Task { url, hops, body, discovery, linked_from, slot: _, role, validators, named_by } = task;
+    let Task { url, hops, body, discovery, linked_from, slot: _, role, validators, named_by, training } =
+        task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
     let is_plain = hops.is_empty()
         && linked_from.is_none()
+        && training.is_unset()
         && (*validators, *named_by) == (Validators::Sent, NamedBy::Site);
     let is_row = path == row.path && *body == row.body && (*discovery, *role) == Task::manner_of(row);
     (is_plain && is_row).then_some(row)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use manifest::{Discovery, Host};
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
-use store::ResourceState;
+use store::{ResourceState, SiteState};
 
 use super::Visit;
 use super::context::Interrupt;
@@ -22,6 +22,9 @@ impl Visit<'_> {
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = known(self.site, &task.url).cloned().map(Box::new);
+        if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
+            task.validators = Validators::Omitted;
+        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.use_fresh_copy(task, known)).await;
         }
@@ -160,6 +163,21 @@ impl Visit<'_> {
         }
         Ok(next)
     }
+}
+
+/// Whether the document was a manifest that has left the index, for example because it was denied for a while: it comes back only if
+/// it arrives whole. A copy of another manifest has never been in the index.
+fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
+    let is_copy = || {
+        let others = site.resources.iter().filter(|other| other.manifest_id.is_some());
+        known.outcome.is_present() && others.into_iter().any(|other| other.content_hash == known.content_hash)
+    };
+    let is_part = known.linked_from.as_ref().is_some_and(|from| from.site() == site.name);
+    task.role == Role::Manifest
+        && known.manifest_id.is_none()
+        && known.content_hash.is_some()
+        && !(is_part && known.outcome.is_present())
+        && !is_copy()
 }
 
 fn is_fresh(known: &ResourceState, task: &Task) -> bool {

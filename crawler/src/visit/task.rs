@@ -1,6 +1,6 @@
 //! Tasks of a visit.
 
-use manifest::model::Link;
+use manifest::model::{Link, PolicyChoice};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
@@ -27,6 +27,9 @@ pub(crate) struct Task {
     /// Redirects followed so far, without `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hops: Vec<ManifestUrl>,
+    /// What robots.txt says about training models with the documents at the URLs before the last hop.
+    #[serde(default, skip_serializing_if = "PolicyChoice::is_unset")]
+    pub(crate) training: PolicyChoice,
     pub(crate) body: BodyKind,
     pub(crate) discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ impl Task {
         Self {
             url,
             hops: Vec::new(),
+            training: PolicyChoice::Unset,
             body,
             discovery,
             linked_from: None,

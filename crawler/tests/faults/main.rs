@@ -16,5 +16,7 @@ mod slow;
 mod fixture;
 #[path = "../support/full.rs"]
 mod full;
+#[path = "../support/program.rs"]
+mod program_path;
 #[path = "../support/mod.rs"]
 mod support;

@@ -27,7 +27,7 @@ impl Fixture {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        let mut command = Command::new(crate::program_path::crawler());
         command
             .current_dir(self.dir.path())
             .env_remove("DATABASE_URL")

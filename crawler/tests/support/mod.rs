@@ -47,6 +47,7 @@ impl Crawl {
         let config = CrawlConfig {
             reader: None,
             seed_lists: SeedLists::Added,
+            seeds_read_at: None,
             lease: store::LEASE_DURATION_DEFAULT,
             egress,
             seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: seeds.to_owned() }],

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use manifest::CapabilityId;
 use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use policy::Status;
@@ -16,8 +17,10 @@ use tantivy::TantivyDocument;
 
 use super::forward::{Part, encoded, gram_number, hash};
 use super::schema::{Fields, SUGGESTION_MARK};
+use super::shared::{self, Following, Shared};
 use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
 use crate::answer::{Hit, SuggestionKind};
+use crate::declarations::Place;
 use crate::error::IndexError;
 use crate::filter::{FacetKey, FilterSource};
 
@@ -71,28 +74,55 @@ impl<'a> ManifestText<'a> {
         Some(Self { stored, site_words: site_words(&stored.manifest), about: RefCell::default() })
     }
 
-    /// The document of one capability.
-    pub(crate) fn document(
+    /// The document of a declaration and, where it leads a capability of several, the id of that. `None` for a declaration that
+    /// follows another one.
+    pub(crate) fn document<'s>(
         &self,
         fields: &Fields,
         capability: &Capability,
+        shared: &'s Shared,
+    ) -> Result<Option<(TantivyDocument, Option<&'s CapabilityId>)>, IndexError> {
+        Ok(match shared.place_of(&capability.id) {
+            Place::Alone => Some((self.document_of(fields, capability, &[], &self.row(capability))?, None)),
+            Place::Follows => None,
+            Place::Leads(id, others) => {
+                let merged = shared::merged(id, (self.stored, capability), &others);
+                let mut row = self.row(&merged.capability);
+                row.updated_at = others.iter().map(|other| other.changed_at).fold(row.updated_at, Ord::max);
+                if !others.is_empty() || capability.id != *id {
+                    row.declarations = merged.declarations;
+                }
+                row.contradictions = merged.contradictions;
+                // What the leading declaration states matches too where a more cautious value counts.
+                let own = Following::of(self.stored, capability);
+                let all: Vec<&Following> = std::iter::once(&own).chain(others).collect();
+                Some((self.document_of(fields, &merged.capability, &all, &row)?, Some(id)))
+            }
+        })
+    }
+
+    fn document_of(
+        &self,
+        fields: &Fields,
+        capability: &Capability,
+        declarations: &[&Following],
+        row: &Hit,
     ) -> Result<TantivyDocument, IndexError> {
-        let text = CapabilityText::of(self, capability);
-        let row = self.row(capability);
+        let text = CapabilityText { declarations, ..CapabilityText::of(self, capability) };
         let entry = manifest::entry::of_capability(&self.stored.manifest, capability);
-        let source =
-            FilterSource { stored: self.stored, capability, entry: &entry, language: &text.language };
         let mut document = TantivyDocument::default();
         self.add_identity(fields, capability, &entry, &mut document);
-        for key in FacetKey::ALL {
-            for value in key.filter().values_of(&source) {
-                document.add_text(fields.facet(*key), value);
-            }
+        self.add_declarations(fields, declarations, &mut document);
+        let mut facets: BTreeSet<(FacetKey, String)> =
+            facet_values(self.stored, capability, &entry, &text.language).into_iter().collect();
+        facets.extend(declarations.iter().flat_map(|declaration| declaration.facets.iter().cloned()));
+        for (key, value) in facets {
+            document.add_text(fields.facet(key), value);
         }
         text.add_terms(fields, self, &mut document);
         document.add_u64(fields.text_number, hash(&text.own()));
-        document.add_f64(fields.prior, self.prior(capability, &row));
-        document.add_bytes(fields.row, &serde_json::to_vec(&row).map_err(IndexError::Row)?);
+        document.add_f64(fields.prior, self.prior(capability, row));
+        document.add_bytes(fields.row, &serde_json::to_vec(row).map_err(IndexError::Row)?);
         Ok(document)
     }
 
@@ -124,22 +154,22 @@ impl<'a> ManifestText<'a> {
         document.add_text(fields.host, host.as_str());
         document.add_text(fields.name_sort, fold_exact(&capability.name));
         document.add_bool(fields.invocable, capability.is_invocable());
-        document.add_i64(fields.updated_ms, self.stored.changed_at.timestamp_millis());
-        document.add_i64(fields.first_seen_ms, self.stored.first_seen_at.timestamp_millis());
-        let mut exact = BTreeSet::from([
-            capability.id.as_str().to_owned(),
-            capability.key.to_lowercase(),
-            capability.native_id.to_lowercase(),
-            entry.identifier.urn.to_lowercase(),
-            site.as_str().to_owned(),
-            host.as_str().to_owned(),
-            fold_exact(&capability.name),
-            fold_exact(&capability.native_id),
-        ]);
-        exact.extend(capability.title.as_deref().map(fold_exact));
-        exact.extend(manifest.name.as_deref().map(fold_exact));
-        for value in exact.iter().filter(|value| !value.is_empty()) {
-            document.add_text(fields.exact, value);
+        for name in exact_names(self.stored, capability, entry) {
+            document.add_text(fields.exact, name);
+        }
+    }
+
+    /// The times of a capability, and what its declarations add: the first time that any was seen, and the last change.
+    fn add_declarations(&self, fields: &Fields, declarations: &[&Following], document: &mut TantivyDocument) {
+        let changed = declarations.iter().map(|declaration| declaration.changed_at);
+        let changed_at = changed.fold(self.stored.changed_at, Ord::max);
+        let first_seen = declarations.iter().map(|declaration| declaration.first_seen_at);
+        let first_seen_at = first_seen.fold(self.stored.first_seen_at, Ord::min);
+        document.add_i64(fields.updated_ms, changed_at.timestamp_millis());
+        document.add_i64(fields.first_seen_ms, first_seen_at.timestamp_millis());
+        for declaration in declarations {
+            document.add_text(fields.host, &declaration.host);
+            declaration.exact.iter().for_each(|name| document.add_text(fields.exact, name));
         }
     }
 
@@ -177,9 +207,49 @@ impl<'a> ManifestText<'a> {
     }
 }
 
+/// The values of every filter.
+pub(super) fn facet_values(
+    stored: &StoredManifest,
+    capability: &Capability,
+    entry: &Entry<'_>,
+    language: &str,
+) -> Vec<(FacetKey, String)> {
+    let source = FilterSource { stored, capability, entry, language };
+    let values = |key: &FacetKey| {
+        let key = *key;
+        key.filter().values_of(&source).into_iter().map(move |value| (key, value))
+    };
+    FacetKey::ALL.iter().flat_map(values).collect()
+}
+
+/// Ids, keys and names by which a capability is found whole.
+pub(super) fn exact_names(
+    stored: &StoredManifest,
+    capability: &Capability,
+    entry: &Entry<'_>,
+) -> BTreeSet<String> {
+    let manifest = &stored.manifest;
+    let mut exact = BTreeSet::from([
+        capability.id.as_str().to_owned(),
+        capability.key.to_lowercase(),
+        capability.native_id.to_lowercase(),
+        entry.identifier.urn.to_lowercase(),
+        manifest.url.site().as_str().to_owned(),
+        manifest.url.host().as_str().to_owned(),
+        fold_exact(&capability.name),
+        fold_exact(&capability.native_id),
+    ]);
+    exact.extend(capability.title.as_deref().map(fold_exact));
+    exact.extend(manifest.name.as_deref().map(fold_exact));
+    exact.remove("");
+    exact
+}
+
 /// The texts of one capability.
 struct CapabilityText<'a> {
     capability: &'a Capability,
+    /// Of a capability with several.
+    declarations: &'a [&'a Following],
     language: String,
     parameters: SchemaText,
     response: SchemaText,
@@ -194,6 +264,7 @@ impl<'a> CapabilityText<'a> {
         let types = capability.semantic_types.iter().map(|kind| kind.name.as_str());
         Self {
             capability,
+            declarations: &[],
             language,
             parameters: SchemaText::of(capability.parameters.as_ref()),
             response: SchemaText::of(capability.response.as_ref()),
@@ -222,7 +293,16 @@ impl<'a> CapabilityText<'a> {
         for text in [&self.parameters.texts, &self.response.names, &self.response.texts] {
             texts.extend(text.iter().map(|text| (text.as_str(), 1)));
         }
+        texts.extend(self.declared_otherwise().into_iter().map(|text| (text, 1)));
         texts
+    }
+
+    /// Names and descriptions of the declarations that differ from the capability's own, each once.
+    fn declared_otherwise(&self) -> BTreeSet<&str> {
+        let Capability { name, description, title, .. } = self.capability;
+        let own = [Some(name.as_str()), description.as_deref(), title.as_deref()];
+        let texts = self.declarations.iter().flat_map(|declaration| &declaration.texts);
+        texts.map(String::as_str).filter(|text| !own.contains(&Some(*text))).collect()
     }
 
     fn add_terms(&self, fields: &Fields, manifest: &ManifestText<'_>, document: &mut TantivyDocument) {

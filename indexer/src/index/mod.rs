@@ -5,6 +5,7 @@ mod document;
 mod forward;
 mod payload;
 mod schema;
+mod shared;
 mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
@@ -15,4 +16,5 @@ pub use schema::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use schema::schema;
 pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers};
+pub(crate) use shared::{Following, Shared};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

@@ -15,6 +15,7 @@ use super::directory::Generations;
 use super::document::ManifestText;
 use super::payload::Payload;
 use super::schema::{Fields, register_tokenizers, schema};
+use super::shared::Shared;
 use crate::error::IndexError;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
@@ -90,20 +91,31 @@ impl Writer {
         Ok(Self { inner, fields, feed_id: feed_id.to_owned() })
     }
 
-    /// Replaces the capabilities of a manifest, and returns how many it has.
-    pub(crate) fn replace(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
+    /// Replaces the capabilities that a manifest leads, and returns how many these are.
+    pub(crate) fn replace(&self, stored: &StoredManifest, shared: &Shared) -> Result<usize, IndexError> {
         self.remove(&stored.manifest.id);
-        let documents = self.documents_of(stored)?;
+        let documents = self.documents_of(stored, shared)?;
         let count = documents.len();
         self.add(documents)?;
         Ok(count)
     }
 
-    /// The documents of a manifest, as [`Self::replace`] adds them.
-    pub(crate) fn documents_of(&self, stored: &StoredManifest) -> Result<Vec<TantivyDocument>, IndexError> {
+    /// The documents of a manifest, as [`Self::replace`] adds them. Those that another manifest led are deleted.
+    pub(crate) fn documents_of(
+        &self,
+        stored: &StoredManifest,
+        shared: &Shared,
+    ) -> Result<Vec<TantivyDocument>, IndexError> {
         let Some(text) = ManifestText::of(stored) else { return Ok(Vec::new()) };
-        let document = |capability| text.document(&self.fields, capability);
-        stored.manifest.capabilities.iter().map(document).collect()
+        let mut documents = Vec::with_capacity(stored.manifest.capabilities.len());
+        for capability in &stored.manifest.capabilities {
+            let Some((document, id)) = text.document(&self.fields, capability, shared)? else { continue };
+            if let Some(id) = id {
+                self.inner.delete_term(Term::from_field_text(self.fields.id, id.as_str()));
+            }
+            documents.push(document);
+        }
+        Ok(documents)
     }
 
     pub(crate) fn add(&self, documents: Vec<TantivyDocument>) -> Result<(), IndexError> {
@@ -115,9 +127,13 @@ impl Writer {
 
     /// Replaces several manifests with different ids, on as many threads as tantivy uses: analysing texts takes longer than
     /// indexing documents.
-    pub(crate) fn replace_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
+    pub(crate) fn replace_all(
+        &self,
+        stored: &[StoredManifest],
+        shared: &Shared,
+    ) -> Result<usize, IndexError> {
         let replace_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
-            some.iter().map(|stored| self.replace(stored)).sum()
+            some.iter().map(|stored| self.replace(stored, shared)).sum()
         };
         let share = stored.len().div_ceil(WRITER_THREADS).max(1);
         std::thread::scope(|scope| {

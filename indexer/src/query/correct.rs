@@ -11,7 +11,7 @@ use tantivy::{Searcher, Term};
 
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
-use crate::error::IndexError;
+use crate::error::{IndexError, SearchError};
 use crate::index::Fields;
 
 /// Maximum number of words of one phrasing that are corrected.
@@ -27,18 +27,20 @@ const COMPLETIONS_MAX: usize = 3;
 const MISSING_CHARS_MAX: usize = 6;
 
 /// Corrections of the words that are not in the index, given how many capabilities have each. The most likely one of a word
-/// comes first.
+/// comes first. `check_deadline` is called before each word; its error ends the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,
     words: &[PlanWord],
     frequencies: &[u64],
-) -> Result<Vec<Correction>, IndexError> {
+    check_deadline: impl Fn() -> Result<(), SearchError>,
+) -> Result<Vec<Correction>, SearchError> {
     let (mut found, mut corrected) = (Vec::new(), 0);
     for (at, (word, frequency)) in words.iter().zip(frequencies).enumerate() {
         if corrected >= CORRECTED_MAX {
             break;
         }
+        check_deadline()?;
         if *frequency > 0 || !is_correctable(&word.text) || is_written(searcher, fields, word)? {
             continue;
         }

@@ -16,7 +16,7 @@ pub(crate) const PHRASINGS_MAX: usize = 5;
 const OPERATORS_MAX: usize = 8;
 /// Beside more words than these, quotation marks quote a value and mean no phrase: "the post with the id \"x\"".
 const WORDS_BESIDE_PHRASES_MAX: usize = 3;
-/// Maximum number of words of a phrase: longer quotations are sentences, which no capability repeats word by word.
+/// Maximum number of words of a phrase or an exclusion: longer quotations are sentences, which no capability repeats word by word.
 const PHRASE_WORDS_MAX: usize = 6;
 
 /// One phrasing, parsed.
@@ -60,7 +60,7 @@ pub(crate) fn parse(query: &str) -> Result<ParsedQuery, UnknownValue> {
                 quoted.push(text.to_owned());
                 append(&mut parsed.text, text);
             }
-            Piece::Excluded(text) if parsed.excluded.len() < OPERATORS_MAX => {
+            Piece::Excluded(text) if parsed.excluded.len() < OPERATORS_MAX && is_phrase(text) => {
                 parsed.excluded.push(text.to_owned());
             }
             Piece::Operator(key, values) => {
@@ -159,6 +159,17 @@ mod tests {
         assert!(parsed.text.ends_with("rOB hSV"));
         let sentence = "\"Book me a flight to Oslo and a hotel there\"";
         assert_eq!(parse(sentence).unwrap().phrases, []);
+    }
+
+    #[test]
+    fn longer_phrases_and_exclusions_are_text() {
+        let six = "one two three four five six";
+        for (quoted, is_condition) in [(six.to_owned(), true), (format!("{six} seven"), false)] {
+            let parsed = parse(&format!("-\"{quoted}\" \"{quoted}\"")).unwrap();
+            assert_eq!((parsed.excluded.len() == 1, parsed.phrases.len() == 1), (is_condition, is_condition));
+        }
+        let parsed = parse(&format!("hotel -{}", "a_b_".repeat(4_000))).unwrap();
+        assert!(parsed.excluded.is_empty(), "the words of an identifier count");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tantivy::schema::Field;
-use tantivy::{Searcher, Term};
+use tantivy::{Searcher, SegmentReader, Term};
 
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
@@ -32,11 +32,13 @@ pub(crate) enum Restriction {
     Since(Term),
 }
 
-/// The restrictions of some filters; a document has to satisfy all.
+/// The restrictions of some filters; a document has to satisfy all. `check_deadline` is called before each `namespace:*` is looked
+/// up in a segment; its error ends the search.
 pub(crate) fn restrictions(
     searcher: &Searcher,
     fields: &Fields,
     filters: &Filters,
+    check_deadline: impl Fn() -> Result<(), SearchError>,
 ) -> Result<Vec<FilterPart>, SearchError> {
     let mut parts = Vec::new();
     let mut add = |facet, restriction| parts.push(FilterPart { facet, restriction });
@@ -44,7 +46,7 @@ pub(crate) fn restrictions(
         check_count(values)?;
         let own = fields.facet(key);
         let terms = match key {
-            FacetKey::SemanticType => types(searcher, own, values)?,
+            FacetKey::SemanticType => types(searcher, own, values, &check_deadline)?,
             FacetKey::Site => [terms(own, values), terms(fields.host, values)].concat(),
             _ => terms(own, values),
         };
@@ -86,11 +88,21 @@ fn terms(field: Field, values: &BTreeSet<String>) -> Vec<Term> {
 }
 
 /// `travel:flight-booking` as it is, `travel:*` as every type with this prefix.
-fn types(searcher: &Searcher, field: Field, names: &BTreeSet<String>) -> Result<Vec<Term>, IndexError> {
+fn types(
+    searcher: &Searcher,
+    field: Field,
+    names: &BTreeSet<String>,
+    check_deadline: impl Fn() -> Result<(), SearchError>,
+) -> Result<Vec<Term>, SearchError> {
     let mut found = BTreeSet::new();
     for name in names {
         match name.strip_suffix('*') {
-            Some(prefix) => add_types(searcher, field, prefix, &mut found)?,
+            Some(prefix) => {
+                for segment in searcher.segment_readers() {
+                    check_deadline()?;
+                    add_types(segment, field, prefix, &mut found)?;
+                }
+            }
             None => {
                 found.insert(Term::from_field_text(field, name));
             }
@@ -100,22 +112,20 @@ fn types(searcher: &Searcher, field: Field, names: &BTreeSet<String>) -> Result<
 }
 
 fn add_types(
-    searcher: &Searcher,
+    segment: &SegmentReader,
     field: Field,
     prefix: &str,
     found: &mut BTreeSet<Term>,
 ) -> Result<(), IndexError> {
     let failed = IndexError::engine("look types up");
-    for segment in searcher.segment_readers() {
-        let inverted = segment.inverted_index(field).map_err(&failed)?;
-        let mut stream =
-            inverted.terms().range().ge(prefix).into_stream().map_err(|error| failed(error.into()))?;
-        for _ in 0..TYPES_MAX {
-            let Some((key, _)) = stream.next() else { break };
-            let name = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix));
-            let Some(name) = name.filter(|_| found.len() < TYPES_MAX) else { break };
-            found.insert(Term::from_field_text(field, name));
-        }
+    let inverted = segment.inverted_index(field).map_err(&failed)?;
+    let mut stream =
+        inverted.terms().range().ge(prefix).into_stream().map_err(|error| failed(error.into()))?;
+    for _ in 0..TYPES_MAX {
+        let Some((key, _)) = stream.next() else { break };
+        let name = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix));
+        let Some(name) = name.filter(|_| found.len() < TYPES_MAX) else { break };
+        found.insert(Term::from_field_text(field, name));
     }
     Ok(())
 }

@@ -1,20 +1,19 @@
 //! The documents that satisfy the conditions of a request, and those that have its words, as bits.
 //!
-//! Filters are terms, whose bits [`super::term_bits`] caches. Phrases, times and exclusions are evaluated by tantivy, among
-//! the documents that pass the filters.
+//! Filters are terms, whose bits [`super::term_bits`] caches. Phrases, times and exclusions are evaluated among the documents
+//! that pass the filters.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
-use tantivy::query::{ConstScoreQuery, EnableScoring, Query, RangeQuery, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, SegmentOrdinal, SegmentReader, Term};
 
 use super::columns::Columns;
-use super::conditions::Conditions;
+use super::conditions::{Conditions, TextCondition};
+use super::deadline::for_each_checked;
 use super::opened::OpenedIndex;
-use super::term_bits::{CACHED_IF_ONE_IN, add, empty};
+use super::term_bits::{add, doc_id, empty};
 use crate::filter::FacetKey;
 use crate::query::{QueryTerm, Restriction};
 
@@ -57,8 +56,8 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// A facet is counted `without` its own filter. `check_deadline` is called before each term or query of each segment; its error
-    /// ends the search.
+    /// A facet is counted `without` its own filter. `check_deadline` is called before each term of each segment, and at intervals of
+    /// documents; its error ends the search.
     pub(super) fn of(
         opened: &OpenedIndex,
         conditions: &Conditions,
@@ -68,24 +67,18 @@ impl Admitted {
         if conditions.is_empty() {
             return Ok(Self { segments: None });
         }
-        let scoring = EnableScoring::disabled_from_searcher(&opened.searcher);
-        let matching = |query: &dyn Query| query.weight(scoring).map(Documents::Matching);
-        let (mut wanted, mut unwanted, mut queries) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut unwanted, mut times) = (Vec::new(), Vec::new(), Vec::new());
         for restriction in conditions.filters(without) {
             match restriction {
                 Restriction::AnyOf(terms) => wanted.push(Documents::WithAny(terms)),
                 Restriction::NoneOf(terms) => unwanted.push(Documents::WithAny(terms)),
-                Restriction::Since(from) => queries.push(matching(&since(from))?),
+                Restriction::Since(from) => times.push(Documents::Since(from)),
             }
         }
-        for query in &conditions.required {
-            queries.push(matching(query.as_ref())?);
-        }
-        // After the terms: the fewer documents are left, the fewer tantivy has to check.
-        wanted.extend(queries);
-        for query in &conditions.excluded {
-            unwanted.push(matching(query.as_ref())?);
-        }
+        // After the terms: the fewer documents are left, the fewer have to be checked.
+        wanted.extend(times);
+        wanted.extend(conditions.required.iter().map(Documents::WithText));
+        unwanted.extend(conditions.excluded.iter().map(Documents::WithText));
         let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
             let mut admitted = full(segment);
             for documents in &wanted {
@@ -123,14 +116,11 @@ impl Admitted {
     }
 }
 
-fn since(from: &Term) -> ConstScoreQuery {
-    ConstScoreQuery::new(Box::new(RangeQuery::new(Bound::Included(from.clone()), Bound::Unbounded)), 0.0)
-}
-
 /// The documents of a condition.
 enum Documents<'a> {
     WithAny(&'a [Term]),
-    Matching(Box<dyn Weight>),
+    Since(&'a Term),
+    WithText(&'a TextCondition),
 }
 
 impl Documents<'_> {
@@ -144,42 +134,26 @@ impl Documents<'_> {
     ) -> tantivy::Result<Arc<FixedBitSet>> {
         match self {
             Self::WithAny(terms) => columns.term_bits.with_any(terms, segment, check_deadline),
-            Self::Matching(weight) => {
-                check_deadline()?;
-                matching_among(some, segment, weight.as_ref()).map(Arc::new)
-            }
+            Self::Since(from) => since(from, some, segment, check_deadline).map(Arc::new),
+            Self::WithText(text) => text.among(some, segment, check_deadline).map(Arc::new),
         }
     }
 }
 
-/// What matches a query: among few documents these alone are checked, else the whole segment.
-fn matching_among(
+/// Those of some documents that have a time or a later one.
+fn since(
+    from: &Term,
     some: &FixedBitSet,
     segment: &SegmentReader,
-    weight: &dyn Weight,
+    check_deadline: impl Fn() -> tantivy::Result<()>,
 ) -> tantivy::Result<FixedBitSet> {
-    let mut bits = empty(segment);
-    if some.count_ones(..) > some.len() / CACHED_IF_ONE_IN {
-        weight.for_each_no_score(segment, &mut |documents| {
-            bits.extend(documents.iter().map(|document| *document as usize));
-        })?;
-        return Ok(bits);
-    }
-    let mut some = some.ones().peekable();
-    if some.peek().is_none() {
-        return Ok(bits);
-    }
-    let mut found = weight.scorer(segment, 1.0)?;
-    for document in some {
-        let wanted = doc_id(document);
-        if found.doc() < wanted {
-            found.seek(wanted);
-        }
-        if found.doc() == wanted {
-            bits.insert(document);
-        }
-    }
-    Ok(bits)
+    let mut found = empty(segment);
+    let column = segment.fast_fields().i64(segment.schema().get_field_name(from.field()))?;
+    let from = from.value().as_i64().unwrap_or(i64::MAX);
+    for_each_checked(some.ones(), check_deadline, |bit| {
+        found.set(bit, column.first(doc_id(bit)).is_some_and(|time| time >= from));
+    })?;
+    Ok(found)
 }
 
 /// The documents of a segment that have the words, are admitted and are not deleted.
@@ -196,44 +170,85 @@ pub(super) fn matching<'a>(
     }
 }
 
-/// The document of a bit.
-#[expect(clippy::cast_possible_truncation, reason = "a segment's documents are numbered by u32")]
-fn doc_id(bit: usize) -> DocId {
-    bit as DocId
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
     use tantivy::TantivyError;
 
-    use super::super::conditions::excluded_query;
+    use super::super::conditions::{exclusion, phrase};
     use super::super::tests::sample_index::{any_of, opened, terms};
     use super::*;
+    use crate::query::FilterPart;
+
+    /// Runs a search, first to count the checks of the deadline, then once for each of the first ones with an error at that check.
+    fn checks(run: impl Fn(&dyn Fn() -> tantivy::Result<()>) -> tantivy::Result<()>) -> usize {
+        let checks = Cell::new(0);
+        let with_room_for = |most: usize| {
+            checks.set(0);
+            run(&|| {
+                checks.set(checks.get() + 1);
+                if checks.get() > most { Err(TantivyError::InternalError("over".to_owned())) } else { Ok(()) }
+            })
+        };
+        with_room_for(usize::MAX).unwrap();
+        let all = checks.get();
+        for most in 0..all {
+            assert!(with_room_for(most).is_err());
+            assert_eq!(checks.get(), most + 1, "reads nothing after the deadline");
+        }
+        all
+    }
 
     #[test]
-    fn checks_the_deadline_before_each_term_and_query() {
+    fn checks_the_deadline_before_each_term() {
         let dir = tempfile::tempdir().unwrap();
         let opened = opened(dir.path(), 1_000);
         let conditions = Conditions {
             filters: vec![any_of(&opened, &["get", "post"]), any_of(&opened, &["get"])],
-            excluded: excluded_query(&opened.fields, "hotel").into_iter().collect(),
+            excluded: exclusion(&opened.fields, "hotel").into_iter().collect(),
             ..Conditions::default()
         };
-        let checks = Cell::new(0);
-        let check = |most: usize| {
-            checks.set(checks.get() + 1);
-            if checks.get() > most { Err(TantivyError::InternalError("over".to_owned())) } else { Ok(()) }
-        };
         let segments = opened.columns.len();
-        Admitted::of(&opened, &conditions, None, || check(usize::MAX)).unwrap();
-        assert_eq!(checks.replace(0), segments * 4);
-        assert!(Admitted::of(&opened, &conditions, None, || check(2)).is_err());
-        assert_eq!(checks.replace(0), 3, "reads nothing after the deadline");
+        let found = checks(|check| Admitted::of(&opened, &conditions, None, check).map(drop));
+        assert_eq!(found, segments * 4);
         let words = terms(&[("book", 1.0), ("hotel", 1.0)]);
-        with_words(&opened, words.iter(), || check(usize::MAX)).unwrap();
-        assert_eq!(checks.replace(0), segments * 2);
-        assert!(with_words(&opened, words.iter(), || check(1)).is_err());
+        assert_eq!(checks(|check| with_words(&opened, words.iter(), check).map(drop)), segments * 2);
+    }
+
+    /// Whatever the condition, the deadline is checked again after a bounded number of documents and terms.
+    #[test]
+    fn checks_the_deadline_at_intervals_of_documents_under_every_kind_of_condition() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = opened(dir.path(), 30_000);
+        let fields = &opened.fields;
+        let longest = opened.segments().map(|(segment, _)| segment.max_doc()).max().unwrap() as usize;
+        assert!(longest > 10_000);
+        let first = Term::from_field_i64(fields.updated_ms, 0);
+        let times = FilterPart { facet: None, restriction: Restriction::Since(first) };
+        let repeated = "book flight ".repeat(1_000);
+        for (name, conditions, least) in [
+            ("time", Conditions { filters: vec![times], ..Conditions::default() }, longest / 4_096),
+            (
+                "phrase",
+                Conditions {
+                    required: phrase(fields, "book else").into_iter().collect(),
+                    ..Conditions::default()
+                },
+                2,
+            ),
+            (
+                "exclusion",
+                Conditions {
+                    excluded: exclusion(fields, &repeated).into_iter().collect(),
+                    ..Conditions::default()
+                },
+                2,
+            ),
+        ] {
+            let found = checks(|check| Admitted::of(&opened, &conditions, None, check).map(drop));
+            assert!(found >= least, "{name}: {found}");
+            assert!(found <= opened.columns.len() * 20, "{name}: a repeated term is read once: {found}");
+        }
     }
 }

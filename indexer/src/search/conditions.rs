@@ -1,8 +1,8 @@
 //! The conditions on every result beside its words: filters, phrases and exclusions.
 
+use std::collections::BTreeSet;
+
 use tantivy::Term;
-use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
-use tantivy::schema::IndexRecordOption;
 
 use crate::analysis::{Stemming, bigram, terms, words};
 use crate::filter::FacetKey;
@@ -12,8 +12,8 @@ use crate::query::{FilterPart, Restriction};
 #[derive(Default)]
 pub(super) struct Conditions {
     pub(super) filters: Vec<FilterPart>,
-    pub(super) required: Vec<Box<dyn Query>>,
-    pub(super) excluded: Vec<Box<dyn Query>>,
+    pub(super) required: Vec<TextCondition>,
+    pub(super) excluded: Vec<TextCondition>,
 }
 
 impl Conditions {
@@ -29,37 +29,42 @@ impl Conditions {
     }
 }
 
-fn any_form(term: Term) -> Box<dyn Query> {
-    Box::new(ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 0.0))
+/// A condition on the text of a document.
+pub(super) enum TextCondition {
+    /// It has each of the terms.
+    AllOf(BTreeSet<Term>),
+    /// It has the terms next to each other, in this order.
+    Phrase(Vec<Term>),
 }
 
 /// Adjacent words as they are written, stop words included; a single word in any of its forms.
-pub(super) fn phrase_query(fields: &Fields, text: &str) -> Option<Box<dyn Query>> {
+pub(super) fn phrase(fields: &Fields, text: &str) -> Option<TextCondition> {
     let written: Vec<String> = words(text).map(|word| word.text).collect();
     match (written.as_slice(), terms(text, Stemming::English).as_slice()) {
         (_, []) => None,
-        ([_], [only, ..]) => Some(any_form(Term::from_field_text(fields.all, only))),
+        ([_], [only, ..]) => Some(any_form(fields, only)),
         _ => {
             let written = written.iter().map(|word| Term::from_field_text(fields.word, word));
-            let phrase = PhraseQuery::new(written.collect());
-            Some(Box::new(ConstScoreQuery::new(Box::new(phrase), 0.0)))
+            Some(TextCondition::Phrase(written.collect()))
         }
     }
 }
 
-/// The documents to exclude: those with a word in any of its forms, or with all bigrams of a phrase. (A `PhraseQuery` that
-/// excludes breaks an assertion of tantivy.)
-pub(super) fn excluded_query(fields: &Fields, text: &str) -> Option<Box<dyn Query>> {
+/// What to exclude: a word in any of its forms, or all bigrams of a phrase.
+pub(super) fn exclusion(fields: &Fields, text: &str) -> Option<TextCondition> {
     match terms(text, Stemming::English).as_slice() {
         [] => None,
-        [only] => Some(any_form(Term::from_field_text(fields.all, only))),
+        [only] => Some(any_form(fields, only)),
         several => {
             let bigrams = several.windows(2).filter_map(|pair| match pair {
-                [first, second] => Some(bigram(first, second)),
+                [first, second] => Some(Term::from_field_text(fields.bigram, &bigram(first, second))),
                 _ => None,
             });
-            let clause = |text: String| (Occur::Must, any_form(Term::from_field_text(fields.bigram, &text)));
-            Some(Box::new(BooleanQuery::new(bigrams.map(clause).collect())))
+            Some(TextCondition::AllOf(bigrams.collect()))
         }
     }
+}
+
+fn any_form(fields: &Fields, stem: &str) -> TextCondition {
+    TextCondition::AllOf(BTreeSet::from([Term::from_field_text(fields.all, stem)]))
 }

@@ -10,8 +10,11 @@ use super::order::{Key, Position};
 use crate::error::CursorError;
 use crate::index::{RANKING_VERSION, SCHEMA_VERSION};
 
-/// Longest accepted cursor: all re-ranked documents, or the longest name.
-const CURSOR_BYTES_MAX: usize = 8_192;
+/// Longest cursor: the documents that were seen, or the longest name, whose 200 characters take up to 34 bytes each when folded.
+pub const CURSOR_BYTES_MAX: usize = 10_240;
+/// Re-ranked documents that are returned for one query, more than there are at once. Commits between the pages may add others;
+/// further ones come in the order of their text scores, so that the pages end.
+pub(super) const SEEN_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
@@ -29,8 +32,8 @@ impl Cursor {
         bytes.extend(version());
         bytes.extend(query.to_le_bytes());
         bytes.push(u8::from(self.is_beyond));
-        bytes.push(u8::try_from(self.seen.len()).unwrap_or(u8::MAX));
-        for tie in self.seen.iter().take(usize::from(u8::MAX)) {
+        bytes.extend(u16::try_from(self.seen.len()).unwrap_or(u16::MAX).to_le_bytes());
+        for tie in self.seen.iter().take(usize::from(u16::MAX)) {
             bytes.extend(tie.to_le_bytes());
         }
         if let Some(Position { key, tie }) = &self.position {
@@ -61,7 +64,8 @@ impl Cursor {
         if u64::from_le_bytes(take(&mut rest)?) != query {
             return Err(CursorError::OtherQuery);
         }
-        let [is_beyond, count] = take(&mut rest)?;
+        let [is_beyond] = take(&mut rest)?;
+        let count = u16::from_le_bytes(take(&mut rest)?);
         let mut seen = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
             seen.push(u32::from_le_bytes(take(&mut rest)?));
@@ -112,6 +116,19 @@ mod tests {
         let mut bytes = BASE64URL_NOPAD.decode(text.as_bytes()).unwrap();
         bytes[0] ^= 1;
         assert_eq!(Cursor::read(&BASE64URL_NOPAD.encode(&bytes), 42), Err(CursorError::Expired));
+    }
+
+    #[test]
+    fn cursor_of_any_page_is_accepted() {
+        let longest = "\u{fdfa}".repeat(200);
+        for (seen, name) in [(SEEN_MAX + 100, "x".to_owned()), (0, crate::analysis::fold_exact(&longest))] {
+            let seen = (0..u32::try_from(seen).unwrap()).collect();
+            let position = Some(Position { key: Key::Text(name), tie: u64::MAX });
+            let cursor = Cursor { seen, position, is_beyond: true };
+            let text = cursor.write(42);
+            assert!(text.len() <= CURSOR_BYTES_MAX, "{}", text.len());
+            assert_eq!(Cursor::read(&text, 42), Ok(cursor));
+        }
     }
 
     proptest! {

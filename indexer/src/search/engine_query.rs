@@ -4,12 +4,13 @@ use std::ops::Bound;
 
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, RangeQuery, TermQuery, TermSetQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, RangeQuery, TermQuery,
+    TermSetQuery,
 };
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, TextCondition};
 use super::executor::execute;
 use super::opened::OpenedIndex;
 use super::phrasings::parse_phrasings;
@@ -65,12 +66,26 @@ pub(super) fn query(opened: &OpenedIndex, terms: &[&QueryTerm], conditions: &Con
     let words: Box<dyn Query> = Box::new(BooleanQuery::new(terms.iter().map(word).collect()));
     let mut clauses = vec![(Occur::Must, words)];
     clauses.extend(conditions.filters(None).map(|restriction| (Occur::Must, restriction_query(restriction))));
-    clauses.extend(conditions.required.iter().map(|query| (Occur::Must, query.box_clone())));
-    clauses.extend(conditions.excluded.iter().map(|query| (Occur::MustNot, query.box_clone())));
+    clauses.extend(conditions.required.iter().map(|text| (Occur::Must, text_query(text))));
+    clauses.extend(conditions.excluded.iter().map(|text| (Occur::MustNot, text_query(text))));
     match clauses.as_slice() {
         [(_, words)] => words.box_clone(),
         _ => Box::new(BooleanQuery::new(clauses)),
     }
+}
+
+fn text_query(condition: &TextCondition) -> Box<dyn Query> {
+    let query: Box<dyn Query> = match condition {
+        TextCondition::AllOf(terms) => {
+            Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Must, with_term(term))).collect()))
+        }
+        TextCondition::Phrase(terms) => Box::new(PhraseQuery::new(terms.clone())),
+    };
+    Box::new(ConstScoreQuery::new(query, 0.0))
+}
+
+fn with_term(term: &Term) -> Box<dyn Query> {
+    Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic))
 }
 
 fn restriction_query(restriction: &Restriction) -> Box<dyn Query> {
@@ -88,11 +103,9 @@ fn restriction_query(restriction: &Restriction) -> Box<dyn Query> {
 }
 
 fn any_of(terms: &[Term]) -> Box<dyn Query> {
-    let one =
-        |term: &Term| -> Box<dyn Query> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) };
     match terms {
-        [only] => one(only),
+        [only] => with_term(only),
         _ if terms.len() > SEPARATE_TERMS_MAX => Box::new(TermSetQuery::new(terms.to_vec())),
-        _ => Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Should, one(term))).collect())),
+        _ => Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Should, with_term(term))).collect())),
     }
 }

@@ -10,7 +10,7 @@ use tantivy::DocAddress;
 use super::accumulate::accumulate;
 use super::admitted::{Admitted, matching, with_words};
 use super::conditions::Conditions;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, SEEN_MAX};
 use super::deadline::Deadline;
 use super::facets::FacetCounter;
 use super::opened::OpenedIndex;
@@ -119,7 +119,7 @@ impl<'a> SearchExecutor<'a> {
     ) -> Result<Self, SearchError> {
         let query_hash = query_hash(request);
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_hash)).transpose()?;
-        let (plans, corrections) = plans(opened, &phrasings)?;
+        let (plans, corrections) = plans(opened, &phrasings, deadline)?;
         let conditions = conditions(opened, &request.filters, &phrasings, deadline)?;
         let admitted = Admitted::of(opened, &conditions, None, || deadline.tantivy_check());
         Ok(Self {
@@ -165,7 +165,8 @@ impl<'a> SearchExecutor<'a> {
         }
         let highlighter = Highlighter::of(self.opened, &self.plans);
         let mut seen = self.cursor.seen.clone();
-        if !self.cursor.is_beyond {
+        let mut is_beyond = self.cursor.is_beyond;
+        if !is_beyond {
             let already: HashSet<u32> = seen.iter().copied().collect();
             let tie = |hit: &Ranked| short_tie(hit.candidate.traits.tie);
             let mut fresh = window.ranked.iter().filter(|hit| !already.contains(&tie(hit)));
@@ -173,13 +174,14 @@ impl<'a> SearchExecutor<'a> {
                 answer.hits.push(self.ranked_hit(hit, &highlighter)?);
                 seen.push(tie(hit));
             }
-            if fresh.next().is_some() {
+            is_beyond = seen.len() >= SEEN_MAX;
+            if !is_beyond && fresh.next().is_some() {
                 let cursor = Cursor { seen, ..Cursor::default() };
                 answer.next_cursor = Some(cursor.write(self.query_hash));
                 return Ok(answer);
             }
         }
-        if !window.is_complete || self.cursor.position.is_some() {
+        if !window.is_complete || is_beyond {
             self.add_rest(&mut answer, seen, &window, &highlighter)?;
         }
         Ok(answer)
@@ -315,7 +317,8 @@ impl<'a> SearchExecutor<'a> {
 fn plans(
     opened: &OpenedIndex,
     phrasings: &[ParsedQuery],
-) -> Result<(Vec<Plan>, Vec<Vec<Correction>>), IndexError> {
+    deadline: Deadline,
+) -> Result<(Vec<Plan>, Vec<Vec<Correction>>), SearchError> {
     let mut plans = Vec::with_capacity(phrasings.len());
     for phrasing in phrasings {
         let mut plan = Plan::of(&phrasing.text, &opened.associations);
@@ -325,7 +328,8 @@ fn plans(
         let stems = plan.words.iter().map(|word| Some(word.stem.as_str()));
         let frequencies = opened.words.frequencies(&opened.searcher, stems);
         let frequencies = frequencies.map_err(IndexError::engine("look a word up"))?;
-        let corrections = corrections(&opened.searcher, &opened.fields, &plan.words, &frequencies)?;
+        let (searcher, fields) = (&opened.searcher, &opened.fields);
+        let corrections = corrections(searcher, fields, &plan.words, &frequencies, || deadline.check())?;
         plan.add_corrections(&corrections);
         plan.add_synonyms();
         plan.add_associations(&opened.associations);

@@ -1,6 +1,7 @@
 //! Counts results by the values of a filter: for a search each facet as if its own filter were not set, for an exploration
 //! exactly what matches.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
@@ -18,6 +19,9 @@ use crate::request::FacetRequest;
 
 /// Maximum number of values of one facet in a search response.
 const VALUES_MAX: usize = 50;
+/// Maximum number of values of one segment whose names are read: publishers invent values freely. The rarest beyond are counted
+/// together.
+const NAMES_MAX: usize = 10_000;
 /// Documents whose values are read at once.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
 
@@ -77,7 +81,7 @@ impl FacetCounter<'_> {
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.tantivy_check()?;
                 if let Some(column) = segment.fast_fields().str(key.as_str())? {
-                    add_by_name(&column, &count_ordinals(&column, &documents), counts)?;
+                    add_by_name(&column, &count_ordinals(&column, &documents), NAMES_MAX, counts)?;
                 }
             }
         }
@@ -105,10 +109,21 @@ fn count_ordinals(column: &StrColumn, documents: &[DocId]) -> Vec<u64> {
     counts
 }
 
-/// Adds counts by ordinal to counts by name.
-fn add_by_name(column: &StrColumn, by_ordinal: &[u64], counts: &mut Counts) -> tantivy::Result<()> {
-    let (ordinals, of_each): (Vec<u64>, Vec<u64>) =
-        (0..).zip(by_ordinal.iter().copied()).filter(|(_, count)| *count > 0).unzip();
+/// Adds counts by ordinal to counts by name, the most frequent ones up to `names_max`.
+fn add_by_name(
+    column: &StrColumn,
+    by_ordinal: &[u64],
+    names_max: usize,
+    counts: &mut Counts,
+) -> tantivy::Result<()> {
+    let mut found: Vec<(u64, u64)> =
+        (0..).zip(by_ordinal.iter().copied()).filter(|(_, count)| *count > 0).collect();
+    if found.len() > names_max {
+        found.select_nth_unstable_by_key(names_max, |(ordinal, count)| (Reverse(*count), *ordinal));
+        counts.others += found.drain(names_max..).map(|(_, count)| count).sum::<u64>();
+        found.sort_unstable();
+    }
+    let (ordinals, of_each): (Vec<u64>, Vec<u64>) = found.into_iter().unzip();
     let mut of_each = of_each.into_iter();
     column.dictionary().sorted_ords_to_term_cb(&ordinals, |name| {
         if let (Ok(name), Some(count)) = (std::str::from_utf8(name), of_each.next()) {
@@ -121,11 +136,12 @@ fn add_by_name(column: &StrColumn, by_ordinal: &[u64], counts: &mut Counts) -> t
 /// The most frequent values with at least `count_min` documents, and the sum of the others.
 fn most_frequent(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
     let mut values: Vec<FacetCount> =
-        counts.0.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
+        counts.by_name.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
     values.retain(|value| value.count >= count_min);
+    let unnamed = if count_min <= 1 { counts.others } else { 0 };
     values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
     let others = values.split_off(values.len().min(values_max));
-    FacetBuckets { values, other_count: others.iter().map(|value| value.count).sum() }
+    FacetBuckets { values, other_count: unnamed + others.iter().map(|value| value.count).sum::<u64>() }
 }
 
 #[cfg(test)]
@@ -148,8 +164,27 @@ mod tests {
             count: (0..COUNT).filter(|number| alive(number) && has(number, value)).count() as u64,
         };
         let mut counts: Vec<FacetCount> = ["get", "post", "put"].map(count).to_vec();
-        counts.sort_by_key(|value| std::cmp::Reverse(value.count));
+        counts.sort_by_key(|value| Reverse(value.count));
         counts
+    }
+
+    #[test]
+    fn reads_the_names_of_the_most_frequent_values_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = opened(dir.path(), COUNT);
+        let largest =
+            opened.searcher.segment_readers().iter().max_by_key(|segment| segment.num_docs()).unwrap();
+        let column = largest.fast_fields().str(FacetKey::Method.as_str()).unwrap().unwrap();
+        let by_ordinal = count_ordinals(&column, &largest.doc_ids_alive().collect::<Vec<_>>());
+        let counted = |names_max| {
+            let mut counts = Counts::default();
+            add_by_name(&column, &by_ordinal, names_max, &mut counts).unwrap();
+            counts
+        };
+        let (all, two) = (counted(3), counted(2));
+        assert_eq!((all.by_name.len(), all.others), (3, 0));
+        assert_eq!((two.by_name.len(), two.others), (2, all.by_name["put"]), "the rarest value has no name");
+        assert_eq!(most_frequent(two, 1, 1).other_count, most_frequent(all, 1, 1).other_count);
     }
 
     #[test]

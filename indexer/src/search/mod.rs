@@ -30,6 +30,7 @@ mod term_cache;
 mod term_scores;
 #[cfg(test)]
 mod tests;
+mod text_bits;
 mod vector_search;
 mod warm;
 mod window;
@@ -45,6 +46,7 @@ use crate::index::Generations;
 use crate::query::Associations;
 use crate::request::{ExploreRequest, SearchRequest};
 use crate::vectors::{Embedder, QueryEmbedder};
+pub use cursor::CURSOR_BYTES_MAX;
 pub use engine_query::EngineQuery;
 pub use opened::IndexGeneration;
 use opened::OpenedIndex;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::admitted::Admitted;
-use super::conditions::{Conditions, excluded_query, phrase_query};
+use super::conditions::{Conditions, exclusion, phrase};
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
 use crate::error::{IndexError, SearchError};
@@ -28,12 +28,12 @@ pub(super) fn conditions(
     deadline: Deadline,
 ) -> Result<Conditions, SearchError> {
     let (searcher, fields) = (&opened.searcher, &opened.fields);
-    let mut parts = restrictions(searcher, fields, filters)?;
+    let mut parts = restrictions(searcher, fields, filters, || deadline.check())?;
     for phrasing in phrasings {
-        parts.extend(restrictions(searcher, fields, &phrasing.filters)?);
+        parts.extend(restrictions(searcher, fields, &phrasing.filters, || deadline.check())?);
     }
     let excluded = phrasings.iter().flat_map(|phrasing| &phrasing.excluded);
-    let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
+    let excluded = excluded.filter_map(|text| exclusion(fields, text)).collect();
     let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
     // Several phrasings are alternatives, so no phrase is required.
     if let [only] = phrasings {
@@ -49,10 +49,10 @@ fn add_phrases(
     phrases: &[Phrase],
     deadline: Deadline,
 ) -> Result<(), IndexError> {
-    for phrase in phrases {
-        let Some(query) = phrase_query(&opened.fields, phrase.text()) else { continue };
-        conditions.required.push(query);
-        if matches!(phrase, Phrase::IfPresent(_)) {
+    for quoted in phrases {
+        let Some(condition) = phrase(&opened.fields, quoted.text()) else { continue };
+        conditions.required.push(condition);
+        if matches!(quoted, Phrase::IfPresent(_)) {
             let admitted = Admitted::of(opened, conditions, None, || deadline.tantivy_check());
             if !admitted.map_err(IndexError::engine("look a phrase up"))?.has_any(opened) {
                 conditions.required.pop();

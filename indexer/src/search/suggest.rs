@@ -84,7 +84,7 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
             counts.add(entry, u64::from(info.doc_freq));
         }
     }
-    let mut found: Vec<(String, u64)> = counts.0.into_iter().collect();
+    let mut found: Vec<(String, u64)> = counts.by_name.into_iter().collect();
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
     if is_cut && opened.searcher.segment_readers().len() > 1 {

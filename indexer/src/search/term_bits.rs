@@ -10,12 +10,12 @@ use fixedbitset::FixedBitSet;
 use lru::LruCache;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentReader, Term};
+use tantivy::{DocId, SegmentReader, Term};
 
 /// Maximum number of terms of one segment whose bits are cached: at most eight bytes a document.
 const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 /// A term is cached if about one document in this many has it: the postings of a rarer one are as fast to read.
-pub(super) const CACHED_IF_ONE_IN: usize = 64;
+const CACHED_IF_ONE_IN: usize = 64;
 
 /// The bits of the terms that filters used last.
 pub(super) struct TermBits(pub(super) Mutex<LruCache<Term, Arc<FixedBitSet>>>);
@@ -85,6 +85,12 @@ pub(super) fn add(bits: &mut FixedBitSet, mut blocks: BlockSegmentPostings) {
 
 pub(super) fn empty(segment: &SegmentReader) -> FixedBitSet {
     FixedBitSet::with_capacity(segment.max_doc() as usize)
+}
+
+/// The document of a bit.
+#[expect(clippy::cast_possible_truncation, reason = "a segment's documents are numbered by u32")]
+pub(super) fn doc_id(bit: usize) -> DocId {
+    bit as DocId
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::vectors::{Code, QueryEmbedder, Vectors, VectorsError};
 
 /// Maximum number of documents that join the candidates because of their vectors.
 const NEAREST_MAX: usize = 50;
-/// Maximum number of candidates: a cursor counts those that were returned in one byte.
+/// Maximum number of candidates with those that join because of their vectors.
 pub(super) const CANDIDATES_MAX: usize = 255;
 /// Weight of the text score; the rest is that of the cosine. Chosen on the dev queries of the public sets (docs/BENCHMARKS.md).
 const TEXT_SHARE: f32 = 0.65;

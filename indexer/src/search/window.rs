@@ -171,6 +171,7 @@ impl WindowQuery<'_> {
                 continue;
             };
             while postings.doc() != TERMINATED && room > 0 {
+                self.deadline.tantivy_check()?;
                 if self.admitted.has(segment, ordinal, postings.doc()) {
                     found.insert(DocAddress::new(ordinal, postings.doc()));
                     room -= 1;

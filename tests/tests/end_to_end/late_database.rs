@@ -120,7 +120,8 @@ pub(crate) async fn programs_wait_for_a_database_that_starts_later() {
         command.stderr(std::fs::File::create(world.path("api.log")).unwrap());
     });
     let mut whole = world.program("agentdex");
-    whole.args(["--listen", "127.0.0.1:0"]).arg("--seeds").arg(world.path("seeds.txt"));
+    whole.args(["--listen", "127.0.0.1:0", "--contact-email", "you@example.org"]);
+    whole.arg("--seeds").arg(world.path("seeds.txt"));
     let mut whole = Waiting::start(&world, "agentdex", whole);
     for waiting in [&mut crawler, &mut indexer, &mut whole] {
         waiting.wait_for_line(WAITS).await;

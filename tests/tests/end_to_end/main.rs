@@ -5,9 +5,11 @@
 mod bad_input;
 mod corpus;
 mod database;
+mod declarations;
 mod faults;
 mod fleet;
 mod flow;
+mod going_on;
 mod hostile_fleet;
 mod late_database;
 mod logs;
@@ -49,6 +51,8 @@ on_both_back_ends! {
     flow::search_omits_a_removed_manifest,
     flow::the_next_crawler_completes_the_pass_of_a_killed_one,
     flow::an_interrupted_crawler_drains_and_the_next_continues,
+    going_on::agentdex_visits_added_seeds_until_it_is_stopped,
+    declarations::several_documents_declare_one_capability,
     many::crawls_a_thousand_sites_politely_and_revisits_them_cheaply,
     own::crawls_its_own_descriptions_without_findings,
     third_parties::limits_apply_to_the_requested_host,

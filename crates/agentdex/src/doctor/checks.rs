@@ -126,8 +126,8 @@ async fn dns() -> Finding {
     let Ok(host) = Host::parse(NAME_KNOWN) else {
         return Finding::bad(Subject::Dns, format!("{NAME_KNOWN} is not a name"), advice);
     };
-    match timeout(NAME_WAIT, crawler::egress::name_servers_answer(&host)).await {
-        Ok(Ok(())) => Finding::good(Subject::Dns, "the name servers answer"),
+    match timeout(NAME_WAIT, crawler::egress::name_servers_know(&host)).await {
+        Ok(Ok(())) => Finding::good(Subject::Dns, "the name servers resolve public names"),
         Ok(Err(reason)) => Finding::bad(Subject::Dns, reason, advice),
         Err(_) => Finding::bad(Subject::Dns, "the name servers do not answer", advice),
     }

@@ -3,18 +3,18 @@
 use anyhow::{Context as _, bail};
 use crawler::Inspection;
 use crawler::cli::{CrawlFlags, UsageError};
-use manifest::ManifestUrl;
+use manifest::{Discovery, Format, ManifestUrl};
+use runtime::OwnedDocument;
 use settings::SharedFlags;
 use store::{FetchRecord, Store};
-
-use super::Source;
 
 /// Fetches a document and the parts that complete it.
 pub(crate) async fn fetch(
     url: &ManifestUrl,
+    force: Option<Format>,
     shared: &SharedFlags,
     crawl: &CrawlFlags,
-) -> anyhow::Result<Source> {
+) -> anyhow::Result<OwnedDocument> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
     let _log = resolved.shared.start_logging("agentdex-validate");
     let scope = resolved.crawl.egress.own_networks.site_scope();
@@ -24,7 +24,7 @@ pub(crate) async fn fetch(
     let inspected = crawler::inspect(&resolved.crawl, &store, url).await;
     store.close().await;
     match inspected? {
-        Inspection::Ended { end, fetches } => match source(url, fetches) {
+        Inspection::Ended { end, fetches } => match source(url, force, fetches) {
             Some(source) => source,
             None => bail!("{url} was not fetched: {}", crawler::end_in_words(end)),
         },
@@ -36,14 +36,18 @@ pub(crate) async fn fetch(
 }
 
 /// The fetched document; `None` if it was not requested.
-fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result<Source>> {
-    let (mut document, mut parts) = (None, Vec::new());
+fn source(
+    url: &ManifestUrl,
+    force: Option<Format>,
+    fetches: Vec<FetchRecord>,
+) -> Option<anyhow::Result<OwnedDocument>> {
+    let (mut document, mut linked) = (None, Vec::new());
     for fetch in fetches {
         if fetch.url == *url {
             document = Some(fetch);
         } else if let Some(body) = fetch.body.or_else(|| fetch.outcome.is_absent().then(Vec::new)) {
             // without bytes the reader knows that there is no such document
-            parts.push((fetch.url, body));
+            linked.push((fetch.url, body));
         }
     }
     let FetchRecord { body, final_url, manifest, outcome, reason, .. } = document?;
@@ -52,5 +56,6 @@ fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result
         return Some(Err(anyhow::anyhow!("{url} has nothing to validate: {reason}")));
     };
     let served = Some(manifest.served);
-    Some(Ok(Source { bytes, url: url.clone(), final_url, served, parts }))
+    let (url, discovery) = (url.clone(), Discovery::Submitted);
+    Some(Ok(OwnedDocument { bytes, url, final_url, discovery, served, linked, force }))
 }

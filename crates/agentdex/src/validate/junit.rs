@@ -63,7 +63,8 @@ fn is_failure(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| finding.severity >= Severity::Should)
 }
 
-/// Text for XML 1.0: markup is escaped, and characters that XML does not allow are left out.
+/// Text for XML 1.0: markup is escaped, and characters that XML does not allow are left out. A line end in it begins no line of
+/// the output, which a build server could take for a command.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -78,7 +79,8 @@ fn escaped(text: &str) -> String {
                     escaped.push_str(part);
                 }
             }
-            '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
+            '\n' => escaped.push_str("&#10;"),
+            '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
                 escaped.push(character);
             }
             _ => {}

@@ -14,7 +14,8 @@ use anyhow::{Context as _, bail};
 use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
 use manifest::model::Served;
-use manifest::{Discovery, Document, Finding, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
+use manifest::{Discovery, Finding, Format, Manifest, ManifestUrl, Severity};
+use runtime::OwnedDocument;
 use serde_json::json;
 
 pub(crate) use fetch::fetch;
@@ -36,7 +37,7 @@ pub(crate) struct ValidateArgs {
     document: String,
     /// Read the document as this format
     #[arg(long = "as", value_name = "FORMAT")]
-    force: Option<Format>,
+    pub(crate) force: Option<Format>,
     /// URL at which a file is (to be) published; relative URLs are resolved against it
     #[arg(long, value_name = "URL")]
     url: Option<ManifestUrl>,
@@ -136,16 +137,6 @@ impl Checked<'_> {
     }
 }
 
-/// A document from a file or a site.
-pub(crate) struct Source {
-    bytes: Vec<u8>,
-    url: ManifestUrl,
-    final_url: Option<ManifestUrl>,
-    /// `None` for a file: how it is served is not checked.
-    served: Option<Served>,
-    parts: Vec<(ManifestUrl, Vec<u8>)>,
-}
-
 impl ValidateArgs {
     /// Uses `--format`, the flag of other commands, if `--output` is not given.
     pub(crate) fn take_format(&mut self, format: Option<OutputFormat>) {
@@ -167,31 +158,27 @@ impl ValidateArgs {
         ManifestUrl::parse(&self.document).map(Some).map_err(|error| UsageError(error.to_string()))
     }
 
-    /// Reads the file.
-    pub(crate) fn read(&self) -> anyhow::Result<Source> {
+    /// The bytes of the file, and what is known of them.
+    pub(crate) fn open(&self) -> anyhow::Result<OwnedDocument> {
         let bytes = read_document(&self.document)?;
         let url = self.url.clone().map_or_else(|| assumed_url(&self.document), Ok)?;
-        Ok(Source { bytes, url, final_url: None, served: None, parts: Vec::new() })
+        // how a file is served is not checked
+        let (final_url, served, linked) = (None, None, Vec::new());
+        let discovery = Discovery::Submitted;
+        Ok(OwnedDocument { bytes, url, final_url, discovery, served, linked, force: self.force })
     }
 }
 
 /// Placeholder for the host of a document that is given as a file (RFC 6761 §6.4).
 const ASSUMED_HOST: &str = "site.invalid";
 
-/// Validates and prints.
-pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) -> anyhow::Result<Verdict> {
-    let linked: Vec<LinkedDocument<'_>> =
-        source.parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
-    let document = Document {
-        bytes: &source.bytes,
-        url: &source.url,
-        final_url: source.final_url.as_ref(),
-        discovery: Discovery::Submitted,
-        served: source.served.as_ref(),
-        linked: &linked,
-        force: args.force,
-    };
-    let mut manifest = manifest::read(&document);
+/// Judges the manifest of a document, and prints.
+pub(crate) fn run(
+    args: &ValidateArgs,
+    source: &OwnedDocument,
+    mut manifest: Manifest,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
     if source.url.host().as_str() == ASSUMED_HOST {
         // The origin is unknown, so findings about it do not apply.
         manifest.findings.retain(|finding| !finding.code.starts_with("origin."));

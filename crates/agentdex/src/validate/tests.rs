@@ -24,7 +24,8 @@ fn judge(name: &str, text: &str, flags: &[&str]) -> (Verdict, String) {
     let words = ["validate", path.to_str().unwrap()].into_iter().chain(flags.iter().copied());
     let mut out = Vec::new();
     let args = TestCommand::parse_from(words).args;
-    let verdict = run(&args, &args.read().unwrap(), &mut out).unwrap();
+    let document = args.open().unwrap();
+    let verdict = run(&args, &document, document.read(), &mut out).unwrap();
     (verdict, String::from_utf8(out).unwrap())
 }
 
@@ -54,9 +55,9 @@ fn escapes_terminal_controls_and_line_breaks_of_documents() {
             !output.chars().any(|letter| letter != '\n' && settings::escape::is_unsafe(letter)),
             "{output:?}"
         );
-        if format == "text" {
-            assert!(!output.lines().any(|line| line.starts_with("agent.json:1:1: must: forged")), "{output}");
-        }
+        assert!(!output.lines().any(|line| line.starts_with("agent.json:1:1: must: forged")), "{output}");
+        let (_, output) = validate("x\n::error::forged.json", &text, &["--output", format]);
+        assert!(!output.lines().any(|line| line.starts_with("::error::")), "{output}");
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{CAPABILITIES_MAX, Draft, MODEL_BYTES_MAX};
 use crate::budget;
-use crate::model::{Auth, Interface, Link, Manifest, Payment};
+use crate::model::{Auth, Interface, Link, Manifest, Payment, Workflow};
 use crate::rule::{Rule, findings};
 
 findings! {
@@ -16,6 +16,8 @@ findings! {
         "the document has more links than are read" => "Link to a document that lists the others.";
     rule PAYMENTS_CUT: Should("document.payments.too_many", "agentdex limits")
         "the document declares more payments than are read" => "Declare each way to pay once.";
+    rule WORKFLOWS_CUT: Should("document.workflows.too_many", "agentdex limits")
+        "the document declares more workflows than are read" => "Declare the most needed workflows first.";
 }
 
 /// An item of one of the lists.
@@ -45,6 +47,7 @@ listed! {
     Interface: interfaces, INTERFACES_CUT;
     Link: links, LINKS_CUT;
     Payment: payments, PAYMENTS_CUT;
+    Workflow: workflows, WORKFLOWS_CUT;
 }
 
 impl Draft<'_> {
@@ -61,6 +64,43 @@ impl Draft<'_> {
     pub(crate) fn keep_all<T: Listed>(&mut self, items: impl IntoIterator<Item = T>) {
         for item in items {
             self.keep(item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MANIFEST_MEMORY_MAX;
+    use super::*;
+    use crate::document::Document;
+    use crate::model::{Detection, Discovery, Format, Strength};
+    use crate::name::ManifestUrl;
+
+    /// Whatever a reader adds without counting it, the manifest that leaves the reader fits.
+    #[test]
+    fn a_model_that_is_too_large_becomes_an_unreadable_document() {
+        let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
+        let document = Document {
+            bytes: b"{}",
+            url: &url,
+            final_url: None,
+            discovery: Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        };
+        for (bytes, format) in
+            [(MANIFEST_MEMORY_MAX / 2, Format::Awp), (MANIFEST_MEMORY_MAX, Format::Malformed)]
+        {
+            let detection = Detection::new(Format::Awp, Strength::Strong, String::new());
+            let mut draft = Draft::new(&document, detection);
+            draft.manifest.tags = vec!["x".repeat(bytes)];
+            draft.assess("AWP 0.2", |_| true);
+            let manifest = draft.finish();
+            assert_eq!(manifest.format(), format);
+            assert_eq!(manifest.tags.is_empty(), format == Format::Malformed);
+            let codes: Vec<&str> = manifest.findings.iter().map(|finding| finding.code.as_ref()).collect();
+            assert_eq!(codes.contains(&"document.over_budget"), format == Format::Malformed);
         }
     }
 }

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::budget;
-use crate::document::Document;
+use crate::document::{self, Document};
 use crate::json::push_index;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
@@ -34,6 +34,9 @@ pub(crate) const CAPABILITIES_MAX: usize = 5_000;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
 const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+/// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
+/// store reads back is larger.
+const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
 /// Findings kept for one code; the last one states how many more there are.
 const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.
@@ -318,7 +321,7 @@ impl<'d> Draft<'d> {
     }
 
     /// Counts memory of the model; false if it has no more.
-    fn charge(&mut self, bytes: usize) -> bool {
+    pub(crate) fn charge(&mut self, bytes: usize) -> bool {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes);
         self.kept_bytes <= MODEL_BYTES_MAX
     }
@@ -339,8 +342,13 @@ impl<'d> Draft<'d> {
     }
 
     /// Adds the number of omitted findings and the conformance levels.
+    ///
+    /// A manifest that takes more memory than is allowed becomes an unreadable document, whatever made it large.
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
+        if budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
+            self.refuse_model();
+        }
         self.flag_steering_texts();
         self.count_omitted_findings();
         for (spec, includes) in std::mem::take(&mut self.specs) {
@@ -348,6 +356,14 @@ impl<'d> Draft<'d> {
             self.manifest.conformance.push(Conformance { spec: Cow::Borrowed(spec), level });
         }
         self.manifest
+    }
+
+    fn refuse_model(&mut self) {
+        let origin = std::mem::take(&mut self.manifest.origin);
+        self.manifest = blank(self.document, origin, self.manifest.detection.clone());
+        self.counts.clear();
+        self.specs.clear();
+        self.refuse(&document::OVER_BUDGET, "the model of the document takes too much memory".to_owned());
     }
 
     fn count_omitted_findings(&mut self) {

@@ -4,6 +4,7 @@
 
 use crate::draft::{self, Draft};
 use crate::model::{Follow, Interface, Link, Protocol};
+use crate::object::Object;
 
 /// Links of one text that are kept; the longest list seen has 74.
 const LINKS_MAX: usize = 500;
@@ -74,6 +75,12 @@ fn is_path(text: &str) -> bool {
 
 /// The text before the punctuation that ends an address.
 fn without_end(text: &str) -> Option<&str> {
+    // `/passport/[slug]` and `?room=<room>` are templates: their beginning leads nowhere.
+    let is_template =
+        |mark: char| text.split_once(mark).is_some_and(|(start, _)| start.ends_with(['/', '=']));
+    if is_template('[') || is_template('<') {
+        return None;
+    }
     let end = text.find(['"', '\'', '<', '>', '`', '(', ')', '[', ']', '|', '*']).unwrap_or(text.len());
     Some(text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?']))
 }
@@ -107,6 +114,8 @@ pub(crate) fn classify(address: &str) -> LinkClass {
         "mcp" | "sse" if !is_documentation(&path) => ("mcp", false),
         "llms.txt" | "llms-full.txt" | "llms-ctx.txt" => ("llms", false),
         "skill.md" => ("skill", false),
+        "robots.txt" | "humans.txt" | "security.txt" | "ads.txt" | "sitemap.xml" | "sitemap_index.xml"
+        | "favicon.ico" => ("related", false),
         _ if is_description(file) => ("service-desc", true),
         _ => ("page", false),
     };
@@ -161,6 +170,19 @@ pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let mut link = Link::new(class.rel, url, class.follow);
     link.title = draft::name(found.title);
     draft.keep(link);
+}
+
+impl Draft<'_> {
+    /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.
+    pub(crate) fn links(&mut self, object: &Object<'_>, rels: &[(&str, &str)]) {
+        for (key, rel) in rels {
+            let address = object.text(key).filter(|text| text.contains("://") || text.starts_with('/'));
+            if let Some(address) = address {
+                let is_followed = *rel == "service-desc" || classify(address).follow.is_some();
+                self.link(object, key, rel, is_followed.then_some(Follow::Manifest));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

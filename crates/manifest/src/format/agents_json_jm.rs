@@ -5,7 +5,7 @@
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::endpoint;
-use crate::model::{CapabilityKind, Tristate};
+use crate::model::{AgentIdentity, Auth, AuthScheme, CapabilityKind, Tristate};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::text::capped;
@@ -43,6 +43,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.declared_origin = site.string_of(&["home_url", "url"]);
     }
     let needed = root.object("authentication").and_then(|auth| auth.flag("required"));
+    let identification = root.object("policies").and_then(|policies| policies.object("agent_identification"));
+    if let Some(identification) = identification {
+        let required = identification.flag("required").unwrap_or_default();
+        let identity = AgentIdentity { required, format: identification.string("method") };
+        draft.keep(Auth { agent_identity: Some(identity), ..Auth::new(AuthScheme::AgentIdentity) });
+    }
     for intent in root.object("intents").iter().flat_map(|intents| intents.objects("supported")) {
         draft.check(&intent, &INTENT);
         let needed = intent.flag("authentication_required").or(needed);
@@ -53,6 +59,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
 }
+
+/// Examples of one intent that are looked at.
+const EXAMPLES_MAX: usize = 64;
 
 fn read_call(
     intent: &Object<'_>,
@@ -68,6 +77,13 @@ fn read_call(
     let mut capability = draft.capability(CapabilityKind::Action, &id, name, endpoint.pointer.clone());
     capability.description = draft::description(intent.text("description"));
     capability.tags = draft::tags([kind]);
+    let of_call = |example: &Object<'_>| {
+        let request = example.object("request");
+        request.is_none_or(|request| request.text("method").is_none_or(|stated| stated == method))
+    };
+    let examples = intent.objects("examples").take(EXAMPLES_MAX).filter(of_call);
+    let examples: Vec<&str> = examples.filter_map(|example| example.text("description")).collect();
+    capability.examples = draft::tags(examples);
     capability.auth.required = Tristate::from_option(needed);
     endpoint::read(path, Some(method), &endpoint.at("path"), &mut capability, draft);
     draft.push(capability);

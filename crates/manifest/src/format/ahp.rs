@@ -51,7 +51,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("AHP 0.1", |code| code.starts_with("ahp."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
-    draft.manifest.auth = root.value("authentication").map(lenient::auth).unwrap_or_default();
+    draft.keep_all(root.value("authentication").map(lenient::auth).unwrap_or_default());
     draft.manifest.rate_limit = root.object("rate_limits").and_then(|limits| {
         ["unauthenticated", "default", "authenticated"]
             .iter()

@@ -1,18 +1,49 @@
-//! ai.txt: no specification holds it together. What is read are the addresses in it and, in robots-like files, the name.
+//! ai.txt: no specification holds it together. What is read are the addresses in it, its labelled
+//! lines and, in robots-like files, the name.
 
+use serde_json::{Map, Value};
+
+use crate::budget::{self, Limits};
+use crate::document::MANIFEST_BYTES_MAX;
 use crate::draft::{self, Draft};
 use crate::format::addresses;
+use crate::format::labels::Labels;
+use crate::json;
 
 /// Lines that are read.
 const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
+    let mut labels = Labels::default();
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }
         addresses::keep_line(line, draft);
+        labels.read_line(line, draft);
     }
+    labels.finish(draft);
+}
+
+/// The JSON object below the comments.
+pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
+    let mut below = text;
+    while let Some((_, rest)) = below.split_once('\n').filter(|(line, _)| is_comment(line)) {
+        below = rest;
+    }
+    let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
+    let is_long = below.len() > MANIFEST_BYTES_MAX;
+    if !below.starts_with('{') || is_long || budget::check_json(below.as_bytes(), limits).is_err() {
+        return None;
+    }
+    match json::parse(below) {
+        Ok((Value::Object(map), _)) => Some(map),
+        _ => None,
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with('#')
 }
 
 fn named(line: &str) -> Option<&str> {

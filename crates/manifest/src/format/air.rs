@@ -80,7 +80,9 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     };
     for (scheme, method) in payments.members() {
-        let recipient = method.string("recipient").or_else(|| address.clone());
+        // The account of another protocol is not the address of the chain.
+        let account = ["recipient", "lightning_address", "stripe_account", "account"];
+        let recipient = method.string_of(&account).or_else(|| address.clone());
         let base = Payment {
             scheme: Some(scheme.to_owned()),
             network: method.string("network"),

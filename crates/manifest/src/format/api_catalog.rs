@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
+use crate::format::addresses;
 use crate::format::detect::candidate::{Marker, strong};
 use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
@@ -92,7 +93,8 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     {
         return;
     }
-    let mut link = Link::new(relation, url, follow(relation, media_type.as_deref()));
+    let follow = follow(relation, media_type.as_deref()).or_else(|| addresses::classify(&url).follow);
+    let mut link = Link::new(relation, url, follow);
     link.media_type = media_type;
     link.title = draft::name(target.text("title"));
     if link.url == draft.base().as_str() {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::{addresses, generic, header, lenient, outbound, payments};
+use crate::format::{addresses, ai_txt, generic, header, lenient, outbound, payments, terms};
 use crate::model::{Format, Interface, Protocol};
 use crate::object::Object;
 
@@ -29,7 +29,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(SERVERS_MAX) {
         add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, None, draft);
     }
-    if let Some(command) = root.object("invoke").and_then(|invoke| invoke.string("mcp")) {
+    let started = ["invoke", "install", "mcp"].iter().filter_map(|key| root.object(key));
+    let installed = root.objects("servers").take(SERVERS_MAX).filter_map(|server| server.object("install"));
+    let commands =
+        started.chain(installed).filter_map(|block| block.string_of(&["mcp", "command", "install"]));
+    for command in commands {
         add_command(&command, draft);
     }
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
@@ -39,10 +43,28 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }
+    generic::read_workflows(root, draft);
+    generic::apply_by_name(root, draft);
     header::complete(root, draft);
+    terms::read(root, draft);
+    if let Some(profile) = root.object("ucp").filter(|_| draft.format() == Format::Ucp) {
+        payments::read(&profile, draft);
+        header::complete(&profile, draft);
+        terms::read(&profile, draft);
+    }
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     outbound::read(root.map, draft);
+}
+
+/// The object below the comments of a text.
+pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
+    if draft.format() != Format::AiTxt {
+        return;
+    }
+    if let Some(map) = ai_txt::object_below_comments(text) {
+        generic::read_below_comments(&Object::root(&map), draft);
+    }
 }
 
 /// Formats whose files often describe a plain HTTP API in members of their own. The specifications of the others define
@@ -63,7 +85,8 @@ const fn may_hold_operations(format: Format) -> bool {
 
 /// A server that its caller starts: `npx shop mcp-server`. The command is never run.
 fn add_command(command: &str, draft: &mut Draft<'_>) {
-    let is_command = COMMANDS.contains(&command.split_whitespace().next().unwrap_or_default());
+    let is_command = COMMANDS.contains(&command.split_whitespace().next().unwrap_or_default())
+        && !command.contains("skills add");
     if is_command && draft.manifest.interfaces.len() < SERVERS_MAX {
         let mut interface = Interface::new(Protocol::Mcp, None);
         interface.declared = draft::name(Some(command));

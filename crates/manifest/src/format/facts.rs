@@ -4,6 +4,8 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
+use crate::format::lenient;
+use crate::model::{Interface, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -45,11 +47,29 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.declared_origin = subject.string("domain");
         if let Some(urls) = subject.object("urls") {
             for purpose in urls.map.keys() {
-                draft.link(&urls, purpose, purpose, None);
+                match purpose.as_str() {
+                    "terms" => draft.manifest.policies.terms_url = draft.url(&urls, purpose),
+                    "privacy" => draft.manifest.policies.privacy_url = draft.url(&urls, purpose),
+                    "support" => draft.manifest.contact.url = draft.url(&urls, purpose),
+                    _ => draft.link(&urls, purpose, purpose, None),
+                }
             }
         }
     }
     draft.each(root, "facts", &List::of(&FACT), |fact, draft| {
+        match (fact.text("key"), fact.text("value")) {
+            (Some("status_page" | "status_url"), Some(url)) => {
+                draft.manifest.status.status_url = draft.origin_url(url);
+            }
+            (Some("api_base_url" | "api_url"), Some(url)) => {
+                let url = draft.origin_url(url);
+                draft.keep_all(url.map(|url| Interface::new(Protocol::Http, Some(url))));
+            }
+            (Some("rate_limit" | "rate_limits"), _) => {
+                draft.manifest.rate_limit = fact.value("value").and_then(lenient::rate_limit);
+            }
+            _ => {}
+        }
         let contact = &mut draft.manifest.contact;
         if matches!(fact.text("key"), Some("support_email" | "contact_email")) && contact.email.is_none() {
             contact.email = fact.string("value");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
@@ -11,7 +12,7 @@ use crate::text;
 
 /// Name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let about = root.object_of(&["agent", "site", "service", "app", "info"]);
+    let about = root.object_of(&["agent", "site", "service", "app", "info", "identity", "about", "profile"]);
     let inner = about.as_ref().unwrap_or(root);
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
     let manifest = &mut draft.manifest;
@@ -19,21 +20,11 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft::name(either(&["name", "title", "display_name", "displayName", "site_name", "service"]));
     manifest.description = description_of(root).or_else(|| description_of(inner));
     manifest.document_version = draft::name(either(&["version"]));
-    manifest.updated_at = draft::name(either(&[
-        "updated_at",
-        "updatedAt",
-        "updated",
-        "last_updated",
-        "lastUpdated",
-        "generated_at",
-        "dateUpdated",
-        "dateModified",
-    ]));
-    manifest.language = draft::name(either(&["language", "lang", "inLanguage"]));
+    manifest.updated_at = draft::name(either(UPDATED_KEYS));
+    manifest.language = language_of(root).or_else(|| language_of(inner));
     manifest.tags = draft::tags(root.texts("tags").into_iter().chain(root.texts("keywords")));
-    manifest.declared_origin = either(&["url", "website", "homepage", "domain", "origin", "site_url"])
-        .filter(|origin| !origin.starts_with(['/', '.', '#']))
-        .map(str::to_owned);
+    manifest.declared_origin =
+        either(ORIGIN_KEYS).filter(|origin| !origin.starts_with(['/', '.', '#'])).map(str::to_owned);
     match root.value("provider").or_else(|| root.value("publisher")).or_else(|| root.value("organization")) {
         Some(Value::String(name)) => manifest.provider.name = draft::name(Some(name)),
         Some(Value::Object(map)) => {
@@ -46,6 +37,76 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.contact =
         root.value("contact").or_else(|| inner.value("contact")).map(contact).unwrap_or_default();
 }
+
+const ORIGIN_KEYS: &[&str] = &[
+    "url",
+    "website",
+    "homepage",
+    "domain",
+    "origin",
+    "site_url",
+    "canonical_origin",
+    "canonicalOrigin",
+    "canonical_url",
+    "canonicalUrl",
+];
+const UPDATED_KEYS: &[&str] = &[
+    "updated_at",
+    "updatedAt",
+    "updated",
+    "last_updated",
+    "lastUpdated",
+    "generated_at",
+    "generatedAt",
+    "dateUpdated",
+    "dateModified",
+    "last_modified",
+    "lastModified",
+];
+const LANGUAGE_KEYS: &[&str] = &[
+    "language",
+    "lang",
+    "inLanguage",
+    "locale",
+    "languages",
+    "locales",
+    "supported_languages",
+    "supportedLanguages",
+    "supported_locales",
+    "supportedLocales",
+];
+/// Members that name who offers a service, in a text or an object.
+const PROVIDER_KEYS: &[&str] = &[
+    "provider",
+    "publisher",
+    "organization",
+    "operator",
+    "owner",
+    "company",
+    "vendor",
+    "merchant",
+    "business",
+    "maintainer",
+    "author",
+    "creator",
+    "developer",
+    "builder",
+];
+/// Blocks about the service, which may name its provider.
+const ABOUT_KEYS: &[&str] =
+    &["identity", "agent", "service", "about", "site", "metadata", "serverInfo", "trust"];
+const LOGO_KEYS: &[&str] = &["logo", "logo_url", "logoUrl", "icon", "icon_url", "iconUrl"];
+const CONTACT_KEYS: &[&str] = &[
+    "contact",
+    "contacts",
+    "support",
+    "preferred_contact",
+    "human_contact",
+    "contact_url",
+    "contactUrl",
+    "support_url",
+    "supportUrl",
+];
 
 /// Members that say who is behind a service.
 const PARTIES: &[&str] = &[
@@ -62,6 +123,8 @@ const PARTIES: &[&str] = &[
     "agent",
     "identity",
     "operator",
+    "trust",
+    "about",
 ];
 const EMAIL_KEYS: &[&str] = &[
     "email",
@@ -75,14 +138,100 @@ const EMAIL_KEYS: &[&str] = &[
 ];
 /// Members of a contact that are documents.
 const TERMS: &[&str] = &["legal", "terms", "privacy", "terms_of_service", "privacy_policy"];
-const LIMIT_KEYS: &[&str] =
-    &["rate_limit", "rateLimit", "rate_limits", "rateLimits", "rate_limiting", "rateLimiting"];
+pub(crate) const LIMIT_KEYS: &[&str] = &[
+    "rate_limit",
+    "rateLimit",
+    "rate_limits",
+    "rateLimits",
+    "rate_limiting",
+    "rateLimiting",
+    "rate_limit_policy",
+    "rateLimitPolicy",
+    "usage_limits",
+    "usageLimits",
+    "free_tier",
+    "freeTier",
+    "tiers",
+    "plans",
+];
 
-/// Adds the contact, the provider's name and the rate limit that a reader has not read.
+/// Adds what a reader has not read: contact, provider, rate limit, language, date, tags.
 pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let parties = || PARTIES.iter().filter_map(|key| root.object(key));
+    complete_contact(root, draft);
     let manifest = &mut draft.manifest;
-    if manifest.contact.email.is_none() {
+    if manifest.provider.name.is_none() {
+        let name = |party: Object<'_>| draft::name(party.text_of(&["name", "organization", "title"]));
+        manifest.provider.name = root.object_of(&["provider", "publisher", "organization"]).and_then(name);
+    }
+    // The core formats define the members, and their readers report wrong ones.
+    let is_defined = manifest.detection.format.is_core() || manifest.detection.format == Format::Ahp;
+    if is_defined {
+        return;
+    }
+    if manifest.rate_limit.is_none() {
+        let blocks = [
+            "policies",
+            "policy",
+            "limits",
+            "usage",
+            "api",
+            "access",
+            "authentication",
+            "auth",
+            "pricing",
+            "endpoints",
+        ];
+        let blocks = blocks.iter().filter_map(|key| root.object(key));
+        manifest.rate_limit = std::iter::once(root.clone())
+            .chain(blocks)
+            .filter_map(|holder| lenient::rate_limit(holder.value_of(LIMIT_KEYS)?))
+            .find(|limit| *limit != RateLimit::default());
+    }
+    if manifest.title.is_none() {
+        let title = draft::name(root.text_of(&["title", "display_name", "displayName"]));
+        manifest.title = title.filter(|title| manifest.name.as_ref() != Some(title));
+    }
+    for key in HINT_KEYS {
+        let hint = root.value(key).filter(|hint| budget::bytes_of(hint, HINT_BYTES_MAX) <= HINT_BYTES_MAX);
+        manifest.hints.extend(hint.map(|hint| ((*key).to_owned(), hint.clone())));
+    }
+    manifest.language = manifest.language.take().or_else(|| language_of(root));
+    manifest.updated_at = manifest.updated_at.take().or_else(|| draft::name(root.text_of(UPDATED_KEYS)));
+    if manifest.tags.is_empty() {
+        let keys = ["tags", "keywords", "categories", "category", "topics"];
+        manifest.tags = draft::tags(keys.iter().flat_map(|key| root.texts(key)));
+    }
+    complete_provider(root, draft);
+}
+
+/// Members with advice to the agents that call a service.
+const HINT_KEYS: &[&str] = &[
+    "agent_notes",
+    "agentNotes",
+    "agent_hints",
+    "agentHints",
+    "agent_instructions",
+    "agentInstructions",
+    "usage_notes",
+    "usageNotes",
+    "aiUsagePolicy",
+    "ai_usage_policy",
+    "usage_policy",
+    "usagePolicy",
+];
+/// Bytes of one piece of advice.
+const HINT_BYTES_MAX: usize = 8_192;
+
+fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let parties = || PARTIES.iter().filter_map(|key| root.object(key));
+    let contact = &mut draft.manifest.contact;
+    if *contact == Contact::default() && !draft.manifest.detection.format.is_core() {
+        let stated = std::iter::once(root.clone()).chain(parties());
+        let stated = stated.flat_map(|object| CONTACT_KEYS.iter().filter_map(move |key| object.value(key)));
+        let stated = stated.map(self::contact).find(|stated| stated.email.is_some() || stated.url.is_some());
+        *contact = stated.unwrap_or_default();
+    }
+    if contact.email.is_none() {
         let email = |object: &Object<'_>| {
             let texts = EMAIL_KEYS.iter().filter_map(|key| object.text(key));
             texts
@@ -90,20 +239,80 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
                 .find(|text| is_email(text))
                 .map(str::to_owned)
         };
-        manifest.contact.email = email(root).or_else(|| parties().find_map(|party| email(&party)));
+        contact.email = email(root).or_else(|| parties().find_map(|party| email(&party)));
     }
-    if manifest.provider.name.is_none() {
-        let name = |party: Object<'_>| draft::name(party.text_of(&["name", "organization", "title"]));
-        manifest.provider.name = root.object_of(&["provider", "publisher", "organization"]).and_then(name);
+}
+
+/// Name, page and logo of the provider, from members under their usual names.
+fn complete_provider(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let blocks = ABOUT_KEYS.iter().filter_map(|key| root.object(key));
+    let holders: Vec<Object<'_>> = std::iter::once(root.clone()).chain(blocks).collect();
+    let parties =
+        || holders.iter().flat_map(|holder| PROVIDER_KEYS.iter().filter_map(|key| holder.value(key)));
+    if draft.manifest.provider.name.is_none() {
+        draft.manifest.provider.name = parties().find_map(|party| match party {
+            Value::String(name) if !name.contains("://") && !is_email(name) => draft::name(Some(name)),
+            Value::Object(map) => {
+                let party = Object { map, pointer: String::new() };
+                draft::name(party.text_of(&[
+                    "name",
+                    "organization",
+                    "legal_name",
+                    "legalName",
+                    "entity",
+                    "title",
+                ]))
+            }
+            _ => None,
+        });
     }
-    // These formats define the member, and their readers report a wrong one.
-    let is_defined = manifest.detection.format.is_core() || manifest.detection.format == Format::Ahp;
-    if manifest.rate_limit.is_none() && !is_defined {
-        let holders = std::iter::once(root.clone()).chain(root.object_of(&["policies", "policy", "limits"]));
-        manifest.rate_limit = holders
-            .filter_map(|holder| lenient::rate_limit(holder.value_of(LIMIT_KEYS)?))
-            .find(|limit| *limit != RateLimit::default());
+    if draft.manifest.provider.url.is_none() {
+        let url = parties().find_map(|party| {
+            ["url", "website", "homepage"]
+                .iter()
+                .find_map(|key| party.get(*key)?.as_str())
+                .filter(|url| is_web(url))
+        });
+        draft.manifest.provider.url = url.map(|url| text::capped(url, URL_CHARS_MAX).to_owned());
     }
+    if draft.manifest.provider.logo.is_none() {
+        let logo = holders.iter().find_map(|holder| holder.text_of(LOGO_KEYS));
+        let logo = logo.filter(|logo| is_web(logo) || logo.starts_with('/'));
+        draft.manifest.provider.logo = logo.and_then(|logo| draft.origin_url(logo));
+    }
+}
+
+fn is_web(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://")
+}
+
+/// Characters of the address of a provider.
+const URL_CHARS_MAX: usize = 2_048;
+
+/// The first language of a text or of a list of languages.
+fn language_of(object: &Object<'_>) -> Option<String> {
+    LANGUAGE_KEYS.iter().find_map(|key| {
+        let texts = object.texts(key);
+        let is_list = texts.len() > 1 || object.list(key).is_some();
+        let is_known = !is_list || texts.iter().all(|text| is_language(text));
+        draft::name(texts.first().copied().filter(|_| is_known))
+    })
+}
+
+/// The language that the words of a line begin with.
+pub(crate) fn language_in(words: &str) -> Option<String> {
+    let first = words.split([',', ';', ' ', '/']).next().unwrap_or_default();
+    is_language(first).then(|| first.to_owned())
+}
+
+/// Whether a text has the form of a language tag (BCP 47): `en`, `pt-BR`.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split(['-', '_']);
+    let is_primary =
+        |part: &str| (2..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_sub =
+        |part: &str| (2..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
+    parts.next().is_some_and(is_primary) && parts.all(is_sub)
 }
 
 /// A contact of any shape: an address, or an object with addresses.
@@ -112,20 +321,63 @@ pub(crate) fn contact(value: &Value) -> Contact {
     match value {
         Value::String(text) => sort_contact(&mut contact, text),
         Value::Object(map) => {
+            let first = REACHABLE_KEYS.iter().filter_map(|key| map.get(*key));
             let texts = map.iter().filter(|(name, _)| !TERMS.contains(&name.as_str()));
-            texts.filter_map(|(_, value)| value.as_str()).for_each(|text| sort_contact(&mut contact, text));
+            let texts = first.chain(texts.map(|(_, value)| value)).filter_map(Value::as_str);
+            texts.for_each(|text| sort_contact(&mut contact, text));
         }
         Value::Array(list) => {
             list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
+            let parts = list.iter().take(CONTACTS_MAX).filter(|part| part.is_object()).map(self::contact);
+            for part in parts {
+                contact.email = contact.email.take().or(part.email);
+                contact.url = contact.url.take().or(part.url);
+                contact.other = contact.other.take().or(part.other);
+            }
         }
         _ => {}
     }
     contact
 }
 
+/// Contacts of one list that are looked at.
+const CONTACTS_MAX: usize = 20;
+/// Words for ways to make contact, which are no contact themselves.
+const WAYS: &[&str] =
+    &["whatsapp", "email", "phone", "github_issue", "github_issues", "issue", "issues", "form"];
+
+/// Members of a contact that come before the others, such as the hours and the name of a person.
+const REACHABLE_KEYS: &[&str] = &[
+    "email",
+    "support",
+    "general",
+    "sales",
+    "url",
+    "form",
+    "phone",
+    "telephone",
+    "phoneInternational",
+    "phone_international",
+    "mobile",
+    "whatsapp",
+    "discord",
+    "telegram",
+];
+
+/// The contact among the words of a line: an e-mail address, a page, or the line itself.
+pub(crate) fn sort_contact_words(contact: &mut Contact, words: &str) {
+    let bare =
+        |word: &str| word.trim_matches(['<', '>', '(', ')', ',', ';', '"']).trim_end_matches('.').to_owned();
+    let found = words.split_whitespace().map(bare).find(|word| is_email(word) || is_web(word));
+    sort_contact(contact, found.as_deref().unwrap_or(words));
+}
+
 fn sort_contact(contact: &mut Contact, text: &str) {
     let text = text::capped(text.trim(), draft::NAME_CHARS_MAX);
     let address = text.strip_prefix("mailto:").unwrap_or(text);
+    if WAYS.contains(&text) {
+        return;
+    }
     let slot = if is_email(address) {
         &mut contact.email
     } else if text.starts_with("https://") || text.starts_with("http://") {

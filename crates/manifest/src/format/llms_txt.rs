@@ -6,6 +6,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::addresses;
+use crate::format::labels::Labels;
 use crate::rule::findings;
 
 /// Lines that are read; the longest file seen has 3,800.
@@ -34,8 +35,22 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         draft.report_rule(&NO_LINKS, String::new());
     }
     let quoted: Vec<&str> = lines().filter_map(|line| line.strip_prefix('>')).map(str::trim).collect();
-    draft.manifest.description = draft::description(Some(quoted.join(" ").as_str()));
-    lines().for_each(|line| addresses::keep_line(line, draft));
+    let quoted = draft::description(Some(quoted.join(" ").as_str()));
+    draft.manifest.description = quoted.or_else(|| first_paragraph(lines()));
+    let mut labels = Labels::default();
+    for line in lines() {
+        addresses::keep_line(line, draft);
+        labels.read_line(line, draft);
+    }
+    labels.finish(draft);
+}
+
+/// The text between the title and the next heading, list or empty line.
+fn first_paragraph<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
+    let is_plain = |line: &&str| !line.is_empty() && !line.starts_with(['#', '-', '*', '+', '|', '`', '[']);
+    let after_title = lines.skip_while(|line| line.is_empty() || line.starts_with("# "));
+    let paragraph: Vec<&str> = after_title.take_while(is_plain).collect();
+    draft::description(Some(paragraph.join(" ").as_str()))
 }
 
 fn is_link_item(line: &str) -> bool {

@@ -11,8 +11,8 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
 use crate::model::{
-    AgentIdentity, Audit, Auth, CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass, Tristate,
-    TypeSource,
+    AgentIdentity, Audit, Auth, AuthScheme, CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass,
+    Tristate, TypeSource,
 };
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -61,7 +61,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.provider.logo = app.string("logo_url");
     }
     if let Some(auth) = root.value("auth") {
-        draft.manifest.auth = lenient::auth(auth);
+        draft.keep_all(lenient::auth(auth));
     }
     if let Some(identity) = root.object("agent_identity") {
         read_identity(&identity, draft);
@@ -83,7 +83,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             }
         }
     }
-    draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &approved, draft));
+    let identified = draft.manifest.auth.iter().filter_map(|auth| auth.agent_identity.as_ref());
+    let needed = Needed {
+        is_identified: identified.into_iter().any(|identity| identity.required),
+        schemes: lenient::required_by(&draft.manifest.auth).schemes,
+        approved,
+    };
+    draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &needed, draft));
 }
 
 /// How an agent identifies itself: the credentials of every action.
@@ -95,19 +101,24 @@ fn read_identity(identity: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(Auth { agent_identity, ..auth::of_word(verification) });
 }
 
-fn read_action(action: &Object<'_>, approved: &HashSet<&str>, draft: &mut Draft<'_>) {
+/// What the document asks for beside its actions.
+struct Needed<'v> {
+    is_identified: bool,
+    schemes: Vec<AuthScheme>,
+    /// Ids of actions that need an approval.
+    approved: HashSet<&'v str>,
+}
+
+fn read_action(action: &Object<'_>, needed: &Needed<'_>, draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
     capability.parameters =
         action.value("parameters").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.auth.scopes = draft::tags(action.texts("scopes"));
-    let needed = lenient::required_by(&draft.manifest.auth);
-    let identified = draft.manifest.auth.iter().filter_map(|auth| auth.agent_identity.as_ref());
-    let is_identified = identified.into_iter().any(|identity| identity.required);
-    let is_needed = !capability.auth.scopes.is_empty() || is_identified;
+    let is_needed = !capability.auth.scopes.is_empty() || needed.is_identified;
     capability.auth.required = Tristate::from_option(is_needed.then_some(true));
     if is_needed {
-        capability.auth.schemes = needed.schemes;
+        capability.auth.schemes.clone_from(&needed.schemes);
     }
     let reads = capability.auth.scopes.iter().all(|scope| scope.ends_with(":read"))
         && !capability.auth.scopes.is_empty();
@@ -123,7 +134,7 @@ fn read_action(action: &Object<'_>, approved: &HashSet<&str>, draft: &mut Draft<
             capability.inferred.insert("safety".to_owned(), "safety.read-scopes".to_owned());
         }
     }
-    if action.flag("requires_approval") == Some(true) || approved.contains(id) {
+    if action.flag("requires_approval") == Some(true) || needed.approved.contains(id) {
         capability.safety.confirmation = Confirmation::Required;
     }
     capability.rate_limit = action.whole("rate_limit_per_minute").map(RateLimit::per_minute);

@@ -27,6 +27,7 @@ mod facts;
 mod generic;
 mod header;
 mod inline;
+mod labels;
 mod lenient;
 mod list;
 mod llms_txt;
@@ -37,6 +38,7 @@ mod outbound;
 mod payments;
 mod pointer;
 mod skills_index;
+mod terms;
 mod ucp;
 mod w2a;
 mod web_bot_auth;
@@ -64,5 +66,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_embedded(body: &Body<'_>, draft: &mut Draft<'_>) {
     if let Some(root) = body.root() {
         embedded::read(&root, draft);
+    } else if let Some(text) = body.text() {
+        embedded::read_text(text, draft);
     }
 }

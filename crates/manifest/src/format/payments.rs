@@ -68,6 +68,28 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         found.add_all(networks);
     }
     protocols(root, found);
+    wallet(root, found);
+    if let Some(scheme) = named_scheme(root).filter(|_| found.0.is_empty()) {
+        found.add(of_scheme(scheme));
+    }
+    for block in std::iter::once(root.clone()).chain(root.object("capabilities")) {
+        let keys = ["supportedPayments", "supported_payments", "accepted_payments", "acceptedPayments"];
+        found.add_all(keys.iter().flat_map(|key| block.texts(key)).map(of_scheme));
+    }
+    let paid_auth = root.object_of(&["auth", "authentication"]).filter(|auth| {
+        auth.text_of(&["type", "scheme", "method"])
+            .is_some_and(|word| auth::scheme(word) == AuthScheme::Payment)
+    });
+    if let Some(paid) = paid_auth {
+        let terms = lenient::price(&Value::Object(paid.map.clone())).unwrap_or_default();
+        let scheme = paid.text_of(&["type", "scheme", "method"]).map(str::to_owned);
+        if terms.address.is_some() || terms.network.is_some() || terms.asset.is_some() {
+            found.add(Payment { scheme, ..terms });
+        }
+    }
+    if let Some(model) = root.text_of(&["pricing_model", "pricingModel"]).filter(|_| !root.has("pricing")) {
+        found.add(of_scheme(model));
+    }
     let of_auth = root.object_of(&["authentication", "auth"]);
     found.add_all(of_auth.iter().flat_map(|auth| auth.texts("payment")).map(of_scheme));
     for methods in ["payment_methods", "paymentMethods"].iter().filter_map(|key| root.value(key)) {
@@ -78,9 +100,27 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     if let Some(pricing) = root.value("pricing") {
         price_list(pricing, found);
     }
-    for plans in ["plans", "tiers", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key)) {
-        let priced = plans.members().filter_map(|(plan, inner)| Some((plan, priced(&inner)?)));
-        found.add_all(priced.map(|(plan, payment)| of_plan(plan, payment)));
+    let priced_blocks = root.object_of(&["pricing"]);
+    for holder in std::iter::once(root.clone()).chain(priced_blocks) {
+        plans(&holder, &Payment::default(), found);
+    }
+}
+
+/// Members that list plans, each with its price.
+const PLAN_KEYS: &[&str] = &["plans", "tiers", "rate_limits", "rateLimits", "packages", "subscriptions"];
+
+/// The price of each plan, whose name is kept as the scheme.
+fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
+    for key in PLAN_KEYS {
+        let members = holder.object(key);
+        let members = members.iter().flat_map(Object::members).map(|(name, plan)| (Some(name), plan));
+        let listed = holder.objects(key).map(|plan| (None, plan));
+        for (name, plan) in members.chain(listed).take(TERMS_MAX) {
+            let name = name.or_else(|| plan.text_of(&["name", "label", "title", "id", "plan", "tier"]));
+            if let (Some(name), Some(payment)) = (name, priced(&plan)) {
+                found.add(of_plan(text::capped(name, 100), completed(payment, base)));
+            }
+        }
     }
 }
 
@@ -109,7 +149,15 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
         let objects = block.objects(key).filter_map(|item| lenient::price(&Value::Object(item.map.clone())));
         found.add_all(objects.map(|own| completed(own, &base)));
         let names = block.texts(key).into_iter();
-        found.add_all(names.map(|network| Payment { network: Some(network.to_owned()), ..base.clone() }));
+        found.add_all(names.map(|name| {
+            let name = Some(name.to_owned());
+            // `rails` lists networks or protocols.
+            if name.as_deref().is_some_and(is_scheme) {
+                Payment { scheme: name, ..base.clone() }
+            } else {
+                Payment { network: name, ..base.clone() }
+            }
+        }));
     }
     let schemes = ["protocols", "schemes", "methods"]
         .iter()
@@ -120,6 +168,7 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
     for (name, inner) in schemes.take(TERMS_MAX) {
         terms(&inner, Some(name), depth + 1, found);
     }
+    plans(block, &base, found);
     wallets(block, &base, found);
     let is_telling = Payment { scheme: None, ..base.clone() } != Payment::default();
     if found.0.len() == first && (is_telling || base.scheme.is_some()) {
@@ -185,22 +234,79 @@ const NETWORKS: &[&str] = &[
     "ton",
 ];
 
-/// `payment_protocol` beside `payment_assets`, each an asset or `asset/network`.
+/// The account of the whole service, beside the names of its protocols and its network.
+fn wallet(root: &Object<'_>, found: &mut Terms) {
+    let keys = [
+        "payment_address",
+        "paymentAddress",
+        "payout_address",
+        "wallet_address",
+        "walletAddress",
+        "payTo",
+        "pay_to",
+    ];
+    let Some(address) = root.text_of(&keys).filter(|_| found.0.iter().all(|known| known.address.is_none()))
+    else {
+        return;
+    };
+    let scheme = named_scheme(root).map(str::to_owned);
+    let network = root.string_of(&["network", "chain", "payment_network"]);
+    found.add(Payment {
+        scheme,
+        network,
+        address: Some(text::capped(address, 200).to_owned()),
+        ..Payment::default()
+    });
+}
+
+/// A payment scheme among the protocols of the service.
+fn named_scheme<'v>(root: &Object<'v>) -> Option<&'v str> {
+    let mut named = root.texts("protocols").into_iter().chain(root.texts("payment_protocol"));
+    named.find(|word| auth::scheme(word) == AuthScheme::Payment)
+}
+
+/// An asset and its network: `USDC/Base`, `USDC on Base`, `XRPL RLUSD`.
+fn asset_and_network(published: &str) -> (String, Option<String>) {
+    let is_network = |word: &str| NETWORKS.contains(&word.to_ascii_lowercase().as_str());
+    let parts = published.split_once('/').or_else(|| published.split_once(" on "));
+    let parts = parts.or_else(|| {
+        published.split_once(' ').filter(|(network, _)| is_network(network)).map(|(n, a)| (a, n))
+    });
+    parts.map_or_else(
+        || (published.trim().to_owned(), None),
+        |(asset, network)| (asset.trim().to_owned(), Some(network.trim().to_owned())),
+    )
+}
+
+/// `payment_protocol` beside `payment_assets`, each an asset with or without its network.
 fn protocols(root: &Object<'_>, found: &mut Terms) {
     let texts = |keys: &[&str]| {
         keys.iter().map(|key| root.texts(key)).find(|texts| !texts.is_empty()).unwrap_or_default()
     };
-    let assets = texts(&["payment_assets", "paymentAssets", "accepted_assets"]);
-    let schemes = texts(&["payment_protocol", "payment_protocols", "paymentProtocol", "paymentProtocols"]);
+    let assets = texts(&[
+        "payment_assets",
+        "paymentAssets",
+        "accepted_assets",
+        "settlement",
+        "settlement_assets",
+        "payment_asset",
+    ]);
+    let schemes = texts(&[
+        "payment_protocol",
+        "payment_protocols",
+        "paymentProtocol",
+        "paymentProtocols",
+        "payment_standard",
+        "paymentStandard",
+    ]);
     for scheme in schemes.into_iter().take(TERMS_MAX) {
         if assets.is_empty() {
             found.add(of_scheme(scheme));
         }
         for asset in assets.iter().take(TERMS_MAX) {
-            let (asset, network) =
-                asset.split_once('/').map_or((*asset, None), |(asset, network)| (asset, Some(network)));
-            let (asset, network) = (Some(asset.to_owned()), network.map(str::to_owned));
-            found.add(Payment { network, asset, ..of_scheme(scheme) });
+            let (asset, network) = asset_and_network(text::capped(asset, 200));
+            let network = network.or_else(|| root.string_of(&["payment_network", "payment_settlement"]));
+            found.add(Payment { network, asset: Some(asset), ..of_scheme(scheme) });
         }
     }
 }
@@ -219,7 +325,9 @@ fn price_list(pricing: &Value, found: &mut Terms) {
         let is_about = |word: &str| {
             matches!(word, "note" | "notes" | "description" | "model" | "currency" | "unit" | "url")
         };
-        let is_plan = !text::words(plan).iter().any(|word| is_about(word));
+        // The lists of plans are read with those at the root.
+        let is_plan =
+            !PLAN_KEYS.contains(&plan.as_str()) && !text::words(plan).iter().any(|word| is_about(word));
         let is_address = value.as_str().is_some_and(|text| text.contains("://") && !text.contains(' '));
         if let Some(payment) =
             lenient::price(value).filter(|payment| payment.price.is_some() && is_plan && !is_address)

@@ -7,7 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header};
+use crate::format::{addresses, endpoint, header};
 use crate::model::{CapabilityKind, Integrity, Link, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -73,7 +73,9 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
         endpoint::set(&mut capability, address);
         capability.invocation.protocol = Some(Protocol::Http);
         if let Some(url) = capability.invocation.url.clone() {
-            draft.keep(Link::new("skill", url, None));
+            // An entry may be a description of an API or another manifest.
+            let follow = addresses::classify(&url).follow.filter(|_| url.starts_with("https://"));
+            draft.keep(Link::new("skill", url, follow));
         }
     }
     let digest = skill.string("digest");

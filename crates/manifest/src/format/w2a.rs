@@ -14,6 +14,9 @@ use crate::rule::{Kind, findings, may, must};
 use crate::schema::{self, Location, Parameters, Presence};
 use crate::walk::List;
 
+/// Lists in lists that one type word may name.
+const DIMENSIONS_MAX: usize = 8;
+
 pub(crate) const MARKERS: &[Marker] =
     &[strong(|c| c.value("w2a").map(|version| format!("`w2a` is {version}")))];
 
@@ -77,26 +80,30 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     draft.push(capability);
 }
 
-/// A type word as a schema: `string?`, `int`, `object[]`.
+/// A type word as a schema: `string?`, `int`, `object[]`. Brackets beyond [`DIMENSIONS_MAX`] are part of the word.
 fn typed(word: &Value) -> (Map<String, Value>, Presence) {
     let Some(text) = word.as_str() else { return (Map::new(), Presence::Optional) };
-    let (text, presence) = match text.trim().strip_suffix('?') {
+    let (mut name, presence) = match text.trim().strip_suffix('?') {
         Some(text) => (text, Presence::Optional),
         None => (text.trim(), Presence::Required),
     };
-    let mut schema = Map::new();
-    if let Some(inner) = text.strip_suffix("[]") {
-        schema.insert("type".to_owned(), json!("array"));
-        schema.insert("items".to_owned(), Value::Object(typed(&json!(inner)).0));
-        return (schema, presence);
+    let mut dimensions = 0;
+    while let Some(inner) = name.strip_suffix("[]").filter(|_| dimensions < DIMENSIONS_MAX) {
+        (name, dimensions) = (inner, dimensions + 1);
     }
-    let name = match text {
+    let name = match name {
         "bool" => "boolean",
         "int" => "integer",
         "float" => "number",
         other => other,
     };
+    let mut schema = Map::new();
     schema::insert_type(&mut schema, name);
+    for _ in 0..dimensions {
+        let items = Value::Object(std::mem::take(&mut schema));
+        schema.insert("type".to_owned(), json!("array"));
+        schema.insert("items".to_owned(), items);
+    }
     (schema, presence)
 }
 

@@ -116,7 +116,7 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
         let responses = fields.object("responses");
         capability.response = responses.and_then(|responses| lenient::response(responses.value("success")?));
     }
-    draft.manifest.workflows.push(Workflow {
+    draft.keep(Workflow {
         id: capability.native_id.clone(),
         name: capability.title.clone(),
         description: capability.description.clone(),
@@ -134,7 +134,10 @@ fn inputs(fields: &Object<'_>) -> Option<Value> {
     let body = fields
         .object("requestBody")
         .and_then(|body| body.object("content"))
-        .and_then(|content| content.object("application/json").and_then(|media| media.object("schema")))
+        .and_then(|content| {
+            let first = content.members().next().map(|(_, media)| media);
+            content.object("application/json").or(first).and_then(|media| media.object("schema"))
+        })
         .map(|schema| schema::with_location(schema.map, Location::Body));
     let mut merged = parameters.unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(body) = body {

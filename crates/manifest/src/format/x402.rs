@@ -81,7 +81,10 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .filter_map(|rail| lenient::price(&Value::Object(rail.map.clone())))
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
-        draft.keep_all(if rails.is_empty() { vec![base] } else { rails });
+        let scheme = base.scheme.clone().or_else(|| payment.string("provider"));
+        let base = Payment { scheme, ..base };
+        let stated = if rails.is_empty() { vec![base] } else { rails };
+        draft.keep_all(stated.into_iter().filter(|payment| *payment != Payment::default()));
     }
 }
 

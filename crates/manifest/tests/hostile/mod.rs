@@ -66,6 +66,23 @@ fn woa(schema: &str) -> String {
     )
 }
 
+/// A document of no known format with these actions.
+fn generic(actions: &str) -> Vec<u8> {
+    of(format!("{{\"name\": \"a\", \"actions\": [{actions}]}}"))
+}
+
+const METHODS: &str = "\"path\": \"/a\", \"methods\": \"GET,HEAD,POST,PUT,DELETE,PATCH,OPTIONS\"";
+
+fn words(n: usize, prefix: &str) -> String {
+    (0..n).map(|at| format!("\"{prefix}{at}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// Credentials of many kinds, which share an address.
+fn schemes(n: usize) -> String {
+    let address = "r".repeat(10 * n);
+    format!("{{\"schemes\": [{}], \"registration_url\": \"https://a.example/{address}\"}}", words(n, "s"))
+}
+
 /// So many operations that share one part: half of the document is the part.
 fn shared(n: usize, operation: &str, part: &str) -> Vec<u8> {
     let paths = numbered(n / 2, |at| format!("\"/p{at}\": {operation}, "));
@@ -632,6 +649,92 @@ pub(crate) const ALL: &[Hostile] = &[
         name: "indented YAML",
         path: YAML,
         make: |n| yaml(&numbered(n / 10, |at| format!("{}a:\n", " ".repeat(at.min(60))))),
+    },
+    // --- parts that a reader combines: half of the document is one part, half the other ---
+    Hostile {
+        name: "schemes beside a long registration address",
+        path: JSON,
+        make: |n| {
+            generic(&format!(
+                "{{\"id\": \"a\", \"path\": \"/a\"}}], \"authentication\": {}, \"x\": [0",
+                schemes(n)
+            ))
+        },
+    },
+    Hostile {
+        name: "schemes of one action beside a long registration address",
+        path: JSON,
+        make: |n| generic(&format!("{{\"id\": \"a\", \"path\": \"/a\", \"auth\": {}}}", schemes(n))),
+    },
+    Hostile {
+        name: "schemes and scopes of an agents.txt capability",
+        path: "/agents.json",
+        make: |n| {
+            of(format!(
+                "{{\"specVersion\": \"1.0\", \"site\": {{\"name\": \"a\", \"url\": \"https://a.example\"}}, \"capabilities\": [{{\"id\": \"a\", \"endpoint\": \"https://a.example/a\", \"protocol\": \"REST\", \"auth\": {{\"schemes\": [{}]}}, \"scopes\": [{}]}}]}}",
+                words(n / 2, "s"),
+                words(n / 2, "p")
+            ))
+        },
+    },
+    Hostile {
+        name: "actions and scopes of the whole service",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"manifest_version\": \"1.0\", \"app\": {{\"name\": \"a\", \"url\": \"https://a.example\"}}, \"auth\": {{\"type\": \"oauth2\", \"scopes\": [{}]}}, \"actions\": [{}]}}",
+                words(n / 2, "s"),
+                numbered(n / 2, |at| format!("{}{{\"id\": \"a{at}\"}}", if at == 0 { "" } else { ", " }))
+            ))
+        },
+    },
+    Hostile {
+        name: "methods of one element with many parameters",
+        path: JSON,
+        make: |n| generic(&format!("{{\"id\": \"a\", {METHODS}, \"required\": [{}]}}", words(n, "r"))),
+    },
+    Hostile {
+        name: "repeated elements beside a long base",
+        path: "/.well-known/agent-card.json",
+        make: |n| {
+            let element = format!("{{{METHODS}}}, ");
+            of(format!(
+                "{{\"name\": \"a\", \"protocolVersion\": \"0.3.0\", \"url\": \"https://a.example/\", \"skills\": [], \"base_url\": \"https://a.example/{}\", \"endpoints\": [{}{{}}]}}",
+                "b".repeat(2_000),
+                element.repeat(n / 2)
+            ))
+        },
+    },
+    Hostile {
+        name: "brackets of a type",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"w2a\": \"1.0\", \"site\": {{\"name\": \"a\"}}, \"skills\": [{{\"id\": \"a\", \"intent\": \"i\", \"action\": \"GET /a\", \"input\": {{\"x\": \"string{}\"}}}}]}}",
+                "[]".repeat(n)
+            ))
+        },
+    },
+    Hostile {
+        name: "flows with methods and steps",
+        path: JSON,
+        make: |n| {
+            let steps =
+                "{\"operationId\": \"ooooooooooooooooooooooooooooooooooooooooooooo\"}, ".repeat(n.min(99));
+            let flow = |at| format!("{{\"name\": \"f{at}\", {METHODS}, \"steps\": [{steps}{{}}]}}, ");
+            of(format!("{{\"name\": \"a\", \"flows\": [{}{{}}]}}", numbered(n / 100, flow)))
+        },
+    },
+    Hostile {
+        name: "addresses below long names",
+        path: JSON,
+        make: |n| {
+            let name = "ab_".repeat((n / 2).min(340));
+            let inside = format!("{}\"/x\"", "\"/x\", ".repeat(n / 2));
+            generic(&format!(
+                "{{\"id\": \"a\", \"path\": \"/a\"}}], \"{name}\": {{\"{name}\": {{\"{name}\": [{inside}]}}}}, \"x\": [0"
+            ))
+        },
     },
     // --- text ---
     Hostile {

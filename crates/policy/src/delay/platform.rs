@@ -22,6 +22,10 @@ const WINDOW_RESPONSES: usize = 100;
 const FAILURE_PERCENT_MAX: usize = 2;
 /// Maximum ratio of the 95th percentile to that of the best window.
 const SLOWDOWN_MAX: u32 = 2;
+/// A best window that was faster counts as this: its responses came from caches, and say nothing about the other ones.
+const BEST_MS_MIN: u32 = 100;
+/// By this part of it the best window is forgotten with each slow one, so that a platform that answers as it mostly did recovers.
+const BEST_RISE_DIVISOR: u32 = 4;
 
 /// One response of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,11 +88,12 @@ impl PlatformRate {
             return RateChange::Kept;
         }
         let p95_ms = self.p95_ms();
-        let best_ms = *self.best_p95_ms.get_or_insert(p95_ms);
+        let best_ms = self.best_p95_ms.unwrap_or(p95_ms).max(BEST_MS_MIN);
         if p95_ms > best_ms.saturating_mul(SLOWDOWN_MAX) {
+            self.best_p95_ms = Some(best_ms.saturating_add(best_ms / BEST_RISE_DIVISOR));
             return self.halve(RateChange::HalvedBySlowness);
         }
-        self.best_p95_ms = Some(best_ms.min(p95_ms).max(1));
+        self.best_p95_ms = Some(best_ms.min(p95_ms));
         self.begin_window(self.per_thousand_s.saturating_add(RATE_STEP));
         RateChange::Raised
     }
@@ -152,6 +157,23 @@ mod tests {
         assert_eq!(window(&mut rate, 199), RateChange::Raised);
         assert_eq!(window(&mut rate, 201), RateChange::HalvedBySlowness);
         assert_eq!(window(&mut rate, 100), RateChange::Raised);
+    }
+
+    #[test]
+    fn one_fast_window_does_not_slow_a_platform_down_for_good() {
+        for (ordinary_ms, fast_ms) in [(300, 20), (1_500, 20), (1_500, 150)] {
+            let mut rate = PlatformRate::default();
+            for _ in 0..20 {
+                window(&mut rate, ordinary_ms);
+            }
+            assert_eq!(rate.gap(), Duration::from_millis(50));
+            assert_eq!(window(&mut rate, fast_ms), RateChange::Raised);
+            assert_eq!(window(&mut rate, ordinary_ms), RateChange::HalvedBySlowness);
+            for _ in 0..40 {
+                window(&mut rate, ordinary_ms);
+            }
+            assert_eq!(rate.gap(), Duration::from_millis(50), "{ordinary_ms} ms after {fast_ms} ms");
+        }
     }
 
     proptest! {

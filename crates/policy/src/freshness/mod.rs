@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use self::header::Directives;
 use crate::time::{DAY, later};
+use crate::usage::ContentUsage;
 
 /// Maximum lifetime. RFC 2616 §14.21 limited it to a year.
 const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
@@ -36,6 +37,10 @@ const VALUE_BYTES_MAX: usize = 2_048;
 /// The headers that freshness and revalidation depend on.
 const STORED_HEADERS: [HeaderName; 8] =
     [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
+
+/// The headers that state how the content may be used. A 304 need not repeat them.
+const USAGE_HEADERS: [HeaderName; 2] =
+    [HeaderName::from_static("content-usage"), HeaderName::from_static("content-signal")];
 
 /// The part of a response that decides whether and how to request it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +127,12 @@ impl CacheRecord {
                 }
             }
         }
+        for name in &USAGE_HEADERS {
+            for value in headers.get_all(name) {
+                let text = to_text(value).chars().take(VALUE_BYTES_MAX).collect();
+                kept.push((name.as_str().to_owned(), text));
+            }
+        }
         kept.shrink_to_fit();
         Self { status, received_at, headers: kept }.without_forbidden()
     }
@@ -188,6 +199,17 @@ impl CacheRecord {
     /// Last-Modified as sent.
     pub fn last_modified(&self) -> Option<&str> {
         self.value(&LAST_MODIFIED)
+    }
+
+    /// What the response stated about the use of its content; a 304 replaces the headers that it repeats.
+    pub fn usage(&self) -> ContentUsage {
+        let mut headers = HeaderMap::new();
+        for name in &USAGE_HEADERS {
+            for value in self.values(name).filter_map(to_value) {
+                headers.append(name, value);
+            }
+        }
+        ContentUsage::of_headers(&headers)
     }
 
     /// The stored headers, for display.

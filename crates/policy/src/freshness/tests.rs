@@ -333,3 +333,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_304_keeps_what_the_response_stated_about_the_use_of_its_content() {
+    let headers = |lines: &[(&'static str, &str)]| {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    };
+    let now = DateTime::UNIX_EPOCH;
+    let first =
+        headers(&[("etag", "\"a\""), ("content-usage", "train-ai=n"), ("content-signal", "search=yes")]);
+    let stored = CacheRecord::of(200, &first, now);
+    let after = |lines: &[(&'static str, &str)]| match on_not_modified(
+        Some(&stored),
+        RequestKind::Conditional,
+        &headers(lines),
+        now,
+    ) {
+        NotModified::Valid(record) => record.usage(),
+        NotModified::Repeat(problem) => panic!("{problem}"),
+    };
+    assert_eq!(after(&[("etag", "\"a\"")]), ContentUsage::of_headers(&first));
+    let repeated = [("content-usage", "train-ai=y")];
+    let both = headers(&[repeated[0], ("content-signal", "search=yes")]);
+    assert_eq!(after(&repeated), ContentUsage::of_headers(&both));
+    let long = format!("ai-train=no, {}", "x=yes, ".repeat(1_000));
+    let stored = CacheRecord::of(200, &headers(&[("content-signal", &long)]), now);
+    assert_eq!(stored.usage(), ContentUsage::of_headers(&headers(&[("content-signal", &long)])));
+}

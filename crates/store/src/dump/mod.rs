@@ -17,6 +17,8 @@ pub(crate) const FORM: u32 = 1;
 pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, but for its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// Columns at the end of a table that dumps of a schema before this one do not have.
+const ADDED_COLUMNS: [(i64, &str, usize); 2] = [(14, "manifest", 1), (14, "capability", 2)];
 
 /// The first line of a dump.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,6 +48,11 @@ impl Header {
         let table = Table::find(&name).ok_or_else(|| format!("unknown table {name}"))?;
         if self.schema.is_none() && table.name == "site" {
             values.extend(compacted_columns(table, &values).into_iter().flatten());
+        }
+        for (schema, name, columns) in ADDED_COLUMNS {
+            if name == table.name && self.schema.is_none_or(|found| found < schema) {
+                values.extend(std::iter::repeat_n(Value::Null, columns));
+            }
         }
         let mismatch = if values.len() == table.columns.len() {
             let Some(column) = table.misfit(&values) else { return Ok((table, values)) };
@@ -133,12 +140,13 @@ pub(crate) const TABLES: &[Table] = tables! {
     manifest by "id":
         id Text, site Text, url Text, format Text, status Text, version Integer, content_hash Text,
         capabilities Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt, changed_at_ms BigInt,
-        removed_at_ms BigInt, conformance Text;
+        removed_at_ms BigInt, conformance Text, training Text;
     manifest_version by "manifest_id, version":
         manifest_id Text, version Integer, content_hash Text, document_hash Text, model Bytes,
         capabilities Integer, findings Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt;
     capability by "id":
-        id Text, manifest_id Text, site Text, native_id Text, name Text, kind Text;
+        id Text, manifest_id Text, site Text, native_id Text, name Text, kind Text, operation Text,
+        fullness Integer;
     capability_type by "name, capability_id":
         name Text, capability_id Text, manifest_id Text, site Text, declared Integer;
     visit by "id":
@@ -156,6 +164,8 @@ pub(crate) const TABLES: &[Table] = tables! {
         id BigInt, at_ms BigInt, query Text, capability_id Text, site Text, place Integer, client Text;
     site_link by "site":
         site Text, linked_by Text, is_open Integer;
+    declaration by "id":
+        id Text, capability_id Text, site Text, manifest_id Text, place Integer;
 };
 
 impl Table {

@@ -1,8 +1,9 @@
 //! Stored manifests and their versions, and statistics of the store.
 
 use chrono::{DateTime, Utc};
+use manifest::declaration::Member;
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Format, Manifest, ManifestId};
+use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,15 @@ impl StoredManifest {
     pub const fn training_policy(&self) -> PolicyChoice {
         policy::usage::most_restrictive(self.manifest.policies.training, self.training)
     }
+}
+
+/// A capability that has several declarations in the documents of its site, or an id that is not that of its declaration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedCapability {
+    /// The id that all of them are answered with.
+    pub id: CapabilityId,
+    /// The declarations in the index, the leading one first.
+    pub members: Vec<Member>,
 }
 
 /// The size of a manifest, known before it is read.

@@ -12,7 +12,7 @@ impl Store {
     pub async fn export(&self, lines: &mpsc::Sender<String>) -> Result<u64, StoreError> {
         self.feed_sequence().await?;
         let outcome: Outcome<u64> = async {
-            match &*self.0 {
+            match &*self.pools {
                 Pools::Postgres(pool) => {
                     postgres::sql::dump::export(&mut *pool.snapshot().await?, lines).await
                 }

@@ -26,7 +26,7 @@ impl Store {
     /// Disk space by table, the largest first.
     pub async fn space(&self) -> Result<Vec<Space>, StoreError> {
         let outcome: Outcome<Vec<Space>> = async {
-            match &*self.0 {
+            match &*self.pools {
                 Pools::Postgres(pool) => postgres::space(&mut *pool.read().await?).await,
                 Pools::Sqlite(pool) => sqlite::space(&mut *pool.read().await?).await,
             }

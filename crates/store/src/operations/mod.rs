@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::{Backend, DatabaseUrl, StoreConfig};
 use crate::{StoreError, postgres, sqlite};
@@ -11,7 +12,7 @@ macro_rules! reading {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
         let outcome: $crate::fault::Outcome<_> = async {
-            match &*$store.0 {
+            match &*$store.pools {
                 Pools::Postgres(pool) => {
                     $crate::postgres::sql::$module::$function(&mut *pool.read().await?, $($argument),*).await
                 }
@@ -30,7 +31,7 @@ macro_rules! listing {
     ($store:expr, $operation:literal, $time_max:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
         let outcome: $crate::fault::Outcome<_> = async {
-            match &*$store.0 {
+            match &*$store.pools {
                 Pools::Postgres(pool) => {
                     $crate::postgres::sql::$module::$function(&mut *pool.list($time_max).await?, $($argument),*).await
                 }
@@ -44,11 +45,31 @@ macro_rules! listing {
     }};
 }
 
+/// As `listing`, for an operation that reads whole tables.
+macro_rules! scanning {
+    ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        use $crate::operations::Pools;
+        let time_max = $store.scan_time_max;
+        let outcome: $crate::fault::Outcome<_> = async {
+            match &*$store.pools {
+                Pools::Postgres(pool) => {
+                    $crate::postgres::sql::$module::$function(&mut *pool.scan(time_max).await?, $($argument),*).await
+                }
+                Pools::Sqlite(pool) => {
+                    $crate::sqlite::sql::$module::$function(&mut *pool.scan(time_max).await?, $($argument),*).await
+                }
+            }
+        }
+        .await;
+        outcome.map_err(|fault| fault.during_limited($operation))
+    }};
+}
+
 /// Calls a function of `sql` in one transaction.
 macro_rules! in_transaction {
     ($store:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
         async {
-            match &*$store.0 {
+            match &*$store.pools {
                 $crate::operations::Pools::Postgres(pool) => {
                     let mut transaction = pool.write().await?;
                     let result =
@@ -106,7 +127,11 @@ const ATTEMPTS_MAX: u32 = 4;
 
 /// A database. Clones share its connections.
 #[derive(Clone, Debug)]
-pub struct Store(Arc<Pools>);
+pub struct Store {
+    pools: Arc<Pools>,
+    /// Longest time of an operation that reads whole tables.
+    scan_time_max: Option<Duration>,
+}
 
 #[derive(Debug)]
 enum Pools {
@@ -122,7 +147,7 @@ impl Store {
             DatabaseUrl::Sqlite(path) => Pools::Sqlite(sqlite::Pool::open(path, config).await?),
         };
         tracing::debug!(database = %config.url, "store opened");
-        Ok(Self(Arc::new(pools)))
+        Ok(Self { pools: Arc::new(pools), scan_time_max: None })
     }
 
     /// Opens the SQLite database of a data directory.
@@ -130,8 +155,15 @@ impl Store {
         Self::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir))).await
     }
 
+    /// The same database for the requests of clients: operations that read whole tables are interrupted after a time, with
+    /// [`StoreError::Interrupted`].
+    #[must_use]
+    pub fn with_scan_time_max(self, time_max: Duration) -> Self {
+        Self { scan_time_max: Some(time_max), ..self }
+    }
+
     pub fn backend(&self) -> Backend {
-        match &*self.0 {
+        match &*self.pools {
             Pools::Postgres(_) => Backend::Postgres,
             Pools::Sqlite(_) => Backend::Sqlite,
         }
@@ -139,7 +171,7 @@ impl Store {
 
     /// Waits for running statements and closes every connection.
     pub async fn close(&self) {
-        match &*self.0 {
+        match &*self.pools {
             Pools::Postgres(pool) => pool.close().await,
             Pools::Sqlite(pool) => pool.close().await,
         }

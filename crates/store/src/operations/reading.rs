@@ -7,7 +7,8 @@ use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 use super::Store;
 use crate::StoreError;
 use crate::model::{
-    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, StoredManifest, VersionRecord,
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredManifest,
+    VersionRecord,
 };
 
 /// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
@@ -65,7 +66,7 @@ impl Store {
         reading!(self, "manifest_size_find", manifest_size::size_find(id))
     }
 
-    /// The size of the manifest in the index that declares a capability.
+    /// The size of the manifest in the index of the declaration that leads the capability of an id.
     pub async fn manifest_size_of_capability(
         &self,
         id: &CapabilityId,
@@ -82,10 +83,15 @@ impl Store {
         reading!(self, "version_bytes", manifest_size::size_of_version(id, hash))
     }
 
+    /// The sizes of those of the manifests that are in the index, in no order.
+    pub async fn manifest_sizes(&self, ids: &[ManifestId]) -> Result<Vec<ManifestSize>, StoreError> {
+        reading!(self, "manifest_sizes", manifest_size::sizes_of(ids))
+    }
+
     /// Those of the manifests that are in the index, each once, in the given order, in batches of at most 1 MiB of JSON or one
     /// larger manifest.
     pub async fn manifest_batches(&self, ids: &[ManifestId]) -> Result<Vec<ManifestBatch>, StoreError> {
-        let mut sizes = reading!(self, "manifest_batches", manifest_size::sizes_of(ids))?;
+        let mut sizes = self.manifest_sizes(ids).await?;
         let mut places: HashMap<&ManifestId, usize> = HashMap::with_capacity(ids.len());
         for (place, id) in ids.iter().enumerate() {
             places.entry(id).or_insert(place);
@@ -100,12 +106,33 @@ impl Store {
         Ok(ManifestBatch::split(sizes, BATCH_BYTES))
     }
 
-    /// The manifest in the index that declares a capability.
+    /// The manifest in the index of the declaration that leads the capability of an id.
     pub async fn manifest_of_capability(
         &self,
         id: &CapabilityId,
     ) -> Result<Option<StoredManifest>, StoreError> {
         reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))
+    }
+
+    /// The capability that an id is answered with, where it has several declarations or the id of another one.
+    pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {
+        reading!(self, "capability_shared", declaration::capability_shared(id))
+    }
+
+    /// The capabilities of manifests that have several declarations or the id of another one, with all their declarations.
+    pub async fn capabilities_shared_by(
+        &self,
+        manifests: &[ManifestId],
+    ) -> Result<Vec<SharedCapability>, StoreError> {
+        reading!(self, "capabilities_shared_by", declaration::capabilities_shared_by(manifests))
+    }
+
+    /// The capabilities of a site that have several declarations or the id of another one.
+    pub async fn capabilities_shared_of_site(
+        &self,
+        site: &SiteName,
+    ) -> Result<Vec<SharedCapability>, StoreError> {
+        reading!(self, "capabilities_shared_of_site", declaration::capabilities_shared_of_site(site))
     }
 
     /// A site's manifests that are in the index, in the order of their URLs.
@@ -138,11 +165,14 @@ impl Store {
 
     /// The 5,000 most frequent semantic types in the index, most frequent first.
     pub async fn semantic_types(&self) -> Result<Vec<SemanticTypeCount>, StoreError> {
-        reading!(self, "semantic_types", capability::semantic_types())
+        scanning!(self, "semantic_types", capability::semantic_types())
     }
 
-    /// Those of the namespaces that are in the index, with their totals, the largest first.
-    pub async fn semantic_namespaces(&self, namespaces: &[&str]) -> Result<Vec<NamespaceCount>, StoreError> {
-        reading!(self, "semantic_namespaces", capability::semantic_namespaces(namespaces))
+    /// The namespaces of the given types with the totals of these types, the largest first.
+    pub async fn semantic_namespaces(
+        &self,
+        types: &[SemanticTypeCount],
+    ) -> Result<Vec<NamespaceCount>, StoreError> {
+        scanning!(self, "semantic_namespaces", capability::semantic_namespaces(types))
     }
 }

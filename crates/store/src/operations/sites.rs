@@ -13,12 +13,12 @@ use crate::model::{
 impl Store {
     /// Sites by failed visits in a row, most first.
     pub async fn sites_failing(&self, max: u32) -> Result<Vec<FailingSite>, StoreError> {
-        reading!(self, "sites_failing", stats::sites_failing(i64::from(max)))
+        scanning!(self, "sites_failing", stats::sites_failing(i64::from(max)))
     }
 
     /// Sites by average time to first byte in visits since a time, slowest first.
     pub async fn sites_slowest(&self, since: DateTime<Utc>, max: u32) -> Result<Vec<SlowSite>, StoreError> {
-        reading!(self, "sites_slowest", stats::sites_slowest(millis(since), i64::from(max)))
+        scanning!(self, "sites_slowest", stats::sites_slowest(millis(since), i64::from(max)))
     }
 
     /// The path slots of up to `max` sites that have manifests.
@@ -98,7 +98,7 @@ impl Store {
 
     /// Statistics of the store. Reads whole tables: cache the result.
     pub async fn stats(&self, now: DateTime<Utc>) -> Result<Stats, StoreError> {
-        reading!(self, "stats", stats::stats(millis(now)))
+        scanning!(self, "stats", stats::stats(millis(now)))
     }
 
     /// The earliest planned visit of a site that is not leased.

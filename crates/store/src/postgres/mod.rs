@@ -8,7 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Postgres, Transaction};
 
 use crate::StoreError;
-use crate::config::{DatabaseUrl, StoreConfig};
+use crate::config::{DatabaseUrl, SITE_LISTS_MAX, StoreConfig};
 use crate::fault::Outcome;
 use crate::model::SchemaState;
 use crate::schema::Schema;
@@ -100,7 +100,12 @@ async fn connect(options: &PgConnectOptions, shown: String) -> Result<Connection
 }
 
 #[derive(Debug)]
-pub(crate) struct Pool(PgPool);
+pub(crate) struct Pool {
+    connections: PgPool,
+    /// For lists of sites. A connection whose caller is gone is used again only when the server has ended the statement, so
+    /// that abandoned lists take no connection of others.
+    lists: PgPool,
+}
 
 impl Pool {
     pub(crate) async fn open(url: &str, config: &StoreConfig) -> Result<Self, StoreError> {
@@ -120,11 +125,15 @@ impl Pool {
             let contractions = sql::server::contractions_after(&mut connection, known).await;
             schema.check(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
         }
-        let pool = PgPoolOptions::new()
+        let connections = PgPoolOptions::new()
             .max_connections(config.connections_max.max(1))
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options.clone());
+        let lists = PgPoolOptions::new()
+            .max_connections(SITE_LISTS_MAX)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
-        Ok(Self(pool))
+        Ok(Self { connections, lists })
     }
 
     /// Reads the schema without migrating it.
@@ -137,12 +146,21 @@ impl Pool {
     }
 
     pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {
-        Ok(self.0.acquire().await?)
+        Ok(self.connections.acquire().await?)
+    }
+
+    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
+        Self::limited(&self.lists, time_max).await
+    }
+
+    /// For an operation that reads whole tables.
+    pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
+        Self::limited(&self.connections, time_max).await
     }
 
     /// A transaction whose statements are interrupted after a time.
-    pub(crate) async fn list(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
-        let mut transaction = self.0.begin().await?;
+    async fn limited(pool: &PgPool, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
+        let mut transaction = pool.begin().await?;
         if let Some(time_max) = time_max {
             // Zero would mean no limit.
             let millis = time_max.as_millis().max(1).to_string();
@@ -155,15 +173,16 @@ impl Pool {
     }
 
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Postgres>> {
-        Ok(self.0.begin().await?)
+        Ok(self.connections.begin().await?)
     }
 
     /// A read-only transaction on one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Postgres>> {
-        Ok(self.0.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+        Ok(self.connections.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
     }
 
     pub(crate) async fn close(&self) {
-        self.0.close().await;
+        self.lists.close().await;
+        self.connections.close().await;
     }
 }

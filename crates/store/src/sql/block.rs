@@ -17,9 +17,10 @@ use crate::plan::Change;
 const REASON: &str = "opted_out";
 
 /// Everything of a site that is content or could cause a request; clocks stay.
-const PURGES: [&str; 10] = [
+const PURGES: [&str; 11] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
+    "DELETE FROM declaration WHERE site = $1",
     "DELETE FROM manifest_version WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM manifest WHERE site = $1",
     "DELETE FROM resource WHERE site = $1",

@@ -22,9 +22,11 @@ pub(crate) async fn capabilities_add(
     for (statement, rows) in [
         (
             concat!(
-                "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
-                 SELECT id, $2, $3, native_id, name, kind FROM ",
-                batch!(id TEXT, native_id TEXT, name TEXT, kind TEXT),
+                "INSERT INTO capability (id, manifest_id, site, native_id, name, kind, operation, fullness)
+                 SELECT id, $2, $3, native_id, name, kind, operation, fullness FROM ",
+                batch!(
+                    id TEXT, native_id TEXT, name TEXT, kind TEXT, operation TEXT, fullness INTEGER
+                ),
                 " WHERE true ON CONFLICT (id) DO NOTHING"
             ),
             &batch.capabilities,
@@ -62,11 +64,14 @@ pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &
     Ok(())
 }
 
-/// The semantic types in the index, most frequent first.
+/// The semantic types in the index, most frequent first. Declarations of one capability count once.
 pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<SemanticTypeCount>> {
     let rows = sqlx::query(
-        "SELECT name, COUNT(*) AS capabilities, COUNT(CASE WHEN declared = 1 THEN 1 END), COUNT(DISTINCT site)
-         FROM capability_type GROUP BY name ORDER BY capabilities DESC, name LIMIT $1",
+        "SELECT name, COUNT(DISTINCT counted) AS capabilities, COUNT(DISTINCT CASE WHEN declared = 1 THEN counted END),
+                COUNT(DISTINCT site)
+         FROM (SELECT t.name, t.declared, t.site, COALESCE(d.capability_id, t.capability_id) AS counted
+               FROM capability_type t LEFT JOIN declaration d ON d.id = t.capability_id) AS typed
+         GROUP BY name ORDER BY capabilities DESC, name LIMIT $1",
     )
     .bind(TYPES_MAX)
     .fetch_all(&mut *connection)
@@ -83,28 +88,24 @@ pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<S
     }))
 }
 
-/// Namespaces with their capabilities and sites; each counts once however many of its types it has.
+/// The namespaces of the given types, with the capabilities and sites of these types. Each capability counts once in a
+/// namespace. A row is read for one type only, so that the time is linear however names are nested.
 pub(crate) async fn semantic_namespaces(
     connection: &mut Connection,
-    namespaces: &[&str],
+    types: &[SemanticTypeCount],
 ) -> Outcome<Vec<NamespaceCount>> {
-    // All names of a namespace lie between `travel:` and `travel;`, the next character, so an index serves. Of an IRI the
-    // separator may be another one.
-    let ranges = namespaces.iter().flat_map(|namespace| {
-        let separators =
-            if namespace.contains(':') { &[(':', ';'), ('#', '$'), ('/', '0')][..] } else { &[(':', ';')] };
-        separators.iter().map(move |(first, end)| {
-            [(*namespace).to_owned(), format!("{namespace}{first}"), format!("{namespace}{end}")]
-        })
-    });
-    let ranges = json(&ranges.collect::<Vec<_>>(), "ranges of semantic types")?;
+    let with_namespace = types.iter().filter(|counted| !counted.namespace.is_empty());
+    let wanted: Vec<_> = with_namespace.map(|counted| [&counted.name, &counted.namespace]).collect();
+    let wanted = json(&wanted, "list of semantic types")?;
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
-        "SELECT namespace, COUNT(DISTINCT capability_id), COUNT(DISTINCT site)
-         FROM (SELECT value ->> 0 AS namespace, value ->> 1 AS first, value ->> 2 AS past FROM json_each($1)) AS wanted
-         JOIN capability_type ON name >= wanted.first AND name < past
-         GROUP BY namespace ORDER BY COUNT(DISTINCT capability_id) DESC, namespace",
+        "SELECT namespace, COUNT(DISTINCT COALESCE(d.capability_id, t.capability_id)) AS capabilities,
+                COUNT(DISTINCT t.site)
+         FROM (SELECT value ->> 0 AS type_name, value ->> 1 AS namespace FROM json_each($1)) AS wanted
+         JOIN capability_type t ON t.name = wanted.type_name
+         LEFT JOIN declaration d ON d.id = t.capability_id
+         GROUP BY namespace ORDER BY capabilities DESC, namespace",
     )
-    .bind(ranges)
+    .bind(wanted)
     .fetch_all(&mut *connection)
     .await?;
     let counts = rows.into_iter().map(|(namespace, capabilities, sites)| NamespaceCount {

@@ -64,6 +64,17 @@ macro_rules! select_manifests {
     };
 }
 
+/// The manifest of the declaration that leads the capability of the id `$1`.
+macro_rules! leading_manifest {
+    () => {
+        "COALESCE((SELECT manifest_id FROM declaration
+                   WHERE capability_id = (SELECT capability_id FROM declaration WHERE id = $1) AND manifest_id IS NOT NULL
+                   ORDER BY place LIMIT 1),
+                  (SELECT manifest_id FROM capability WHERE id = $1))"
+    };
+}
+pub(super) use leading_manifest;
+
 /// The current version, also of a manifest that left the index.
 pub(crate) async fn manifest_find(
     connection: &mut Connection,
@@ -100,14 +111,15 @@ pub(crate) async fn manifests_of_site(
     Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
 }
 
-/// The manifest in the index that declares a capability.
+/// The manifest in the index of the declaration that leads the capability of an id.
 pub(crate) async fn manifest_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<StoredManifest>> {
-    let row = sqlx::query(select_manifests!(
-        "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
-    ))
+    let row = sqlx::query(select_manifests!(concat!(
+        "WHERE m.removed_at_ms IS NULL AND m.id = ",
+        leading_manifest!()
+    )))
     .bind(id.as_str())
     .fetch_optional(&mut *connection)
     .await?;

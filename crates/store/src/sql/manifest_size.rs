@@ -3,6 +3,7 @@
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
 use super::Connection;
+use super::manifest::leading_manifest;
 use super::rows::{Cursor, decode};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, decompressed_bytes, intact, names};
@@ -63,14 +64,15 @@ pub(crate) async fn size_of_version(
     Ok(frame_start.map(|frame_start| bytes(&frame_start)))
 }
 
-/// Of the manifest in the index that declares a capability.
+/// Of the manifest in the index of the declaration that leads the capability of an id.
 pub(crate) async fn size_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<ManifestSize>> {
-    let row: Option<SizeRow> = sqlx::query_as(select_sizes!(
-        "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
-    ))
+    let row: Option<SizeRow> = sqlx::query_as(select_sizes!(concat!(
+        "WHERE m.removed_at_ms IS NULL AND m.id = ",
+        leading_manifest!()
+    )))
     .bind(id.as_str())
     .fetch_optional(&mut *connection)
     .await?;

@@ -27,6 +27,7 @@ pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod clock;
 pub(crate) mod compaction;
+pub(crate) mod declaration;
 pub(crate) mod dialect;
 pub(crate) mod document;
 pub(crate) mod dump;

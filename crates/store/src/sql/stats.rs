@@ -52,7 +52,8 @@ const TOTALS: &str = "
            CAST(MAX(CASE WHEN last_visit_at_ms < 9000000000000000 THEN last_visit_at_ms END) AS BIGINT) AS last_visit_at_ms,
            (SELECT COUNT(*) FROM block) AS blocked,
            (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
-           (SELECT COUNT(*) FROM capability) AS capabilities,
+           (SELECT COUNT(*) FROM capability)
+               - (SELECT COUNT(*) FROM declaration WHERE place > 0 AND manifest_id IS NOT NULL) AS capabilities,
            (SELECT COUNT(*) FROM document) AS documents,
            (SELECT CAST(COALESCE(SUM(CASE WHEN bytes BETWEEN 0 AND 1000000000000 THEN bytes END), 0) AS BIGINT)
             FROM document) AS document_bytes

@@ -16,7 +16,7 @@ use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
-type KnownRow = (String, String, String, Option<String>, i32, Option<i64>);
+type KnownRow = (String, String, String, Option<String>, i32, Option<i64>, Option<i32>, Option<i32>);
 
 /// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
@@ -24,13 +24,18 @@ pub(crate) async fn manifests_known(
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows = sqlx::query(
-        "SELECT id, content_hash, status, training, version, removed_at_ms FROM manifest WHERE site = $1",
+        "SELECT id, content_hash, status, training, version, removed_at_ms,
+                (SELECT CASE WHEN fullness IS NULL THEN 0 ELSE 1 END FROM capability
+                 WHERE manifest_id = manifest.id LIMIT 1) AS has_keys,
+                (SELECT 1 FROM declaration WHERE manifest_id = manifest.id LIMIT 1) AS shares
+         FROM manifest WHERE site = $1",
     )
     .bind(site)
     .fetch_all(&mut *connection)
     .await?;
     let rows = decode(&["manifest"], &rows);
-    let known = intact(rows, |(id, hash, status, training, version, removed_at_ms): KnownRow| {
+    let known = intact(rows, |row: KnownRow| {
+        let (id, hash, status, training, version, removed_at_ms, has_keys, shares) = row;
         let at = RowRef::new("manifest", &id);
         let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
@@ -40,6 +45,8 @@ pub(crate) async fn manifests_known(
             training: log_damaged(at.parse_of("training", training.as_ref())).flatten().unwrap_or_default(),
             version,
             in_index: removed_at_ms.is_none(),
+            lacks_keys: has_keys == Some(0),
+            shares_capabilities: shares.is_some(),
         };
         Ok((manifest_id, manifest))
     });
@@ -203,7 +210,7 @@ pub(crate) struct IndexCounts {
     pub(crate) formats: String,
 }
 
-/// Counts what a site has in the index.
+/// Counts what a site has in the index. Declarations of one capability count once.
 pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) -> Outcome<IndexCounts> {
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT format, COUNT(*), CAST(SUM(capabilities) AS BIGINT) FROM manifest
@@ -212,10 +219,17 @@ pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) ->
     .bind(site.as_str())
     .fetch_all(&mut *connection)
     .await?;
+    let capabilities = rows.iter().map(|(.., capabilities)| capabilities).sum::<i64>();
+    let following: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM declaration WHERE site = $1 AND place > 0 AND manifest_id IS NOT NULL",
+    )
+    .bind(site.as_str())
+    .fetch_one(&mut *connection)
+    .await?;
     let formats: Vec<&str> = rows.iter().map(|(format, ..)| format.as_str()).collect();
     Ok(IndexCounts {
         manifests: to_i32(rows.iter().map(|(_, manifests, _)| manifests).sum::<i64>()),
-        capabilities: to_i32(rows.iter().map(|(.., capabilities)| capabilities).sum::<i64>()),
+        capabilities: to_i32(capabilities - following),
         formats: formats.join(","),
     })
 }

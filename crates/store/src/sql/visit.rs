@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use manifest::ManifestId;
 
 use super::compaction::sites_expand;
+use super::declaration::{declarations_before, declarations_regroup};
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
 use super::state::{hosts_bound, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
@@ -41,9 +42,17 @@ pub(crate) async fn visits_save(
     visit_hosts_save(connection, &held).await?;
     visit_robots_save(connection, &held).await?;
     for held in held.values_mut() {
+        let site = &held.write.visit.site;
+        let before =
+            if held.plan.regroups { Some(declarations_before(connection, site).await?) } else { None };
         plan_apply(connection, held).await?;
-        if !held.plan.changes.is_empty() {
-            held.index_counts = Some(index_count(connection, &held.write.visit.site).await?);
+        if let Some(before) = before {
+            let at = held.write.visit.ended_at;
+            let changes = declarations_regroup(connection, site, &before, at).await?;
+            feed::feed_append(connection, site, &changes).await?;
+        }
+        if held.plan.regroups || !held.plan.changes.is_empty() {
+            held.index_counts = Some(index_count(connection, site).await?);
         }
     }
     let states = visit_states_save(connection, &held).await?;

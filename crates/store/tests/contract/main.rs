@@ -8,6 +8,7 @@ mod blocks;
 mod build;
 mod compaction;
 mod damage;
+mod declarations;
 mod feed;
 mod feedback;
 mod groups;
@@ -86,6 +87,13 @@ macro_rules! contract_tests {
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
             },
+            declarations::{
+                two_declarations_of_one_operation_are_one_capability, a_semantic_type_counts_a_shared_capability_once,
+                a_change_of_leader_keeps_the_id, known_capabilities_that_become_one_are_merged,
+                a_split_is_told_and_gives_each_its_own_id, an_id_answers_after_its_declaration_is_gone,
+                manifests_of_an_earlier_schema_are_grouped_at_the_next_visit,
+                a_block_removes_the_shared_capabilities_of_its_site, the_feed_names_a_bounded_number_of_moves,
+            },
             history::{
                 stores_a_version_for_each_change, removes_a_manifest_after_two_misses_and_adds_it_again, removes_a_manifest_immediately_when_gone_or_denied,
                 errors_do_not_remove_a_manifest, removes_the_manifests_of_a_dead_site,
@@ -95,6 +103,7 @@ macro_rules! contract_tests {
             moving::{
                 dump_restores_everything_on_both_backends, import_of_a_damaged_dump_changes_nothing,
                 imports_or_refuses_dumps_of_earlier_schemas,
+                declarations_of_an_earlier_dump_are_grouped_at_the_next_visit,
                 retention_keeps_entries_that_registered_readers_need,
             },
             compaction::{
@@ -125,7 +134,8 @@ macro_rules! contract_tests {
             reading::{
                 pages_manifests_by_id, bounds_pages_of_manifests_by_bytes,
                 loads_manifests_in_the_requested_order, pages_and_filters_sites, interrupts_lists_of_sites_after_their_deadline, stats_count_all_rows,
-                lists_dialect_usage_and_newest_sites, counts_a_semantic_type_once_per_capability, a_namespace_of_a_site_is_apart_from_the_standard_ones, counts_visits_by_hour_and_lists_workers, returns_the_due_time_of_the_next_site,
+                lists_dialect_usage_and_newest_sites, counts_a_semantic_type_once_per_capability, a_namespace_of_a_site_is_apart_from_the_standard_ones, a_type_counts_in_its_own_namespace_only,
+                interrupts_operations_that_read_whole_tables_after_their_deadline, counts_visits_by_hour_and_lists_workers, returns_the_due_time_of_the_next_site,
                 lists_checked_paths_of_sites_with_manifests,
                 lookups_of_missing_rows_return_none, error_names_the_damaged_row, lists_omit_damaged_rows,
                 damaged_planned_time_does_not_block_the_queue_or_its_statistics,

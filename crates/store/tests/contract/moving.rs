@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use manifest::model::PolicyChoice;
 use policy::{FetchOutcome, Status};
 use store::{
-    DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, LeaseRequest, Retained, Retention,
-    Store, StoreConfig, StoreError,
+    DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, FetchRecord, LeaseRequest, Retained,
+    Retention, Store, StoreConfig, StoreError,
 };
 use tokio::sync::mpsc;
 
@@ -14,8 +15,11 @@ use crate::build::{fetch, found, later, leased, seed, site, start, url, visit, v
 use crate::harness::Db;
 
 const DAY: Duration = Duration::from_hours(24);
+/// One document at two paths.
+const TWICE: [&str; 2] = ["https://twice.example/agent.json", "https://twice.example/.well-known/agent.json"];
 
-/// Manifests in several versions, a removed one, a blocked site, seeds, and a leased site.
+/// Manifests in several versions, a removed one, one that a second document declares too and whose publisher denies training, a
+/// blocked site, seeds, and a leased site.
 async fn fill(store: &Store) -> Result<()> {
     for round in 0..3 {
         let now = later(round * 60);
@@ -31,6 +35,11 @@ async fn fill(store: &Store) -> Result<()> {
     let at = "https://gone.example/agent.json";
     visited(store, "gone.example", start(), vec![found(at, "gone", &["book"], start())]).await?;
     visited(store, "gone.example", later(9), vec![fetch(at, FetchOutcome::Gone, later(9))]).await?;
+    let twice = TWICE.map(|at| FetchRecord {
+        training: PolicyChoice::Deny,
+        ..found(at, "the same", &["book", "pay"], start())
+    });
+    visited(store, "twice.example", start(), twice.into()).await?;
     store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
     store.seeds_add(&[seed("waits.example"), seed("www.waits.example")], start()).await?;
     let held = leased(store, "held.example", later(2)).await?.token;
@@ -94,6 +103,7 @@ pub(crate) async fn dump_restores_everything_on_both_backends(db: Db) -> Result<
     let lines = dump(&db.store).await?;
     let (feed_id, head) = (db.store.feed_id().await?, db.store.feed_head().await?);
     let stats = db.store.stats(later(5)).await?;
+    let shared = db.store.capabilities_shared_of_site(&site("twice.example")).await?;
     db.store.close().await;
 
     let dir = tempfile::tempdir()?;
@@ -112,6 +122,13 @@ pub(crate) async fn dump_restores_everything_on_both_backends(db: Db) -> Result<
         store::Stats { sites_leased: 1, sites_due: stats.sites_due, ..moved },
         store::Stats { oldest_due_at: moved.oldest_due_at, ..stats }
     );
+
+    assert_eq!(back.capabilities_shared_of_site(&site("twice.example")).await?, shared);
+    assert_eq!((shared.len(), shared[0].members.len()), (2, 2));
+    let kept = back.manifest_find(&manifest::ManifestId::of(&url(TWICE[0]))).await?.context("a manifest")?;
+    assert_eq!(kept.training, PolicyChoice::Deny);
+    let without_keys = "SELECT COUNT(*) FROM capability WHERE fullness IS NULL";
+    assert_eq!(db.number(without_keys).await?, 0);
 
     // Numbers of visits and positions of the feed do not repeat after the import.
     let at = "https://shop.example/agent.json";
@@ -186,6 +203,36 @@ pub(crate) async fn imports_or_refuses_dumps_of_earlier_schemas(db: Db) -> Resul
     assert_eq!(shop.state.last_visit_at.map(|at| at.timestamp()), Some(0x66ff_3000));
     let columns = "SELECT COUNT(*) FROM site WHERE compacted_status = 'fresh' AND compacted_failures = 3";
     assert_eq!(db.number(columns).await?, 1);
+    Ok(())
+}
+
+/// Schema 13: neither manifests nor capabilities have the columns that came later, and there are no declarations.
+pub(crate) async fn declarations_of_an_earlier_dump_are_grouped_at_the_next_visit(db: Db) -> Result<()> {
+    fill(&db.store).await?;
+    let mut lines = Vec::new();
+    for line in dump(&db.store).await? {
+        let Ok((table, mut values)) = serde_json::from_str::<(String, Vec<serde_json::Value>)>(&line) else {
+            lines.push(r#"{"agentdex_dump":1,"schema":13}"#.to_owned());
+            continue;
+        };
+        let added = match table.as_str() {
+            "declaration" => continue,
+            "manifest" => 1,
+            "capability" => 2,
+            _ => 0,
+        };
+        values.truncate(values.len() - added);
+        lines.push(serde_json::json!([table, values]).to_string());
+    }
+    db.store.close().await;
+    db.empty().await?;
+    let store = Store::open(&db.config).await?;
+    assert_eq!(import(&store, &lines).await? + 1, lines.len() as u64);
+    assert!(store.capabilities_shared_of_site(&site("twice.example")).await?.is_empty());
+    let fetches = TWICE.map(|at| found(at, "the same", &["book", "pay"], later(300)));
+    visited(&store, "twice.example", later(300), fetches.into()).await?;
+    assert_eq!(store.capabilities_shared_of_site(&site("twice.example")).await?.len(), 2);
+    store.close().await;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use tantivy::{DocAddress, Score, SegmentReader, TantivyError, Term};
 
 use super::super::accumulate::{RANGE, TopDocuments, accumulate};
 use super::super::admitted::Admitted;
-use super::super::conditions::{Conditions, excluded_query, phrase_query};
+use super::super::conditions::{Conditions, exclusion, phrase};
 use super::super::engine_query::query;
 use super::super::opened::OpenedIndex;
 use super::sample_index::{opened, terms};
@@ -85,12 +85,10 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
         filters: filters.into_iter().map(part).collect(),
         ..Conditions::default()
     };
-    let required = |text| Conditions {
-        required: phrase_query(fields, text).into_iter().collect(),
-        ..Conditions::default()
-    };
+    let required =
+        |text| Conditions { required: phrase(fields, text).into_iter().collect(), ..Conditions::default() };
     let excluded = |text| Conditions {
-        excluded: excluded_query(fields, text).into_iter().collect(),
+        excluded: exclusion(fields, text).into_iter().collect(),
         ..Conditions::default()
     };
     vec![
@@ -106,15 +104,15 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
         required("book flight"),
         excluded("hotel"),
         excluded("book flight"),
-        // So few documents are left that tantivy checks these alone.
+        // So few documents are left that these alone are checked.
         Conditions {
-            required: phrase_query(fields, "book flight").into_iter().collect(),
-            excluded: excluded_query(fields, "flight hotel").into_iter().collect(),
+            required: phrase(fields, "book flight").into_iter().collect(),
+            excluded: exclusion(fields, "flight hotel").into_iter().collect(),
             ..filters(vec![Restriction::AnyOf(sites(&["s67.example"])), since(6_000)])
         },
         Conditions {
-            required: phrase_query(fields, "flight").into_iter().collect(),
-            excluded: excluded_query(fields, "hotel").into_iter().collect(),
+            required: phrase(fields, "flight").into_iter().collect(),
+            excluded: exclusion(fields, "hotel").into_iter().collect(),
             ..filters(vec![Restriction::AnyOf(methods(&["get"])), since(100)])
         },
     ]

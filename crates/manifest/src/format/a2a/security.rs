@@ -49,10 +49,10 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     for skill in root.objects("skills") {
         rules::check_requirements(&skill, &by_name, draft);
     }
-    let legacy = root.value("authentication").map(lenient::auth).unwrap_or_default();
+    let (legacy, needed) = root.value("authentication").map(lenient::stated).unwrap_or_default();
     let card = match requirements {
         Some(stated) => openapi::requirement(Some(&stated), &by_name),
-        None if by_name.is_empty() => lenient::required_by(&legacy),
+        None if by_name.is_empty() => needed,
         None => CapabilityAuth::default(),
     };
     let named = by_name.values().cloned();

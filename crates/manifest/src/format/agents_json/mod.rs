@@ -200,8 +200,13 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     sessions.create_url = sessions.create_url.or_else(|| draft.origin_url(SESSION_DEFAULT));
     sessions.delete_url = sessions.delete_url.or_else(|| sessions.create_url.clone());
     sessions.ttl_s = sessions.ttl_s.or(Some(TTL_DEFAULT_S));
-    for capability in draft.manifest.capabilities.iter_mut().filter(|capability| capability.auth.session) {
-        capability.auth.session_url.clone_from(&sessions.create_url);
+    // Each capability repeats the address, which `draft.push` could not count.
+    let bytes_each = sessions.create_url.as_deref().map_or(0, str::len);
+    if draft.charge(sessions.required_ids.len() * bytes_each) {
+        for capability in draft.manifest.capabilities.iter_mut().filter(|capability| capability.auth.session)
+        {
+            capability.auth.session_url.clone_from(&sessions.create_url);
+        }
     }
     if !sessions.required_ids.is_empty() {
         let applies_to = AppliesTo::Ids { ids: sessions.required_ids.clone() };

@@ -10,7 +10,7 @@ use super::grammar::{Line, listed};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{Auth, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
+use crate::model::{AgentIdentity, Auth, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -104,10 +104,15 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if let Some(authorization) = draft.checked(root, "authorization", &AUTHORIZATION) {
         let protocols = authorization.texts("protocols");
-        draft.manifest.auth = protocols
-            .into_iter()
-            .map(|word| Auth { declared: Some(word.to_owned()), ..Auth::new(auth::scheme(word)) })
-            .collect();
+        let identity = authorization
+            .text("identity")
+            .map(|word| AgentIdentity { required: word == "required", format: None });
+        let auth = |word: &str| Auth {
+            declared: Some(word.to_owned()),
+            agent_identity: identity.clone(),
+            ..Auth::new(auth::scheme(word))
+        };
+        draft.keep_all(protocols.into_iter().map(auth));
     }
     for (key, protocol) in [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a), ("ucp", Protocol::Ucp)] {
         for entry in root.objects(key).take(ENTRIES_MAX) {

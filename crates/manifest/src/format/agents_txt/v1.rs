@@ -180,6 +180,11 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     match root.value("agents") {
         Some(agents @ Value::Object(_)) => {
             draft.manifest.hints.insert("agents".to_owned(), agents.clone());
+            // The policy of `*` applies to every agent.
+            draft.manifest.rate_limit = agents
+                .pointer("/*/rateLimit")
+                .and_then(lenient::rate_limit)
+                .filter(|limit| limit.requests.is_some());
         }
         Some(_) => draft.report_rule(&AGENTS_LIST, root.at("agents")),
         None => {}
@@ -252,11 +257,12 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     let Some(published) = object.value("auth") else { return };
     let mut found = lenient::auth(published);
     let described = object.object("auth");
+    let address = |key: &str| lenient::address_of(described.as_ref()?, &[key]);
+    let (token_url, docs_url) = (address("tokenEndpoint"), address("docsUrl"));
     for auth in &mut found {
-        let text = |key: &str| described.as_ref().and_then(|auth| auth.text(key)).map(str::to_owned);
-        auth.token_url = text("tokenEndpoint");
-        auth.docs_url = text("docsUrl");
-        auth.scopes.extend(object.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())));
+        auth.token_url.clone_from(&token_url);
+        auth.docs_url.clone_from(&docs_url);
+        auth.scopes.extend(lenient::scopes(object).map(|scope| (scope, String::new())));
         let tokens =
             matches!(auth.scheme, crate::model::AuthScheme::Bearer | crate::model::AuthScheme::OAuth2);
         if tokens && auth.token_url.is_none() {

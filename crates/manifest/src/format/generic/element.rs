@@ -4,6 +4,7 @@ use url::Url;
 
 use serde_json::{Map, Value};
 
+use super::details;
 use super::lists::ListKind;
 use crate::address::{self, Address};
 use crate::auth;
@@ -28,6 +29,8 @@ pub(super) struct Context {
     pub(super) has_groups: bool,
 }
 
+/// Longest base of paths, which is copied to each address.
+const BASE_BYTES_MAX: usize = 2_048;
 const BASE_KEYS: &[&str] = &[
     "base_url",
     "baseUrl",
@@ -38,6 +41,8 @@ const BASE_KEYS: &[&str] = &[
     "apiBaseUrl",
     "api_url",
     "apiUrl",
+    "public_base_url",
+    "publicBaseUrl",
 ];
 const SERVER_KEYS: &[&str] =
     &["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"];
@@ -59,7 +64,8 @@ const ADDRESS_KEYS: &[&str] = &[
 impl Context {
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
-        let base = object.text_of(BASE_KEYS).and_then(|text| Url::parse(text).ok());
+        let base = object.text_of(BASE_KEYS).filter(|text| text.len() <= BASE_BYTES_MAX);
+        let base = base.and_then(|text| Url::parse(text).ok());
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
@@ -153,18 +159,34 @@ pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capab
     }
 }
 
-/// The capabilities of an object of unknown shape: one for each of its methods.
-pub(super) fn from_object(
-    kind: ListKind,
-    name: Option<&str>,
-    object: &Object<'_>,
-    context: &Context,
-    draft: &mut Draft<'_>,
-) -> Vec<Capability> {
-    let published = object.text_of(ADDRESS_KEYS).map(|text| published_address(text).unwrap_or((None, text)));
-    let methods = methods(object, published.and_then(|(method, _)| method));
-    let mut found = Vec::new();
-    for method in methods {
+/// An object of unknown shape that is called: one capability for each of its methods.
+pub(super) struct Call<'o, 'v> {
+    object: &'o Object<'v>,
+    /// Method and address, as published together.
+    published: Option<(Option<&'v str>, &'v str)>,
+}
+
+impl<'o, 'v> Call<'o, 'v> {
+    pub(super) fn of(object: &'o Object<'v>) -> Self {
+        let published =
+            object.text_of(ADDRESS_KEYS).map(|text| published_address(text).unwrap_or((None, text)));
+        Self { object, published }
+    }
+
+    /// The HTTP methods; one absent method if it names none.
+    pub(super) fn methods(&self) -> Vec<Option<String>> {
+        methods(self.object, self.published.and_then(|(method, _)| method))
+    }
+
+    pub(super) fn capability(
+        &self,
+        kind: ListKind,
+        name: Option<&str>,
+        context: &Context,
+        method: Option<String>,
+        draft: &mut Draft<'_>,
+    ) -> Capability {
+        let Self { object, published } = *self;
         let mut capability = begin(kind, name, object, method.as_deref(), published, draft);
         if let Some((_, address)) = published.filter(|(_, address)| !address.contains(char::is_whitespace)) {
             set_address(address, method.as_deref(), context, &mut capability, draft);
@@ -177,9 +199,8 @@ pub(super) fn from_object(
         set_protocol(kind, object, &mut capability);
         read_call(object, &mut capability);
         read_access(object, context, &mut capability);
-        found.push(capability);
+        capability
     }
-    found
 }
 
 /// The address of an agent is one of the protocol that the agent names, not of a plain call.
@@ -202,9 +223,17 @@ fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
         }
     }
     if methods.is_empty() {
-        methods.push(prefixed.map(str::to_owned));
+        methods.push(prefixed.or_else(|| method_of_example(object)).map(str::to_owned));
     }
     methods
+}
+
+/// The method of an example call of the same address: `"example": "GET /prices?ticker=AAPL"`.
+fn method_of_example<'v>(object: &Object<'v>) -> Option<&'v str> {
+    let address = object.text_of(ADDRESS_KEYS)?;
+    let (method, call) = address::split_method(object.text("example")?);
+    let rest = call.strip_prefix(address).unwrap_or("-");
+    method.filter(|_| rest.is_empty() || rest.starts_with(['?', ' ', '/']))
 }
 
 fn begin(
@@ -219,6 +248,7 @@ fn begin(
     let native_id = object
         .text_of(&["id", "name", "key", "slug", "title", "operationId", "operation_id", "action", "tool"])
         .or(name)
+        .or_else(|| NAMING_KEYS.iter().filter_map(|key| object.text(key)).find(|text| is_identifier(text)))
         .or_else(|| call.as_deref().map(str::trim))
         .unwrap_or_default();
     let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
@@ -226,11 +256,16 @@ fn begin(
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
     capability.description =
         header::description_of(object).or_else(|| draft::description(object.text_of(&["note", "notes"])));
-    let stated = ["skills", "capabilities"].iter().filter_map(|key| object.value(key)).flat_map(texts);
-    let stated = stated.flat_map(|skills| skills.split(',')).map(str::trim).filter(|skill| !skill.is_empty());
-    capability.tags = draft::tags(object.texts("tags").into_iter().chain(stated));
-    capability.examples = draft::tags(object.texts("examples"));
+    details::read(object, &mut capability);
     capability
+}
+
+/// Members that name an element, unless they hold a sentence.
+const NAMING_KEYS: &[&str] =
+    &["task", "intent", "skill", "capability", "function", "operation", "command", "event", "label"];
+
+fn is_identifier(text: &str) -> bool {
+    !text.contains(char::is_whitespace) && !text.contains('/')
 }
 
 /// Parameters and response, in the element or in its description of the request and the response.
@@ -241,7 +276,17 @@ fn read_call(object: &Object<'_>, capability: &mut Capability) {
     });
     capability.parameters = schema::of_call(object.map, &capability.invocation)
         .or_else(|| schema::of_call(request?.map, &capability.invocation));
-    let outputs = ["outputSchema", "output_schema", "response", "returns", "outputs", "output"];
+    let outputs = [
+        "outputSchema",
+        "output_schema",
+        "responseSchema",
+        "response_schema",
+        "response",
+        "returns",
+        "outputs",
+        "output",
+        "result",
+    ];
     let output = object.object_of(&outputs);
     let success = output.as_ref().and_then(|output| output.object_of(&["success", "200", "201"]));
     let body = success.as_ref().or(output.as_ref()).and_then(|output| output.object_of(&["body", "schema"]));
@@ -288,5 +333,5 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
         None => {}
     }
     capability.price = lenient::price_of(object);
-    capability.rate_limit = object.value_of(&["rate_limit", "rateLimit"]).and_then(lenient::rate_limit);
+    capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

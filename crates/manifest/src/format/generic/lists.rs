@@ -167,6 +167,26 @@ pub(super) fn is_described(map: &Map<String, Value>) -> bool {
             && ["description", "summary", "purpose"].into_iter().any(is_text))
 }
 
+/// Members of a map of capabilities that are settings of the service.
+pub(super) fn is_setting(name: &str) -> bool {
+    let mut last = String::new();
+    text::each_word(name, |word| word.clone_into(&mut last));
+    matches!(
+        last.as_str(),
+        "currency"
+            | "currencies"
+            | "payments"
+            | "language"
+            | "languages"
+            | "locale"
+            | "locales"
+            | "version"
+            | "region"
+            | "regions"
+            | "formats"
+    )
+}
+
 /// Whether a list names the features of an MCP server (`["tools", "prompts"]`), not what it does.
 pub(super) fn names_mcp_features(value: &Value) -> bool {
     let features = ["tools", "resources", "prompts", "sampling", "logging", "completions"];

@@ -4,9 +4,12 @@
 //! flags become capabilities only in a document that declares nothing else. Without a specification there are no findings;
 //! the weak detection marks the result.
 
+mod by_name;
+mod details;
 mod element;
 mod lists;
 mod rpc;
+mod workflows;
 
 use std::collections::HashSet;
 
@@ -21,22 +24,26 @@ use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
-use element::Context;
+pub(crate) use by_name::apply_by_name;
+use element::{Call, Context};
 pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_map_of_addresses};
+pub(crate) use workflows::read_workflows;
 
 /// Deepest nesting of objects in which lists are searched.
 const NESTING_MAX: usize = 4;
 /// Steps of one flow that are read.
 const STEPS_MAX: usize = 100;
+/// Elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
+const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_auth(root, draft);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything };
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
     reader.read_services(root);
     rpc::read(root, draft);
-    apply_auth(auth_of(root), draft);
+    apply_auth(root, draft);
 }
 
 /// Adds the calls of a document that has a format of its own: elements of lists with a method and an address. Members
@@ -45,8 +52,17 @@ pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
     let context = Context::default().within(root, "", draft);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called) };
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called), tries: 0 };
     reader.scan(root, 1, &context, &|key| !read.contains(key));
+}
+
+/// The services of an object below other text, whose header states who offers them.
+pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
+    read_auth(root, draft);
+    let description = header::description_of(root);
+    draft.manifest.description = draft.manifest.description.take().or(description);
+    Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 }.read_services(root);
+    apply_auth(root, draft);
 }
 
 /// The base of paths that a document publishes, at the root or beside the description of its API.
@@ -68,7 +84,7 @@ fn call_of(capability: &Capability) -> Option<(String, String)> {
 /// Every element of a list or map as a capability.
 pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let kind = ListKind::of(key).unwrap_or_else(ListKind::of_capabilities);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything };
+    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
     let list = List { kind, depth: 0, names: Names::Kept, context: &Context::default() };
     reader.read_list(list, value, pointer);
 }
@@ -76,9 +92,9 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
 /// Credentials and rate limit of the whole service.
 fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(auth) = auth_of(root) {
-        draft.manifest.auth = lenient::auth(auth);
+        draft.keep_all(lenient::auth(auth));
     }
-    if let Some(limit) = root.value_of(&["rate_limit", "rateLimit", "rate_limits", "rateLimits"]) {
+    if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
         draft.manifest.rate_limit = lenient::rate_limit(limit);
     }
 }
@@ -91,9 +107,12 @@ fn auth_of<'v>(root: &Object<'v>) -> Option<&'v Value> {
 }
 
 /// The credentials of the service apply to what states none of its own.
-fn apply_auth(stated: Option<&Value>, draft: &mut Draft<'_>) {
+fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = auth_of(root);
+    let keys = ["auth_required", "authRequired", "requires_auth", "requiresAuth", "authentication_required"];
+    let flag = keys.iter().find_map(|key| root.flag(key));
     let needed = lenient::required_by(&draft.manifest.auth);
-    let required = match stated.and_then(lenient::auth_required) {
+    let required = match stated.and_then(lenient::auth_required).or(flag) {
         Some(required) => Tristate::from_option(Some(required)),
         None if stated.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
         None => needed.required,
@@ -140,6 +159,8 @@ struct Reader<'r, 'd> {
     /// Native ids of the capabilities that are more than a name.
     seen: HashSet<String>,
     wanted: Wanted,
+    /// Elements that were read, including repeats.
+    tries: usize,
 }
 
 impl Reader<'_, '_> {
@@ -218,7 +239,7 @@ impl Reader<'_, '_> {
     /// Reads the lists of an object and of the objects in it.
     fn scan(&mut self, object: &Object<'_>, depth: usize, context: &Context, wanted: &dyn Fn(&str) -> bool) {
         for (key, value) in object.map.iter().filter(|(key, _)| wanted(key)) {
-            if self.draft.is_full() {
+            if self.is_done() {
                 return;
             }
             let kind = ListKind::of(key).filter(|kind| !kind.is_fallback());
@@ -261,10 +282,15 @@ impl Reader<'_, '_> {
     fn read_list(&mut self, list: List<'_>, value: &Value, pointer: &str) {
         let has_flags = list.kind.is_capabilities() && lists::has_flags(value);
         for (name, item, pointer) in children(value, pointer) {
-            if self.draft.is_full() {
+            if self.is_done() {
                 return;
             }
+            let is_setting = list.kind.is_capabilities() && name.is_some_and(lists::is_setting);
             match item {
+                Value::Array(_) | Value::String(_) if is_setting => {
+                    let other = &mut self.draft.manifest.features.other;
+                    other.extend(name.map(|name| (name.to_owned(), item.clone())));
+                }
                 Value::Object(map) => self.read_object(list, name, item, &Object { map, pointer }),
                 Value::Array(items) => self.read_inner_list(list, name, items, item, &pointer),
                 // Beside flags, a text is the value of a feature.
@@ -289,11 +315,16 @@ impl Reader<'_, '_> {
         let context = list.context.within(object, "", self.draft);
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
         let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
-        for mut capability in element::from_object(list.kind, name, object, &context, self.draft) {
+        let call = Call::of(object);
+        for method in call.methods() {
+            if self.is_done() {
+                return;
+            }
+            let mut capability = call.capability(list.kind, name, &context, method, self.draft);
             if let Some(steps) = &flow {
                 let (id, name) = (capability.native_id.clone(), capability.title.clone());
                 let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
-                self.draft.manifest.workflows.push(workflow);
+                self.draft.keep(workflow);
                 capability.used_in_workflows = vec![id];
             }
             self.push(capability);
@@ -358,7 +389,13 @@ impl Reader<'_, '_> {
         self.draft.push(capability);
     }
 
+    /// Whether further elements are dropped.
+    fn is_done(&self) -> bool {
+        self.draft.is_full() || self.tries > TRIES_MAX
+    }
+
     fn push(&mut self, capability: Capability) {
+        self.tries += 1;
         if let Wanted::Calls(known) = &mut self.wanted
             && !call_of(&capability).is_some_and(|call| known.insert(call))
         {

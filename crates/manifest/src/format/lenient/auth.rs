@@ -3,54 +3,108 @@
 use serde_json::{Map, Value};
 
 use crate::auth;
-use crate::draft::Draft;
+use crate::draft::{Draft, NAME_CHARS_MAX, SCHEMES_PER_CAPABILITY_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
+use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
+use crate::text::capped;
 
-/// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`.
+/// Scopes of one capability or of one of its schemes that are read.
+pub(crate) const SCOPES_MAX: usize = 64;
+
+/// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`. At most
+/// [`SCHEMES_PER_CAPABILITY_MAX`], since what an object states beside its schemes is copied to each.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     match value {
-        Value::String(word) => found.push(auth_of_word(word)),
-        Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
-        Value::Array(list) => list.iter().for_each(|item| found.extend(auth(item))),
-        Value::Object(map) => {
-            let object = Object { map, pointer: String::new() };
-            let listed = ["schemes", "methods", "types", "supported"].iter().find_map(|key| map.get(*key));
-            if let Some(listed) = listed.filter(|listed| listed.is_array()) {
-                found = auth(listed);
-            } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"])
-            {
-                found.push(auth_of_word(word));
-            } else if let Some(id) = object.text("id").filter(|id| auth::scheme(id) != AuthScheme::Other) {
-                found.push(auth_of_word(id));
-            } else if object.flag("required") == Some(false) {
-                found.push(Auth::new(AuthScheme::None));
-            } else {
-                return auth_by_name(&object);
-            }
-            if let [single] = found.as_mut_slice() {
-                read_details(single, &object);
-            }
-            for others in ["alternative_methods", "alternativeMethods", "alternatives"] {
-                found.extend(map.get(others).map(auth).unwrap_or_default());
-            }
-            for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
-                auth.registration_url = object.text_of(REGISTRATION_KEYS).and_then(first_address);
+        Value::String(sentence) if sentence.contains(' ') => {
+            found = auth_in_words([sentence.as_str()]);
+            if found.is_empty() {
+                found.push(auth_of_word(sentence));
             }
         }
+        Value::String(word) => found.push(auth_of_word(word)),
+        Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
+        Value::Array(list) => list.iter().for_each(|item| add(&mut found, || auth(item))),
+        Value::Object(map) => return auth_of_object(map),
         _ => {}
     }
+    without_repeats(found)
+}
+
+/// Adds what `read` finds, unless there are enough already.
+fn add(found: &mut Vec<Auth>, read: impl FnOnce() -> Vec<Auth>) {
+    if found.len() < SCHEMES_PER_CAPABILITY_MAX {
+        found.extend(read());
+        found.truncate(SCHEMES_PER_CAPABILITY_MAX);
+    }
+}
+
+fn without_repeats(mut found: Vec<Auth>) -> Vec<Auth> {
     found.dedup_by(|a, b| a.scheme == b.scheme && a.declared == b.declared);
     found
 }
 
+fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    let object = Object { map, pointer: String::new() };
+    let listed = ["schemes", "methods", "types", "supported"].iter().find_map(|key| map.get(*key));
+    let named = listed.filter(|listed| listed.is_object());
+    if let Some(listed) = listed.filter(|listed| listed.is_array()) {
+        found = auth(listed);
+    } else if let Some(Value::Object(schemes)) = named {
+        found = auth_by_name(&Object { map: schemes, pointer: String::new() });
+    } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"]) {
+        // These words say how strict the service is, not how to authenticate.
+        if matches!(word, "optional" | "mixed" | "tiered" | "freemium") {
+            found = auth_in_sentences(map);
+        } else {
+            found.push(auth_of_word(word));
+        }
+    } else if let Some(id) = object.text("id").filter(|id| auth::scheme(id) != AuthScheme::Other) {
+        found.push(auth_of_word(id));
+    } else if object.flag("required") == Some(false) {
+        found.push(Auth::new(AuthScheme::None));
+    } else {
+        return auth_by_name(&object);
+    }
+    if let [single] = found.as_mut_slice() {
+        read_details(single, &object);
+    }
+    for others in ["alternative_methods", "alternativeMethods", "alternatives"] {
+        add(&mut found, || map.get(others).map(auth).unwrap_or_default());
+    }
+    let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);
+    if stated.is_some() {
+        for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
+            auth.registration_url.clone_from(&stated);
+        }
+    }
+    without_repeats(found)
+}
+
+/// An absolute address that is not too long to be one.
+pub(crate) fn address_of(object: &Object<'_>, keys: &[&str]) -> Option<String> {
+    let is_address = |text: &&str| text.contains("://") && text.len() <= URL_BYTES_MAX;
+    object.text_of(keys).filter(is_address).map(str::to_owned)
+}
+
 fn read_details(auth: &mut Auth, object: &Object<'_>) {
-    let url = |keys: &[&str]| object.text_of(keys).filter(|text| text.contains("://")).map(str::to_owned);
-    auth.location = object.string_of(&["in", "location"]);
-    auth.name = object.string_of(&["header", "name", "header_name", "headerName", "parameter"]);
-    if object.has("header") {
+    let url = |keys: &[&str]| address_of(object, keys);
+    auth.location = object.string_of(&["in", "location"]).or_else(|| auth.location.take());
+    let name = object.string_of(&["header", "name", "header_name", "headerName", "parameter"]);
+    auth.name = name.or_else(|| auth.name.take());
+    if object.has("header") || auth.declared.as_deref() == Some("header") {
         auth.location = Some("header".to_owned());
+    }
+    if auth.name.is_none() && auth.scheme != AuthScheme::None {
+        auth.name = ["description", "instructions", "note", "notes", "usage"]
+            .iter()
+            .find_map(|key| object.text(key).and_then(header_in))
+            .map(str::to_owned);
+        if auth.name.is_some() {
+            auth.location = Some("header".to_owned());
+        }
     }
     // `Authorization: Bearer <token>` is the whole line of a request.
     if let Some((name, value)) =
@@ -61,21 +115,41 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
         }
         auth.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
     }
-    auth.token_url = url(&["token_url", "tokenUrl", "token_endpoint"]);
+    let known = auth.token_url.take();
+    auth.token_url =
+        url(&["token_url", "tokenUrl", "token_endpoint", "tokenEndpoint", "oauth_token"]).or(known);
+    let known = auth.authorize_url.take();
     auth.authorize_url = url(&[
         "authorize_url",
         "authorizationUrl",
         "authorization_url",
         "authorization_endpoint",
         "client_url",
-    ]);
-    auth.docs_url = url(&["docs_url", "docs", "documentation", "documentation_url", "instructions_url"]);
-    for scope in object.texts("scopes") {
-        auth.scopes.insert(scope.to_owned(), String::new());
-    }
+    ])
+    .or(known);
+    let known = auth.docs_url.take();
+    auth.docs_url =
+        url(&["docs_url", "docsUrl", "docs", "documentation", "documentation_url", "instructions_url"])
+            .or(known);
+    auth.scopes.extend(scopes(object).map(|scope| (scope, String::new())));
     for (scope, description) in object.object("scopes").into_iter().flat_map(|scopes| scopes.map) {
         auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
     }
+}
+
+/// The name of a header of its own in a sentence: `passed as X-Wallet-Key header`.
+fn header_in(sentence: &str) -> Option<&str> {
+    let words = sentence.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
+    words.take(HEADER_WORDS_MAX).find(|word| word.len() > 3 && word.starts_with("X-"))
+}
+
+/// Words of a sentence that are searched for a header.
+const HEADER_WORDS_MAX: usize = 200;
+
+/// The first scopes that an object lists, each cut to its cap.
+pub(crate) fn scopes(object: &Object<'_>) -> impl Iterator<Item = String> {
+    let listed = object.texts("scopes").into_iter().take(SCOPES_MAX);
+    listed.map(|scope| capped(scope, NAME_CHARS_MAX).to_owned())
 }
 
 /// Members that say where credentials are obtained, in an address or a sentence.
@@ -98,7 +172,7 @@ const REGISTRATION_KEYS: &[&str] = &[
 /// The first address or path of a text: `POST /register (returns a key)` holds `/register`.
 fn first_address(text: &str) -> Option<String> {
     let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
-    let word = text.split_whitespace().find(is_address)?;
+    let word = text.split_whitespace().find(is_address).filter(|word| word.len() <= URL_BYTES_MAX)?;
     let start = word.find("http").filter(|_| word.contains("://")).unwrap_or_default();
     Some(word.get(start..)?.trim_end_matches(['.', ',', ';', ')']).to_owned())
 }
@@ -124,40 +198,67 @@ pub(crate) fn resolve(draft: &mut Draft<'_>, absolute: impl Fn(&str) -> Option<S
 fn auth_by_name(object: &Object<'_>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     for (name, details) in object.members() {
-        if details.has("type") || details.has("scheme") {
-            found.extend(auth(&Value::Object(details.map.clone())));
-        } else if auth::scheme(name) != AuthScheme::Other {
-            let mut auth = auth_of_word(name);
-            read_details(&mut auth, &details);
-            found.push(auth);
+        add(&mut found, || {
+            if details.has("type") || details.has("scheme") {
+                return auth_of_object(details.map);
+            }
+            let mut named = vec![auth_of_word(name)];
+            named.retain(|auth| auth.scheme != AuthScheme::Other);
+            for auth in &mut named {
+                read_details(auth, &details);
+            }
+            named
+        });
+    }
+    if found.is_empty() {
+        found = auth_in_sentences(object.map);
+        // `{"reads": "none", "writes": "jwt_bearer"}`.
+        for word in object.map.values().filter_map(Value::as_str).filter(|word| !word.contains(' ')) {
+            let named = auth_of_word(word);
+            let is_new = found.iter().all(|known| known.scheme != named.scheme);
+            if is_new && named.scheme != AuthScheme::Other {
+                found.push(named);
+            }
         }
     }
-    if found.is_empty() { auth_in_sentences(object.map) } else { found }
+    found
 }
 
 /// Credentials that are described in sentences, such as `{"free": "no key", "pro": "API key, see https://…"}`.
 fn auth_in_sentences(map: &Map<String, Value>) -> Vec<Auth> {
+    auth_in_words(map.values().filter_map(Value::as_str))
+}
+
+/// Clauses of one text that are searched for credentials.
+const CLAUSES_MAX: usize = 50;
+
+/// Credentials that sentences name.
+pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
-    for text in map.values().filter_map(Value::as_str) {
+    let clauses = sentences.into_iter().flat_map(|text| text.split(". ").take(CLAUSES_MAX));
+    for text in clauses {
         let folded = text.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
-        let scheme = if has(&["no auth", "no api key", "no key", "without auth"]) {
-            AuthScheme::None
-        } else if has(&["api key", "api-key", "apikey", "x-api-key"]) {
-            AuthScheme::ApiKey
-        } else if has(&["oauth"]) {
-            AuthScheme::OAuth2
-        } else if has(&["bearer "]) {
-            AuthScheme::Bearer
-        } else if has(&["session-based", "session cookie"]) {
-            AuthScheme::Session
-        } else {
-            continue;
-        };
+        let scheme =
+            if has(&["no auth", "no api key", "no key", "without auth", "none required", "not required"]) {
+                AuthScheme::None
+            } else if has(&["api key", "api-key", "apikey", "x-api-key"]) {
+                AuthScheme::ApiKey
+            } else if has(&["oauth"]) {
+                AuthScheme::OAuth2
+            } else if has(&["bearer "]) {
+                AuthScheme::Bearer
+            } else if has(&["session-based", "session cookie"]) {
+                AuthScheme::Session
+            } else {
+                continue;
+            };
         let registration_url =
             first_address(text).filter(|url| url.contains("://") && scheme != AuthScheme::None);
         if !found.iter().any(|known| known.scheme == scheme) {
-            found.push(Auth { registration_url, ..Auth::new(scheme) });
+            let name = header_in(text).filter(|_| scheme == AuthScheme::ApiKey).map(str::to_owned);
+            let location = name.as_ref().map(|_| "header".to_owned());
+            found.push(Auth { location, name, registration_url, ..Auth::new(scheme) });
         }
     }
     found
@@ -177,16 +278,54 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
     let flag = |key: &str| value.get(key)?.as_bool();
     let names = |key: &str| value.get(key).is_some_and(|names| !texts(names).is_empty());
     let by_lists = (names("optional_for") && !names("required_for")).then_some(false);
-    flag("required").or_else(|| flag("optional").map(|optional| !optional)).or(by_lists)
+    let in_words = value.as_object().is_some_and(states_optional).then_some(false);
+    let by_type =
+        matches!(value.get("type").and_then(Value::as_str), Some("optional" | "freemium" | "tiered"));
+    flag("required")
+        .or_else(|| flag("optional").map(|optional| !optional))
+        .or(by_lists)
+        .or(in_words)
+        .or_else(|| by_type.then_some(false))
+}
+
+/// Whether a description beside the schemes or of the only scheme begins with the word "optional".
+fn states_optional(map: &Map<String, Value>) -> bool {
+    let begins =
+        |text: &str| text.get(.."optional".len()).is_some_and(|start| start.eq_ignore_ascii_case("optional"));
+    let says = |map: &Map<String, Value>| {
+        ["description", "note", "notes", "requirement"]
+            .iter()
+            .any(|key| map.get(*key).and_then(Value::as_str).is_some_and(begins))
+    };
+    let only = match map.get("schemes").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Object(only)]) => says(only),
+        _ => false,
+    };
+    only || says(map)
+}
+
+/// What credentials a value states and whether they are needed.
+pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
+    let found = auth(value);
+    let mut needed = required_by(&found);
+    if let Some(required) = auth_required(value) {
+        needed.required = Tristate::from_option(Some(required));
+    }
+    (found, needed)
 }
 
 /// Whether a remark beside the schemes says that some calls need no credentials.
 pub(crate) fn is_partly_open(value: &Value) -> bool {
     let says = |text: &str| {
         let folded = text.to_ascii_lowercase();
-        ["no auth", "without auth", "no api key", "no key "].iter().any(|words| folded.contains(words))
+        let is_none = auth::scheme(text) == AuthScheme::None;
+        is_none
+            || ["no auth", "without auth", "no api key", "no key "].iter().any(|words| folded.contains(words))
     };
-    value.as_object().is_some_and(|map| map.values().filter_map(Value::as_str).any(says))
+    let names_scheme = |map: &Map<String, Value>| map.contains_key("type") || map.contains_key("method");
+    value.as_object().is_some_and(|map| {
+        map.values().filter_map(Value::as_str).any(says) && !(names_scheme(map) && map.len() == 1)
+    })
 }
 
 /// Whether credentials are needed, by the schemes that apply.
@@ -202,6 +341,11 @@ pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
         schemes if schemes.contains(&AuthScheme::None) => Tristate::No,
         _ => Tristate::Yes,
     };
-    let scopes = auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in auth.iter().flat_map(|auth| auth.scopes.keys()) {
+        if scopes.len() < SCOPES_MAX && !scopes.contains(scope) {
+            scopes.push(scope.clone());
+        }
+    }
     CapabilityAuth { required, schemes, scopes, ..CapabilityAuth::default() }
 }

@@ -12,7 +12,10 @@ use crate::model::{Invocation, RateLimit};
 use crate::object::{self, Object};
 use crate::quantity;
 use crate::schema;
-pub(crate) use auth::{auth, auth_required, is_partly_open, required_by, resolve};
+use crate::text;
+pub(crate) use auth::{
+    address_of, auth, auth_in_words, auth_required, is_partly_open, required_by, resolve, scopes, stated,
+};
 pub(crate) use price::{price, price_of};
 
 /// The schema of a response: as published, or made from a map of names to types.
@@ -32,15 +35,22 @@ pub(crate) fn response(value: &Value) -> Option<Value> {
     Some(made)
 }
 
-/// A rate with words after its unit: "60 requests per minute per address".
+/// A rate with words around it: "Up to 60 requests per minute per address".
 fn rate_in_words(text: &str) -> RateLimit {
     let whole = quantity::rate(text);
     let parts = text.split_once('/').or_else(|| text.split_once(" per "));
     let shortened = parts.map(|(count, rest)| {
-        let unit = rest.split([' ', ',', ';', '(']).next().unwrap_or_default();
-        quantity::rate(&[count, unit].join("/"))
+        let mut words = rest.split([' ', ',', ';', '(']).filter(|word| !word.is_empty());
+        let first = words.next().unwrap_or_default();
+        let is_number = first.bytes().all(|byte| byte.is_ascii_digit());
+        let unit =
+            if is_number { [first, words.next().unwrap_or_default()].join(" ") } else { first.to_owned() };
+        let count = count.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        quantity::rate(&[count, unit.trim_end_matches('.')].join("/"))
     });
-    match shortened.filter(|rate| whole.requests.is_none() && rate.requests.is_some()) {
+    // `$99/month` is a price.
+    let is_price = text.contains(['$', '€', '£', '¥']);
+    match shortened.filter(|rate| whole.requests.is_none() && rate.requests.is_some() && !is_price) {
         Some(rate) => RateLimit { text: whole.text, ..rate },
         None => whole,
     }
@@ -61,36 +71,94 @@ const WINDOWS: &[(&[&str], u64)] = &[
         60,
     ),
     (&["requests_per_hour", "requestsPerHour", "per_hour", "perHour"], 3_600),
-    (&["requests_per_day", "requestsPerDay", "per_day", "perDay"], 86_400),
+    (&["requests_per_day", "requestsPerDay", "per_day", "perDay", "daily", "rpd"], 86_400),
+    (&["requests_per_month", "requestsPerMonth", "per_month", "perMonth", "monthly"], 2_592_000),
 ];
+/// Callers and plans whose limit applies to anybody, the most general first.
+const GENERAL_LIMITS: &[&str] =
+    &["default", "global", "anonymous", "unauthenticated", "public", "free", "free_tier", "freeTier"];
+/// Nesting of limits by caller or plan.
+const LIMITS_NESTING_MAX: usize = 2;
 
-/// A rate limit as text, as a number of requests a minute, or as an object.
+/// A rate limit as text, as a number of requests a minute, as an object, or by caller or plan.
 pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
     match value {
         Value::String(text) => Some(rate_in_words(text)),
         Value::Object(map) => {
             let object = Object { map, pointer: String::new() };
-            let burst = ["burst", "burst_limit", "burstLimit"].iter().find_map(|key| object.whole(key));
-            for (keys, window_s) in WINDOWS {
-                if let Some(requests) = keys.iter().find_map(|key| object.whole(key)) {
-                    let (requests, window_s) = (Some(requests), Some(*window_s));
-                    return Some(RateLimit { requests, window_s, burst, ..RateLimit::default() });
-                }
-            }
-            let text =
-                object.text("requests").filter(|text| text.contains('/')).or_else(|| object.text("default"));
-            if let Some(text) = text {
-                return Some(rate_in_words(text));
-            }
-            let requests = object.whole("requests").or_else(|| object.whole("limit"))?;
-            let window_s = object
-                .text_of(&["window", "per", "period", "interval"])
-                .and_then(|window| quantity::rate(&format!("1/{window}")).window_s)
-                .or_else(|| object.whole("window_s").or_else(|| object.whole("window_seconds")));
-            Some(RateLimit { requests: Some(requests), window_s, burst, ..RateLimit::default() })
+            let stated = rate_of(&object);
+            let is_read = stated.as_ref().is_some_and(|limit| limit.requests.is_some());
+            if is_read { stated } else { rate_by_plan(value, 0).or(stated) }
         }
+        Value::Array(list) => list.first().filter(|first| first.is_object()).and_then(rate_limit),
         number => object::whole(number).map(RateLimit::per_minute),
     }
+}
+
+/// The rate that the members of one object state.
+fn rate_of(object: &Object<'_>) -> Option<RateLimit> {
+    let burst = ["burst", "burst_limit", "burstLimit"].iter().find_map(|key| object.whole(key));
+    for (keys, window_s) in WINDOWS {
+        let by_word = || {
+            object
+                .map
+                .iter()
+                .find(|(name, _)| is_count_per(name, *window_s))
+                .and_then(|(_, count)| object::whole(count))
+        };
+        if let Some(requests) = keys.iter().find_map(|key| object.whole(key)).or_else(by_word) {
+            let (requests, window_s) = (Some(requests), Some(*window_s));
+            return Some(RateLimit { requests, window_s, burst, ..RateLimit::default() });
+        }
+    }
+    let mut texts = ["requests", "rate", "limit"].iter().filter_map(|key| object.text(key));
+    let text = texts.find(|text| is_rate(text)).or_else(|| object.text("default"));
+    if let Some(text) = text {
+        return Some(rate_in_words(text));
+    }
+    let requests =
+        ["requests", "limit", "max_requests", "maxRequests"].iter().find_map(|key| object.whole(key))?;
+    let window_s = object
+        .text_of(&["window", "per", "period", "interval", "unit", "duration"])
+        .and_then(|window| quantity::rate(&format!("1/{window}")).window_s)
+        .or_else(|| ["window_s", "window_seconds", "windowSeconds"].iter().find_map(|key| object.whole(key)));
+    Some(RateLimit { requests: Some(requests), window_s, burst, ..RateLimit::default() })
+}
+
+/// Whether a name says how much is allowed in a window: `calls_per_day`, `queriesPerMonth`.
+fn is_count_per(name: &str, window_s: u64) -> bool {
+    let words = text::words(name);
+    matches!(words.as_slice(), [.., what, per, unit]
+        if per == "per"
+            && matches!(what.as_str(), "calls" | "queries" | "requests" | "invocations" | "searches" | "messages")
+            && quantity::rate(&format!("1/{unit}")).window_s == Some(window_s))
+}
+
+/// The limit of the most general of several callers or plans, or else of the first.
+fn rate_by_plan(value: &Value, depth: usize) -> Option<RateLimit> {
+    let map = value.as_object().filter(|_| depth < LIMITS_NESTING_MAX)?;
+    let general: Vec<&Value> = GENERAL_LIMITS.iter().filter_map(|key| map.get(*key)).collect();
+    // The limit of a paid plan is not that of anybody.
+    let others = map.values().take(PLANS_MAX).filter(|_| general.is_empty());
+    general.iter().copied().chain(others).find_map(|inner| match inner {
+        Value::String(text) => Some(rate_in_words(text)).filter(|limit| limit.requests.is_some()),
+        Value::Object(inner_map) => {
+            let object = Object { map: inner_map, pointer: String::new() };
+            let limits = ["rate_limit", "rateLimit", "rate"].iter().find_map(|key| object.text(key));
+            rate_of(&object)
+                .or_else(|| limits.map(rate_in_words))
+                .filter(|limit| limit.requests.is_some() && limit.window_s.is_some())
+                .or_else(|| rate_by_plan(inner, depth + 1))
+        }
+        _ => None,
+    })
+}
+
+/// Plans of one block of limits that are looked at.
+const PLANS_MAX: usize = 20;
+
+fn is_rate(text: &str) -> bool {
+    rate_in_words(text).requests.is_some()
 }
 
 #[cfg(test)]
@@ -124,6 +192,14 @@ mod tests {
             (json!({"requests": 10, "window": "hour"}), Some(10), Some(3_600)),
             (json!({"requests": "60/minute"}), Some(60), Some(60)),
             (json!({"requests_per_minute": 5}), Some(5), Some(60)),
+            (json!("Max 100 requests per 15 minutes per address."), Some(100), Some(900)),
+            (json!({"anonymous": "100 requests/minute", "paid": "by plan"}), Some(100), Some(60)),
+            (json!("$99/month"), None, None),
+            (
+                json!({"pro": {"requests_per_day": 500}, "free": {"requests_per_day": 50}}),
+                Some(50),
+                Some(86_400),
+            ),
         ] {
             let rate = rate_limit(&published).unwrap();
             assert_eq!((rate.requests, rate.window_s), (requests, window_s), "{published}");

@@ -37,7 +37,21 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 "usd",
                 "cost",
             ]);
-            payment.asset = text(&["asset", "currency", "token", "symbol", "default_asset"]);
+            payment.asset = text(&[
+                "asset",
+                "currency",
+                "token",
+                "symbol",
+                "default_asset",
+                "payment_asset",
+                "payment_currency",
+            ]);
+            let in_dollars = ["amount_usd", "amountUsd", "price_usd", "priceUsd", "usd"];
+            if payment.asset.is_none() && payment.price.is_some() {
+                let named = !["price", "amount"].iter().any(|key| map.contains_key(*key))
+                    && in_dollars.iter().any(|key| map.contains_key(*key));
+                payment.asset = named.then(|| "USD".to_owned());
+            }
             if payment.price.is_none()
                 && let Some((price, asset)) =
                     map.iter().find_map(|(name, value)| price_of_member(name, value))
@@ -45,8 +59,9 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 payment.price = Some(price);
                 payment.asset = payment.asset.or(asset);
             }
-            payment.network = text(&["network", "chain", "default_network"]);
-            payment.scheme = text(&["scheme", "protocol", "standard", "model"]);
+            payment.network =
+                text(&["network", "chain", "default_network", "payment_chain", "payment_network"]);
+            payment.scheme = text(&["scheme", "protocol", "standard", "model", "payment_protocol"]);
             payment.address = text(&[
                 "payTo",
                 "pay_to",
@@ -55,6 +70,12 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 "wallet",
                 "payout_address",
                 "merchant_address",
+                "billing_wallet",
+                "wallet_address",
+                "walletAddress",
+                "payment_address",
+                "paymentAddress",
+                "receiving_address",
             ]);
         }
         _ => {}
@@ -64,9 +85,9 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
 
 /// The price that an element states beside its description.
 pub(crate) fn price_of(element: &Object<'_>) -> Option<Payment> {
-    let keys = ["price", "cost", "pricing", "payment", "price_usd", "priceUsd"];
+    let keys = ["price", "cost", "pricing", "payment"];
     let stated = keys.iter().find_map(|key| price(element.value(key)?));
-    stated.or_else(|| {
+    stated.or_else(|| products_of(element)).or_else(|| {
         let (price, asset) =
             element.map.iter().find_map(|(name, value)| price_of_member(name, value)).unzip();
         let address = element.string_of(&["wallet", "wallet_address", "payTo", "pay_to"]);
@@ -75,14 +96,42 @@ pub(crate) fn price_of(element: &Object<'_>) -> Option<Payment> {
     })
 }
 
+/// The prices of the products that one call sells, as one text.
+fn products_of(element: &Object<'_>) -> Option<Payment> {
+    let key =
+        ["products", "tiers", "plans", "options"].into_iter().find(|key| element.list(key).is_some())?;
+    let listed = element.objects(key).take(ALTERNATIVES_MAX);
+    let priced = listed.filter_map(|product| {
+        let by_name = || {
+            let (price, asset) =
+                product.map.iter().find_map(|(name, value)| price_of_member(name, value)).unzip();
+            Some(Payment { price: Some(price?), asset: asset.flatten(), ..Payment::default() })
+        };
+        by_name().or_else(|| price(&Value::Object(product.map.clone())).filter(|found| found.price.is_some()))
+    });
+    let priced: Vec<Payment> = priced.collect();
+    let first = priced.first()?;
+    let texts: Vec<&str> = priced.iter().filter_map(|found| found.price.as_deref()).collect();
+    let scheme = element.string_of(&["payment_protocol", "paymentProtocol"]).or_else(|| first.scheme.clone());
+    Some(Payment { scheme, price: Some(texts.join(", ")), ..first.clone() })
+}
+
 /// The price and the asset of a member such as `x-price-usdc`, `price_range_usd` or `fee_eur`.
 fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)> {
     let mut words = text::words(name);
     let at = words.iter().position(|word| matches!(word.as_str(), "price" | "cost" | "fee"))?;
     let is_currency = |word: &String| CURRENCIES.contains(&word.as_str());
     let asset = words.split_off(at + 1).into_iter().find(is_currency).map(|word| word.to_ascii_uppercase());
-    let price = scalar(value).or_else(|| price(value).filter(|_| value.is_array())?.price)?;
-    (asset.is_some() || value.is_array()).then_some((price, asset))
+    let range = range(value);
+    let is_range = value.is_array() || range.is_some();
+    let price = scalar(value).or(range).or_else(|| price(value).filter(|_| value.is_array())?.price)?;
+    (asset.is_some() || is_range).then_some((price, asset))
+}
+
+/// `{"min": 1, "max": 5}` as `1-5`.
+fn range(value: &Value) -> Option<String> {
+    let bound = |key: &str| value.get(key).and_then(Value::as_number);
+    Some(format!("{}-{}", bound("min")?, bound("max")?))
 }
 
 /// Codes that name the asset of a price in the name of a member.

@@ -12,9 +12,9 @@ pub(super) struct Access<'v> {
     /// Whether credentials are needed, as stated beside the schemes.
     required: Option<bool>,
     /// Names of tools that need no credentials.
-    public: HashSet<&'v str>,
+    public: Vec<&'v str>,
     /// Names of tools that need credentials.
-    protected: HashSet<&'v str>,
+    protected: Vec<&'v str>,
 }
 
 const PUBLIC_KEYS: &[&str] = &["public_tools", "publicTools", "anonymous_tools", "free_tools", "freeTools"];
@@ -24,8 +24,11 @@ const PROTECTED_KEYS: &[&str] =
 pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
     let keys = ["authentication", "auth", "security"];
     let (value, block) = (root.value_of(&keys), root.object_of(&keys));
-    let named = |keys: &[&str]| -> HashSet<&'v str> {
-        let blocks = block.iter().chain(std::iter::once(root));
+    let paid = ["payment", "pricing", "payments"].iter().filter_map(|key| root.object(key));
+    let blocks: Vec<Object<'v>> =
+        block.into_iter().chain(std::iter::once(root.clone())).chain(paid).collect();
+    let named = |keys: &[&str]| -> Vec<&'v str> {
+        let blocks = blocks.iter();
         blocks.flat_map(|block| keys.iter().flat_map(|key| block.texts(key))).collect()
     };
     Access {
@@ -40,16 +43,28 @@ impl Access<'_> {
     /// Applies the credentials to tools that state none of their own.
     pub(super) fn apply(&self, capabilities: &mut [Capability]) {
         let needed = lenient::required_by(&self.auth);
+        let public: HashSet<&str> = self.public.iter().copied().collect();
+        let protected: HashSet<&str> = self.protected.iter().copied().collect();
         for capability in capabilities {
-            self.apply_one(capability, &needed);
+            self.apply_one(capability, &needed, (&public, &protected));
         }
     }
 
-    fn apply_one(&self, capability: &mut Capability, needed: &CapabilityAuth) {
+    /// Tools that are named here and may be listed nowhere else.
+    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
+        self.public.iter().chain(&self.protected).copied()
+    }
+
+    fn apply_one(
+        &self,
+        capability: &mut Capability,
+        needed: &CapabilityAuth,
+        (public, protected): (&HashSet<&str>, &HashSet<&str>),
+    ) {
         let name = capability.invocation.native.as_deref().unwrap_or(&capability.native_id);
-        let required = if self.public.contains(name) {
+        let required = if public.contains(name) {
             Tristate::No
-        } else if self.protected.contains(name) {
+        } else if protected.contains(name) {
             Tristate::Yes
         } else {
             self.required.map_or(needed.required, |required| Tristate::from_option(Some(required)))

@@ -13,12 +13,15 @@ mod rules;
 mod servers;
 mod tools;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, lenient};
-use crate::object::Object;
+use crate::model::CapabilityKind;
+use crate::object::{Object, children};
 
 pub(crate) use rules::FINDINGS;
 pub(crate) use tools::{annotate, read as read_tools};
@@ -68,11 +71,32 @@ const MCP_KEYS: &[&str] = &[
     "endpoints",
 ];
 
+/// Names of capabilities and of tools without a list that are read of one file.
+const NAMES_MAX: usize = 500;
+
 /// Reads a server card, a registry entry or a free form.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     rules::check(root, draft);
     read_header(root, draft);
     merge(root, draft);
+    if let Some(names) = root.value("capabilities").filter(|names| names.is_array()) {
+        read_names(names, &root.at("capabilities"), draft);
+    }
+}
+
+/// Names of what the server does, beside its tools. Words of the protocol are its features.
+fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
+    let words =
+        ["tools", "resources", "prompts", "sampling", "logging", "completions", "roots", "elicitation"];
+    let known: HashSet<String> =
+        draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();
+    for (_, name, pointer) in children(names, pointer).take(NAMES_MAX) {
+        let Some(name) = name.as_str().map(str::trim).filter(|name| !name.is_empty()) else { continue };
+        if !words.contains(&name) && !known.contains(name) {
+            let capability = draft.capability(CapabilityKind::Unknown, name, name, pointer);
+            draft.push(capability);
+        }
+    }
 }
 
 /// Reads a client configuration: `mcpServers` by name.
@@ -111,6 +135,11 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_wrapped(root, server.as_deref(), draft);
     }
     content::read(root, server.as_deref(), draft);
+    if draft.manifest.capabilities.len() == first {
+        for name in access.named().take(NAMES_MAX) {
+            tools::read_name(name, &root.pointer, server.as_deref(), draft);
+        }
+    }
     access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
     draft.keep_all(access.auth);
 }
@@ -132,18 +161,26 @@ fn read_wrapped(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) 
 }
 
 fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let info = root.object("serverInfo");
+    // A list of one server describes it.
+    let mut servers = root.objects("servers");
+    let only = servers.next().filter(|_| servers.next().is_none() && !root.has("name"));
+    let info = root.object("serverInfo").or(only);
     let text_of = |keys: &[&str]| root.text_of(keys).or_else(|| info.as_ref()?.text_of(keys));
+    if let Some(license) = info.as_ref().and_then(|info| draft::name(info.text_of(&["license", "licence"]))) {
+        draft.manifest.features.other.insert("license".to_owned(), Value::String(license));
+    }
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(text_of(&["name"]));
     manifest.title = draft::name(text_of(&["title", "displayName", "display_name"]));
     manifest.description = draft::description(text_of(&["description", "instructions"]));
     manifest.document_version = draft::name(text_of(&["version"]));
-    manifest.tags = draft::tags(["tags", "keywords", "categories"].iter().flat_map(|key| root.texts(key)));
+    let described = || std::iter::once(root).chain(info.as_ref());
+    let tags = ["tags", "keywords", "categories"];
+    manifest.tags = draft::tags(described().flat_map(|object| tags.iter().flat_map(|key| object.texts(key))));
     manifest.updated_at = root.string_of(&["updated_at", "updatedAt"]);
     let (mut provider, mut site) = (None, None);
     for key in ["provider", "publisher", "organization", "vendor", "author"] {
-        match root.value(key) {
+        match described().find_map(|object| object.value(key)) {
             Some(Value::String(name)) => provider = provider.or_else(|| draft::name(Some(name))),
             Some(Value::Object(map)) => {
                 let object = Object { map, pointer: root.at(key) };

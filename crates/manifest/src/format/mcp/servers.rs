@@ -123,7 +123,9 @@ fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> 
     let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| is_text_address(object, key))?;
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
-    interface.transport = object.string_of(&["type", "transport"]);
+    let named = || object.texts("transport").first().map(|word| (*word).to_owned());
+    let protocol = || object.string("protocol").filter(|word| TRANSPORTS.contains(&word.as_str()));
+    interface.transport = object.string("type").or_else(named).or_else(protocol);
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);

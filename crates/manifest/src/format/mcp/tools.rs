@@ -73,6 +73,12 @@ fn read_item(
     }
 }
 
+/// A tool of which only the name is published.
+pub(super) fn read_name(name: &str, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) {
+    let capability = begin(name, pointer, server, draft);
+    draft.push(capability);
+}
+
 fn begin(name: &str, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) -> Capability {
     let mut capability = draft.capability(CapabilityKind::Tool, name, "", pointer.to_owned());
     capability.invocation.protocol = Some(Protocol::Mcp);

@@ -1,5 +1,7 @@
 //! What an OpenAPI document says about the service as a whole.
 
+use serde_json::Value;
+
 use super::{rules, servers};
 use crate::draft::{self, Draft};
 use crate::model::{Interface, Link, Protocol};
@@ -26,6 +28,9 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.tags = draft::tags(root.objects("tags").filter_map(|tag| tag.text("name")));
     draft.manifest.features.webhooks = root.object("webhooks").map(|webhooks| !webhooks.map.is_empty());
     let license = root.object("info").and_then(|info| info.object("license"));
+    let named = license.as_ref().and_then(|license| draft::name(license.text_of(&["identifier", "name"])));
+    let other = &mut draft.manifest.features.other;
+    other.extend(named.map(|name| ("license".to_owned(), Value::String(name))));
     let license = license.and_then(|license| draft.url(&license, "url"));
     draft.keep_all(license.map(|url| Link::new("license", url, None)));
     let docs = root.object("externalDocs").and_then(|docs| draft.url(&docs, "url"));

@@ -58,9 +58,10 @@ impl Known {
         }
     }
 
-    /// Whether a path is that of a call at another host.
-    pub(super) fn is_called_elsewhere(&self, path: &str) -> bool {
-        self.called.iter().any(|url| url.ends_with(path))
+    /// The call that a path of this URL belongs to: at the URL, or at another host or below another path.
+    pub(super) fn called_at(&self, url: &str, path: &str) -> Option<&str> {
+        let own = self.called.get(url).map(String::as_str);
+        own.or_else(|| self.called.iter().filter(|url| url.ends_with(path)).map(String::as_str).min())
     }
 
     /// Whether a path is that of a page: in a format that defines the member, its name has to say so, or its

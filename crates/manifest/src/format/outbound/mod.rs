@@ -9,7 +9,7 @@ mod target;
 
 use serde_json::{Map, Value};
 
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::model::{Interface, Link, Protocol};
 use crate::text;
@@ -79,7 +79,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
-    each(root, &mut |names, published| {
+    each(root, &mut |names, published, owner| {
         if links_left == 0 || !is_address(published) || is_local(names) {
             return;
         }
@@ -87,21 +87,27 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if target.is_none() && published.starts_with('/') && !Known::is_page(names, published, format) {
             return;
         }
-        let Some(url) = draft.origin_url(published) else { return };
-        if target.is_none() && published.starts_with('/') {
-            let is_called = |path: &str| known.is_called_elsewhere(path);
-            paths_left = paths_left.saturating_sub(1);
-            if paths_left == 0 || url.strip_prefix(origin.as_str()).is_some_and(is_called) {
-                return;
+        let Some(mut url) = draft.origin_url(published) else { return };
+        if published.starts_with('/') && paths_left > 0 {
+            paths_left -= 1;
+            let path = url.strip_prefix(origin.as_str());
+            let called = path.and_then(|path| known.called_at(&url, path)).map(str::to_owned);
+            match (called, target) {
+                (Some(_), None) => return,
+                // The document is where the call is.
+                (Some(called), Some(Target::Document(_))) => url = called,
+                _ => {}
             }
+        } else if published.starts_with('/') && target.is_none() {
+            return;
         }
         if !known.is_new(&url, target) {
             return;
         }
         links_left -= 1;
-        add(names, url, target, draft);
+        add(names, url, target, owner, draft);
     });
-    each(root, &mut |_, sentence| {
+    each(root, &mut |_, sentence, _| {
         for published in addresses::in_sentence(sentence).filter(|_| !is_address(sentence)) {
             if links_left == 0 || sentences_left == 0 {
                 return;
@@ -125,33 +131,52 @@ fn is_plain(name: &str) -> bool {
     matches!(name, "url" | "href" | "link" | "uri" | "endpoint" | "path")
 }
 
-fn add(names: &[&str], url: String, target: Option<Target>, draft: &mut Draft<'_>) {
+fn add(
+    names: &[&str],
+    url: String,
+    target: Option<Target>,
+    owner: Option<&Map<String, Value>>,
+    draft: &mut Draft<'_>,
+) {
+    let text_of = |keys: &[&str]| keys.iter().find_map(|key| owner?.get(*key)?.as_str());
+    let titled = |link: Link| Link { title: draft::name(text_of(&["name", "title", "label"])), ..link };
     match target {
-        Some(Target::Server(protocol)) => add_server(protocol, url, draft),
+        Some(Target::Server(protocol)) => {
+            // The version in the block of a protocol is that of the protocol.
+            let block = names.len().checked_sub(2).and_then(|at| names.get(at)).copied().unwrap_or_default();
+            let is_of_protocol = text::words(block).iter().any(|word| word == protocol.as_str());
+            let keys: &[&str] = if is_of_protocol {
+                &["protocol_version", "protocolVersion", "version"]
+            } else {
+                &["protocol_version", "protocolVersion"]
+            };
+            let version = draft::name(text_of(keys));
+            add_server(Interface { version, ..Interface::new(protocol, Some(url)) }, draft);
+        }
         Some(Target::Document(class)) => {
             if class.rel == "mcp" {
-                add_server(Protocol::Mcp, url.clone(), draft);
+                add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
-            draft.keep(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed)));
+            draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
             let name = names.iter().rev().find(|name| !is_plain(name)).unwrap_or(&"related");
-            draft.keep(Link::new(text::capped(name, 100), url, None));
+            draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
     }
 }
 
-fn add_server(protocol: Protocol, url: String, draft: &mut Draft<'_>) {
+fn add_server(interface: Interface, draft: &mut Draft<'_>) {
     if draft.manifest.interfaces.len() < INTERFACES_MAX {
-        draft.keep(Interface::new(protocol, Some(url)));
+        draft.keep(interface);
     }
 }
 
 /// The first address of another declaration or of a server, with the names of its members.
 pub(crate) fn first_declaration(root: &Map<String, Value>) -> Option<String> {
     let mut first = None;
-    each(root, &mut |names, published| {
+    each(root, &mut |names, published, _| {
         let is_https = !["http:", "ws:"].iter().any(|scheme| published.starts_with(scheme));
         let leads = || {
             is_https && is_address(published) && target(names, published).is_some_and(Target::is_declaration)
@@ -163,22 +188,25 @@ pub(crate) fn first_declaration(root: &Map<String, Value>) -> Option<String> {
     first
 }
 
-/// Calls `show` with each text of a document that may hold addresses and the names of the members that hold it.
-fn each<'v>(root: &'v Map<String, Value>, show: &mut impl FnMut(&[&'v str], &'v str)) {
+/// What is shown of each text: the names of the members that hold it, the text, and the object that holds it below the root.
+type Show<'s, 'v> = dyn FnMut(&[&'v str], &'v str, Option<&'v Map<String, Value>>) + 's;
+
+/// Calls `show` with each text of a document that may hold addresses.
+fn each<'v>(root: &'v Map<String, Value>, show: &mut Show<'_, 'v>) {
     let mut names = Vec::new();
     each_of_map(root, &mut names, show);
 }
 
-fn each_of_map<'v>(
-    map: &'v Map<String, Value>,
-    names: &mut Vec<&'v str>,
-    show: &mut impl FnMut(&[&'v str], &'v str),
-) {
+fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: &mut Show<'_, 'v>) {
+    // The name and the version of the root are those of the service.
+    let owner = Some(map).filter(|_| !names.is_empty());
     for (name, value) in map {
         let is_address_of_schema = || is_schema_name(name) && value.is_string();
-        if (!is_about_calls(name) || is_address_of_schema()) && !is_identifier(name, value) {
+        // A list of this name is one of goods or sites, not a part of a schema.
+        let is_list = || name == "properties" && value.is_array();
+        if (!is_about_calls(name) || is_address_of_schema() || is_list()) && !is_identifier(name, value) {
             names.push(name);
-            each_of_value(value, names, 0, show);
+            each_of_value(value, names, owner, 0, show);
             names.pop();
         }
     }
@@ -187,15 +215,16 @@ fn each_of_map<'v>(
 fn each_of_value<'v>(
     value: &'v Value,
     names: &mut Vec<&'v str>,
+    owner: Option<&'v Map<String, Value>>,
     lists: usize,
-    show: &mut impl FnMut(&[&'v str], &'v str),
+    show: &mut Show<'_, 'v>,
 ) {
     match value {
-        Value::String(text) => show(names, text),
+        Value::String(text) => show(names, text, owner),
         Value::Object(map) if names.len() < NESTING_MAX => each_of_map(map, names, show),
         Value::Array(list) if lists < NESTING_MAX => {
             for item in list {
-                each_of_value(item, names, lists + 1, show);
+                each_of_value(item, names, owner, lists + 1, show);
             }
         }
         _ => {}

@@ -7,6 +7,8 @@ use crate::text;
 
 /// Words of the names of one address that count.
 const WORDS_MAX: usize = 16;
+/// Characters of a name that are split into words, again for each address below it.
+const NAME_CHARS_MAX: usize = 100;
 
 /// What the address of a member leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +62,10 @@ impl Words {
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n &'n str>) -> Self {
         let mut words = Vec::new();
         for name in names {
-            text::each_word(name, |word| {
+            if words.len() == WORDS_MAX {
+                break;
+            }
+            text::each_word(text::capped(name, NAME_CHARS_MAX), |word| {
                 if words.len() < WORDS_MAX {
                     words.push(word.to_owned());
                 }

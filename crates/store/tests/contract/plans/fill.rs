@@ -212,6 +212,9 @@ FROM generate_series(1, 3 * WITH_MANIFESTS) n, capability_type t,
      jsonb_populate_record(t, jsonb_build_object('capability_id', pg_temp.short('c', n), 'site', pg_temp.expanded(1 + n / 3),
     'manifest_id', pg_temp.short('m', 1 + n / 3), 'name', 'travel:t' || n % 500)) made
 WHERE t.ctid = (SELECT ctid FROM capability_type LIMIT 1);
+INSERT INTO declaration (id, capability_id, site, manifest_id, place)
+SELECT pg_temp.short('c', n), pg_temp.short('c', n - n % 3), pg_temp.expanded(1 + n / 3), pg_temp.short('m', 1 + n / 3), n % 3
+FROM generate_series(1, 3 * WITH_MANIFESTS) n;
 INSERT INTO visit
 SELECT made.*
 FROM generate_series(1, 3 * EXPANDED) n, visit t,

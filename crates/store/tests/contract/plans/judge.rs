@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 /// Log target of the driver for notices of the server.
 const NOTICES: &str = "sqlx::postgres::notice";
 /// Tables that grow with the number of sites and visits.
-const HOT_TABLES: [&str; 13] = [
+const HOT_TABLES: [&str; 14] = [
     "site_state",
     "host",
     "robots",
@@ -21,6 +21,7 @@ const HOT_TABLES: [&str; 13] = [
     "manifest_version",
     "capability",
     "capability_type",
+    "declaration",
     "visit",
     "feed",
     "feed_pending",

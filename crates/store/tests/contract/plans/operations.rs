@@ -85,6 +85,13 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
 
         let leased = lease(store, &name, now()).await?;
         judge.forget();
+        let twice = [at.clone(), format!("https://{name}/.well-known/agent.json")];
+        let twice = twice.map(|at| found(&at, &format!("twice {time}"), &["book", "pay"], now()));
+        store.visit_save(&leased.token, &visit(&name, now(), twice.into())).await?;
+        judge.judge("visit_save of one document at two paths", 300);
+
+        let leased = lease(store, &name, now()).await?;
+        judge.forget();
         store
             .visit_save(&leased.token, &visit(&name, now(), vec![fetch(&at, FetchOutcome::Gone, now())]))
             .await?;
@@ -272,6 +279,16 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("manifests_of_site", 10);
         store.manifest_of_capability(&capability_id(3 * number)).await?.context("a manifest")?;
         judge.judge("manifest_of_capability", 10);
+        store.manifest_size_of_capability(&capability_id(3 * number)).await?.context("a size")?;
+        judge.judge("manifest_size_of_capability", 10);
+        let shared =
+            store.capability_shared(&capability_id(3 * number + 1)).await?.context("a capability")?;
+        assert_eq!(shared.members.len(), 3);
+        judge.judge("capability_shared", 10);
+        assert!(store.capabilities_shared_by(&ids).await?.len() > 20);
+        judge.judge("capabilities_shared_by", 200);
+        assert_eq!(store.capabilities_shared_of_site(&site(&expanded(1 + number))).await?.len(), 1);
+        judge.judge("capabilities_shared_of_site", 10);
         assert_eq!(store.manifest_versions(&manifest_id(number)).await?.len(), 2);
         judge.judge("manifest_versions", 10);
         store.version_find(&manifest_id(number), &document(number)).await?.context("a version")?;

@@ -1,4 +1,4 @@
-//! The crawler's program; everything is in the library.
+//! The program `indexer`; everything is in its library.
 
 use std::process::ExitCode;
 
@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    crawler::cli::main()
+    indexer::program::main()
 }

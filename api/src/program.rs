@@ -4,22 +4,25 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Context;
-use api::cli::Arguments;
-use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
 use indexer::cli::ReaderFlags;
-use runtime::Shutdown;
+use runtime::{ReaderProgram, Shutdown};
 use settings::log::{Log, LogLevel};
 use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Arguments, Command};
+use crate::state::App;
+use crate::{ApiConfig, ApiSettings};
 
 /// Exit codes of all programs: 2 for wrong arguments, 1 for other failures.
 const EXIT_USAGE: u8 = 2;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> ExitCode {
+/// Runs the program with its command line.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if matches!(arguments.command, Some(Command::ReadDocument)) {
+        return runtime::read_from_stdin();
+    }
     let (config, _log) = match configured(&arguments) {
         Ok(configured) => configured,
         Err(error) => return failed(&error, ExitCode::from(EXIT_USAGE)),
@@ -50,11 +53,12 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
         ..ApiSettings::default()
     };
     let config = typed.or_file(arguments.reader.shared.config.as_deref())?.resolve(shared)?;
-    Ok((ApiConfig { embedder, ..config }, log))
+    let reader = Some(ReaderProgram::this_program()?);
+    Ok((ApiConfig { embedder, reader, ..config }, log))
 }
 
 fn run(config: ApiConfig, flags: &ReaderFlags) -> anyhow::Result<()> {
-    let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signal handlers cannot be installed")?;
+    let shutdown = Shutdown::on_signals(crate::STOP_MAX).context("signal handlers cannot be installed")?;
     let (runtime, watchdog) = runtime::start().context("the threads of the API could not be started")?;
     let config = ApiConfig { runtime_health: watchdog.health(), ..config };
     let opened = OnceLock::new();
@@ -78,7 +82,7 @@ fn reload(flags: &ReaderFlags, app: Option<&App>) -> anyhow::Result<LogLevel> {
 }
 
 async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToken) -> anyhow::Result<()> {
-    let listener = api::bind(&config).await?;
+    let listener = crate::bind(&config).await?;
     let app = tokio::select! {
         opened = App::open(config) => opened?,
         () = stop.cancelled() => {
@@ -89,5 +93,5 @@ async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToke
     let app = opened.get_or_init(|| app).clone();
     let address = listener.local_addr().context("the address that was bound is not known")?;
     tracing::info!("serving on http://{address}");
-    Ok(api::serve(listener, app, stop).await?)
+    Ok(crate::serve(listener, app, stop).await?)
 }

@@ -7,24 +7,23 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use indexer::cli::{Arguments, Command, Settings};
-use indexer::follow::{self, Mode, Summary};
-use indexer::snapshot::{self, PublishOutcome, SnapshotStorage};
-use indexer::{Embedder, vectors};
 use runtime::Shutdown;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::cli::{Arguments, Command, Settings};
+use crate::follow::{self, Mode, Summary};
+use crate::snapshot::{self, PublishOutcome, SnapshotStorage};
+use crate::vectors::{self, Embedder};
 
 /// Longest time from the first signal to the end: the current commit, and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
 /// Exit code of an error on the command line or in the configuration file.
 const USAGE: u8 = 2;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> ExitCode {
+/// Runs the program with its command line.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let settings = match arguments.reader.settings() {
         Ok(settings) => settings,

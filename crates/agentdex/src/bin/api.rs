@@ -1,0 +1,10 @@
+//! The program `api`; everything is in its library.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    api::program::main()
+}

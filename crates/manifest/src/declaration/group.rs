@@ -1,0 +1,156 @@
+//! Which declarations of a site are one capability.
+//!
+//! Declarations belong together when they call the same operation, or have the same place in equal documents at several
+//! paths. A name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host.
+//! Two declarations of one document are never one capability: where a document declares several at one operation, only
+//! declarations of the same native id belong together.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::model::Format;
+use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
+
+/// A manifest of the site that is in the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteManifest {
+    pub id: ManifestId,
+    pub host: Host,
+    pub format: Format,
+    pub content_hash: ContentHash,
+    pub declarations: Vec<Declared>,
+}
+
+/// What is kept of a declaration to group it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// The id that the capability has by itself.
+    pub id: CapabilityId,
+    pub native_id: String,
+    /// See [`super::operation()`].
+    pub operation: Option<String>,
+    /// See [`super::fullness()`].
+    pub fullness: u32,
+}
+
+/// A declaration of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Member {
+    pub id: CapabilityId,
+    pub manifest: ManifestId,
+}
+
+/// The declarations of one capability, the fullest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group(pub Vec<Member>);
+
+/// A declaration with its manifest and, once it is known, the number of its group.
+struct Node<'a> {
+    manifest: &'a SiteManifest,
+    declared: &'a Declared,
+}
+
+impl Node<'_> {
+    fn order(&self) -> (Reverse<u32>, &CapabilityId) {
+        (Reverse(self.declared.fullness), &self.declared.id)
+    }
+
+    /// Equal documents count as one.
+    fn document(&self) -> (Format, &ContentHash) {
+        (self.manifest.format, &self.manifest.content_hash)
+    }
+
+    /// A name without an address, which agents.json explains.
+    fn is_bare_name(&self) -> bool {
+        self.manifest.format == Format::AgentsTxt && self.declared.operation.is_none()
+    }
+}
+
+/// Groups the declarations of a site, in linear time but for sorting. The groups are in the order of their leaders' ids.
+pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
+    let mut nodes: Vec<Node<'_>> = manifests
+        .iter()
+        .flat_map(|manifest| manifest.declarations.iter().map(move |declared| Node { manifest, declared }))
+        .collect();
+    // The first declaration of each step represents those that join it.
+    nodes.sort_unstable_by(|one, other| one.order().cmp(&other.order()));
+    let mut joins: Vec<usize> = (0..nodes.len()).collect();
+    join_equal_documents(&nodes, &mut joins);
+    join_operations(&nodes, &mut joins);
+    join_names(&nodes, &mut joins);
+    let mut groups: BTreeMap<&CapabilityId, Vec<Member>> = BTreeMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let Some(leader) = nodes.get(leader_of(&joins, index)) else { continue };
+        let member = Member { id: node.declared.id.clone(), manifest: node.manifest.id.clone() };
+        groups.entry(&leader.declared.id).or_default().push(member);
+    }
+    groups.into_values().map(Group).collect()
+}
+
+/// Joins lead to an earlier node, at most one for each step.
+fn leader_of(joins: &[usize], mut index: usize) -> usize {
+    while let Some(joined) = joins.get(index).filter(|joined| **joined != index) {
+        index = *joined;
+    }
+    index
+}
+
+fn join(joins: &mut [usize], index: usize, to: usize) {
+    if let Some(joined) = joins.get_mut(index) {
+        *joined = to;
+    }
+}
+
+fn is_alone(joins: &[usize], index: usize) -> bool {
+    joins.get(index) == Some(&index)
+}
+
+/// Joins declarations of the same native id in equal documents.
+fn join_equal_documents(nodes: &[Node<'_>], joins: &mut [usize]) {
+    let mut first = HashMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let place = (node.document(), node.declared.native_id.as_str());
+        join(joins, index, *first.entry(place).or_insert(index));
+    }
+}
+
+/// Joins declarations of the same operation.
+fn join_operations(nodes: &[Node<'_>], joins: &mut [usize]) {
+    let mut by_operation: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, node) in nodes.iter().enumerate().filter(|(index, _)| is_alone(joins, *index)) {
+        if let Some(operation) = &node.declared.operation {
+            by_operation.entry(operation).or_default().push(index);
+        }
+    }
+    for indexes in by_operation.into_values() {
+        let of_operation = || indexes.iter().filter_map(|index| Some((*index, nodes.get(*index)?)));
+        let mut documents = HashMap::new();
+        let is_ambiguous =
+            of_operation().any(|(index, node)| documents.insert(node.document(), index).is_some());
+        let mut first = HashMap::new();
+        for (index, node) in of_operation() {
+            let name = if is_ambiguous { node.declared.native_id.as_str() } else { "" };
+            join(joins, index, *first.entry(name).or_insert(index));
+        }
+    }
+}
+
+/// Joins bare names of agents.txt with the capabilities of agents.json on the same host.
+fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
+    let mut defined = HashMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        if node.manifest.format == Format::AgentsJson {
+            defined.entry((&node.manifest.host, node.declared.native_id.as_str())).or_insert(index);
+        }
+    }
+    for (index, node) in nodes.iter().enumerate() {
+        let name = (&node.manifest.host, node.declared.native_id.as_str());
+        if let Some(to) = defined.get(&name).filter(|_| node.is_bare_name() && is_alone(joins, index)) {
+            join(joins, index, *to);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

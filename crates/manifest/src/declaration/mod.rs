@@ -1,0 +1,23 @@
+//! Declarations of one operation within a site: one capability that several documents declare.
+//!
+//! Documents of a site often declare the same operation: agents.txt beside agents.json, one document at two paths, a card
+//! and an `OpenAPI` document. [`group()`] decides which declarations belong together, [`name()`] which id answers for them,
+//! and [`merge()`] compares what they state: the fullest declaration leads, and the most cautious value counts.
+
+mod contradiction;
+mod fullness;
+mod group;
+mod name;
+mod operation;
+mod statement;
+
+pub(crate) use contradiction::FINDINGS;
+pub use contradiction::{Contradiction, Fact, Stated, contradictions, findings_of, merge};
+pub use fullness::fullness;
+pub use group::{Declared, Group, Member, SiteManifest, group};
+pub use name::{Before, Move, Named, Regrouped, name};
+pub use operation::operation;
+pub use statement::Statement;
+
+/// Declarations of one operation that are compared and listed. The first in the order of their fullness count.
+pub const DECLARATIONS_MAX: usize = 16;

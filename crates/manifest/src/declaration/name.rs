@@ -1,0 +1,165 @@
+//! Which id answers for the declarations of one capability, and what changed since the last decision.
+//!
+//! A capability that was known keeps its id, whatever declaration leads it now. Where known capabilities become one, the id of
+//! the fullest declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration
+//! that has it as its own, or else with most of its declarations.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::group::{Group, Member};
+use crate::name::{CapabilityId, ManifestId};
+
+/// Ids without a declaration that a capability answers.
+const FORMER_MAX: usize = 32;
+
+/// The last decision about a site.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// Ids of the declarations in the index.
+    pub known: HashSet<CapabilityId>,
+    /// The capability of each declaration that shares one or has the id of another, and of each id without a declaration.
+    pub capabilities: HashMap<CapabilityId, CapabilityId>,
+}
+
+impl Before {
+    fn capability_of(&self, declaration: &CapabilityId) -> Option<&CapabilityId> {
+        self.capabilities.get(declaration).or_else(|| self.known.get(declaration))
+    }
+}
+
+/// A capability with its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub id: CapabilityId,
+    /// The fullest declaration first.
+    pub members: Vec<Member>,
+    /// Ids without a declaration that it answers, sorted.
+    pub former: Vec<CapabilityId>,
+}
+
+impl Named {
+    /// Whether it has one declaration, and the id of that.
+    pub fn is_plain(&self) -> bool {
+        self.former.is_empty() && matches!(self.members.as_slice(), [only] if only.id == self.id)
+    }
+}
+
+/// A declaration and a capability.
+pub type Move = (CapabilityId, CapabilityId);
+
+/// What a decision changed, by the manifests that are in the index and have a part in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Regrouped {
+    /// Declarations that became declarations of a capability beside others.
+    pub merged: BTreeMap<ManifestId, BTreeSet<Move>>,
+    /// Declarations that are no longer declarations of a capability.
+    pub split: BTreeMap<ManifestId, BTreeSet<Move>>,
+}
+
+/// Names the groups of a site, in their order.
+pub fn name(groups: Vec<Group>, before: &Before) -> (Vec<Named>, Regrouped) {
+    let claims = claims(&groups, before);
+    let mut named: Vec<Named> = Vec::with_capacity(groups.len());
+    let mut of_claim: HashMap<&CapabilityId, usize> = HashMap::new();
+    for (index, Group(members)) in groups.into_iter().enumerate() {
+        let claimed = claims.get(&index);
+        let is_claimed = |id: &&CapabilityId| claimed.is_some_and(|claimed| claimed.contains(*id));
+        let known = members.iter().filter_map(|member| before.capability_of(&member.id)).find(is_claimed);
+        let known = known.or_else(|| claimed.and_then(|claimed| claimed.first().copied()));
+        let Some(id) = known.or_else(|| members.first().map(|leader| &leader.id)).cloned() else { continue };
+        for claim in claimed.into_iter().flatten() {
+            of_claim.insert(claim, named.len());
+        }
+        named.push(Named { id, members, former: Vec::new() });
+    }
+    let living: HashSet<CapabilityId> =
+        named.iter().flat_map(|named| named.members.iter().map(|member| member.id.clone())).collect();
+    let mut former: BTreeMap<usize, BTreeSet<&CapabilityId>> = BTreeMap::new();
+    let aliases = before.capabilities.iter().chain(of_claim.keys().map(|claim| (*claim, *claim)));
+    for (alias, capability) in aliases.filter(|(alias, _)| !living.contains(*alias)) {
+        if let Some(index) = of_claim.get(capability) {
+            former.entry(*index).or_default().insert(alias);
+        }
+    }
+    for (index, aliases) in former {
+        let Some(named) = named.get_mut(index) else { continue };
+        // The id itself stays whatever the number.
+        let own = aliases.get(&named.id).copied();
+        let others = aliases.into_iter().filter(|alias| **alias != named.id);
+        named.former = own.into_iter().chain(others).take(FORMER_MAX).cloned().collect();
+        named.former.sort_unstable();
+    }
+    let changes = changes(&named, before);
+    (named, changes)
+}
+
+/// The known ids that each group may have.
+fn claims<'a>(groups: &[Group], before: &'a Before) -> HashMap<usize, BTreeSet<&'a CapabilityId>> {
+    let mut group_of: HashMap<&CapabilityId, usize> = HashMap::new();
+    let mut shares: BTreeMap<&CapabilityId, BTreeMap<usize, usize>> = BTreeMap::new();
+    for (index, Group(members)) in groups.iter().enumerate() {
+        for member in members {
+            group_of.insert(&member.id, index);
+            if let Some(capability) = before.capability_of(&member.id) {
+                *shares.entry(capability).or_default().entry(index).or_default() += 1;
+            }
+        }
+    }
+    let mut claims: HashMap<usize, BTreeSet<&CapabilityId>> = HashMap::new();
+    for (capability, shares) in shares {
+        let largest = || {
+            shares.iter().min_by_key(|(index, share)| (Reverse(**share), **index)).map(|(index, _)| *index)
+        };
+        if let Some(index) = group_of.get(capability).copied().or_else(largest) {
+            claims.entry(index).or_default().insert(capability);
+        }
+    }
+    claims
+}
+
+fn changes(named: &[Named], before: &Before) -> Regrouped {
+    let mut changes = Regrouped::default();
+    let mut now: HashMap<&CapabilityId, &Named> = HashMap::new();
+    for capability in named {
+        for member in &capability.members {
+            now.insert(&member.id, capability);
+        }
+        for member in capability.members.iter().filter(|_| capability.members.len() > 1) {
+            let was_of_it = before.capability_of(&member.id) == Some(&capability.id);
+            if !was_of_it && member.id != capability.id {
+                add(&mut changes.merged, (&member.id, &capability.id), [capability, capability]);
+            }
+        }
+    }
+    let by_id: HashMap<&CapabilityId, &Named> = named.iter().map(|named| (&named.id, named)).collect();
+    for (declaration, capability) in before.capabilities.iter().filter(|(id, _)| before.known.contains(*id)) {
+        let remaining = by_id.get(capability).copied();
+        match (now.get(declaration).copied(), remaining) {
+            (Some(current), _) if current.id == *capability => {}
+            // An id that was merged into another one moves with all its declarations.
+            (_, None) => {}
+            (current, Some(remaining)) => {
+                let current = current.unwrap_or(remaining);
+                add(&mut changes.split, (declaration, capability), [remaining, current]);
+            }
+        }
+    }
+    changes
+}
+
+/// Adds a move to the manifests that declare either of two capabilities.
+fn add(
+    moves: &mut BTreeMap<ManifestId, BTreeSet<Move>>,
+    (declaration, capability): (&CapabilityId, &CapabilityId),
+    declared: [&Named; 2],
+) {
+    for member in declared.into_iter().flat_map(|named| &named.members) {
+        let one = (declaration.clone(), capability.clone());
+        moves.entry(member.manifest.clone()).or_default().insert(one);
+    }
+}
+
+#[cfg(test)]
+#[path = "name_tests.rs"]
+mod tests;

@@ -1,0 +1,157 @@
+//! Ids through merges, splits and changes of the leader.
+
+use super::*;
+use crate::name::ManifestUrl;
+
+fn capability(letter: &str) -> CapabilityId {
+    CapabilityId::of_key(letter)
+}
+
+fn manifest(letter: &str) -> ManifestId {
+    ManifestId::of(&ManifestUrl::parse(&format!("https://shop.example/{letter}")).unwrap())
+}
+
+/// Groups written as `ab c`: each letter is a declaration in a manifest of its own, the leader first.
+fn groups(text: &str) -> Vec<Group> {
+    let member = |letter: char| {
+        let letter = letter.to_string();
+        Member { id: capability(&letter), manifest: manifest(&letter) }
+    };
+    text.split_whitespace().map(|group| Group(group.chars().map(member).collect())).collect()
+}
+
+/// The decision that follows from another one, and what is known after it.
+fn next(text: &str, before: &Before) -> (Vec<Named>, Regrouped, Before) {
+    let (named, changes) = name(groups(text), before);
+    let mut after = Before::default();
+    for capability in &named {
+        for member in &capability.members {
+            after.known.insert(member.id.clone());
+        }
+        if !capability.is_plain() {
+            let members = capability.members.iter().map(|member| &member.id);
+            for id in members.chain(&capability.former) {
+                after.capabilities.insert(id.clone(), capability.id.clone());
+            }
+        }
+    }
+    (named, changes, after)
+}
+
+fn after(steps: &[&str]) -> Before {
+    steps.iter().fold(Before::default(), |before, step| next(step, &before).2)
+}
+
+/// `id: members (former)` of each capability, with the letters of the ids.
+fn described(named: &[Named]) -> Vec<String> {
+    let letter = |id: &CapabilityId| {
+        let letters = ('a'..='z').map(String::from);
+        letters.into_iter().find(|letter| capability(letter) == *id).unwrap()
+    };
+    let letters = |ids: Vec<&CapabilityId>| {
+        let mut letters: Vec<String> = ids.into_iter().map(letter).collect();
+        letters.sort_unstable();
+        letters.concat()
+    };
+    let describe = |named: &Named| {
+        let members: String = named.members.iter().map(|member| letter(&member.id)).collect();
+        let former = letters(named.former.iter().collect());
+        if former.is_empty() {
+            format!("{}: {members}", letter(&named.id))
+        } else {
+            format!("{}: {members} ({former})", letter(&named.id))
+        }
+    };
+    named.iter().map(describe).collect()
+}
+
+fn named_after(steps: &[&str]) -> Vec<String> {
+    let (last, earlier) = steps.split_last().unwrap();
+    described(&next(last, &after(earlier)).0)
+}
+
+#[test]
+fn a_new_group_has_the_id_of_its_leader() {
+    assert_eq!(named_after(&["ab c"]), ["a: ab", "c: c"]);
+}
+
+#[test]
+fn a_change_of_leader_keeps_the_id() {
+    assert_eq!(named_after(&["ab", "ba"]), ["a: ba"]);
+    assert_eq!(named_after(&["ab", "ba", "cba"]), ["a: cba"]);
+    assert_eq!(named_after(&["a", "ba"]), ["a: ba"], "a fuller declaration is new");
+}
+
+#[test]
+fn of_merged_capabilities_the_id_of_the_fullest_stays() {
+    assert_eq!(named_after(&["a b", "ba"]), ["b: ba"]);
+    assert_eq!(named_after(&["a b", "cab"]), ["a: cab"], "the leader is new");
+    assert_eq!(named_after(&["ab dc", "abdc"]), ["a: abdc"]);
+}
+
+#[test]
+fn an_id_answers_after_its_declaration_is_gone() {
+    assert_eq!(named_after(&["ab", "b"]), ["a: b (a)"]);
+    assert_eq!(named_after(&["ab", "a"]), ["a: a (b)"]);
+    assert_eq!(named_after(&["ab", "b", "cb"]), ["a: cb (a)"]);
+    assert_eq!(named_after(&["ab", "b", "b d", "db"]), ["d: db (a)"], "merged into another one");
+    assert_eq!(named_after(&["ab", ""]), Vec::<String>::new());
+    assert_eq!(named_after(&["ab", "", "b"]), ["b: b"], "nothing is left to answer for");
+}
+
+#[test]
+fn an_id_stays_with_the_declaration_that_has_it_as_its_own() {
+    assert_eq!(named_after(&["abc", "a bc"]), ["a: a", "b: bc"]);
+    assert_eq!(named_after(&["abc", "bc"]), ["a: bc (a)"]);
+    assert_eq!(named_after(&["abc", "bc", "bc a"]), ["b: bc", "a: a"], "it came back as something else");
+    assert_eq!(named_after(&["abcd", "b cd"]), ["b: b", "a: cd (a)"], "with most declarations");
+}
+
+/// A move of declarations, as each of these manifests reports it.
+fn moves(manifests: &[&str], moved: &[(&str, &str)]) -> BTreeMap<ManifestId, BTreeSet<Move>> {
+    let moved: BTreeSet<Move> = moved.iter().map(|(one, into)| (capability(one), capability(into))).collect();
+    manifests.iter().map(|letter| (manifest(letter), moved.clone())).collect()
+}
+
+#[test]
+fn merges_and_splits_are_reported_with_their_manifests() {
+    let (_, changes, _) = next("ab c", &after(&["a b c"]));
+    assert_eq!(changes.merged, moves(&["a", "b"], &[("b", "a")]));
+    assert!(changes.split.is_empty());
+    let (_, changes, _) = next("a b c", &after(&["ab c"]));
+    assert_eq!(changes.split, moves(&["a", "b"], &[("b", "a")]));
+    assert!(changes.merged.is_empty());
+    let (_, changes, _) = next("a", &after(&["ab"]));
+    assert_eq!(changes.split, moves(&["a"], &[("b", "a")]), "the other is gone");
+    let (_, changes, _) = next("ba c", &after(&["ab c"]));
+    assert_eq!(changes, Regrouped::default(), "another leader is neither");
+}
+
+#[test]
+fn a_merge_of_merged_capabilities_is_no_split() {
+    let (_, changes, _) = next("abcd", &after(&["ab cd"]));
+    assert!(changes.split.is_empty());
+    assert_eq!(changes.merged, moves(&["a", "b", "c", "d"], &[("c", "a"), ("d", "a")]));
+}
+
+#[test]
+fn a_capability_answers_a_bounded_number_of_former_ids() {
+    let mut before = after(&["ab"]);
+    for number in 0..100 {
+        before.capabilities.insert(capability(&number.to_string()), capability("a"));
+    }
+    let (named, _) = name(groups("b"), &before);
+    assert_eq!(named[0].former.len(), FORMER_MAX);
+    assert!(named[0].former.contains(&capability("a")), "its own id is one of them");
+}
+
+#[test]
+fn the_same_groups_again_change_nothing() {
+    for steps in [&["ab c"][..], &["a b", "ba"], &["ab", "b"], &["abc", "a bc"], &["abcd", "b cd"]] {
+        let before = after(steps);
+        let last = steps.last().unwrap();
+        let (named, changes, after) = next(last, &before);
+        assert_eq!(changes, Regrouped::default(), "{steps:?} {:?}", described(&named));
+        assert_eq!(after.capabilities, before.capabilities);
+    }
+}

@@ -1,0 +1,147 @@
+//! What one declaration states about the facts on which declarations may disagree.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Payment, RateLimit, Safety};
+use crate::name::{CapabilityId, ManifestId, ManifestUrl};
+
+/// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
+const PARAMETERS_MAX: usize = 64;
+const PARAMETER_NAME_BYTES_MAX: usize = 200;
+/// Keywords of a parameter's schema that are kept, bytes of such a value, and types of a list.
+const KEYWORDS: [&str; 3] = ["type", "format", "x-in"];
+const KEYWORD_BYTES_MAX: usize = 100;
+const TYPES_MAX: usize = 8;
+/// About what a statement, and what a parameter takes in memory besides the texts.
+const STATEMENT_BYTES: usize = 1_000;
+const PARAMETER_BYTES: usize = 400;
+
+/// A declaration: where it is, and the facts that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// The id that the capability has by itself.
+    pub id: CapabilityId,
+    pub native_id: String,
+    pub manifest_id: ManifestId,
+    pub url: ManifestUrl,
+    pub format: Format,
+    /// As in [`Capability::pointer`].
+    pub pointer: String,
+    pub pointer_document: Option<String>,
+    pub(super) auth: CapabilityAuth,
+    pub(super) safety: Safety,
+    pub(super) price: Option<Payment>,
+    pub(super) rate_limit: Option<RateLimit>,
+    pub(super) deprecated: bool,
+    pub(super) degraded: bool,
+    pub(super) addresses_reader: bool,
+    /// By name; `None` where the declaration has no parameters at all.
+    pub(super) parameters: Option<BTreeMap<String, Parameter>>,
+}
+
+/// What a declaration states about a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) is_required: bool,
+    /// Type, format and location.
+    pub(super) schema: Map<String, Value>,
+}
+
+impl Parameter {
+    /// The type in words; `None` where there is none.
+    pub(super) fn kind(&self) -> Option<String> {
+        match self.schema.get("type")? {
+            Value::String(kind) => Some(kind.clone()),
+            Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|")),
+            _ => None,
+        }
+    }
+}
+
+impl Statement {
+    pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
+        Self {
+            id: capability.id.clone(),
+            native_id: capability.native_id.clone(),
+            manifest_id: manifest.id.clone(),
+            url: manifest.url.clone(),
+            format: manifest.format(),
+            pointer: capability.pointer.clone(),
+            pointer_document: capability.pointer_document.clone(),
+            auth: capability.auth.clone(),
+            safety: capability.safety.clone(),
+            price: capability.price.clone(),
+            rate_limit: capability.rate_limit.clone().or_else(|| manifest.rate_limit.clone()),
+            deprecated: capability.deprecated,
+            degraded: capability.degraded,
+            addresses_reader: capability.addresses_reader,
+            parameters: capability.parameters.as_ref().and_then(parameters),
+        }
+    }
+
+    /// About what it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let facts = (&self.auth, &self.safety, &self.price, &self.rate_limit);
+        let facts = serde_json::to_vec(&facts).map_or(0, |json| json.len());
+        let parameters = self.parameters.iter().flatten();
+        let parameters: usize = parameters.map(|(name, _)| PARAMETER_BYTES + name.len()).sum();
+        let document = self.pointer_document.as_ref().map_or(0, String::len);
+        let place = self.native_id.len() + self.url.as_str().len() + self.pointer.len() + document;
+        STATEMENT_BYTES + facts + parameters + place
+    }
+
+    /// The place of the declaration, for people: the document and the pointer.
+    pub(super) fn place(&self) -> String {
+        let document = self.pointer_document.as_deref().unwrap_or_else(|| self.url.as_str());
+        if self.pointer.is_empty() { document.to_owned() } else { format!("{document}#{}", self.pointer) }
+    }
+
+    /// A finding about the declaration.
+    pub(super) fn finding(&self, rule: &crate::rule::Rule, text: String) -> Finding {
+        Finding {
+            code: rule.code.into(),
+            severity: rule.severity,
+            spec: rule.spec.into(),
+            pointer: self.pointer.clone(),
+            pointer_document: self.pointer_document.clone(),
+            text,
+            fix: rule.fix.into(),
+        }
+    }
+}
+
+fn parameters(schema: &Value) -> Option<BTreeMap<String, Parameter>> {
+    let properties = schema.get("properties")?.as_object()?;
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let parameter = |(name, schema): (&String, &Value)| {
+        let keywords = KEYWORDS.iter().filter_map(|keyword| {
+            let value = schema.get(keyword).filter(|value| is_short(value))?;
+            Some(((*keyword).to_owned(), value.clone()))
+        });
+        let is_required = required.contains(&name.as_str());
+        (name.clone(), Parameter { is_required, schema: keywords.collect() })
+    };
+    let named = properties.iter().filter(|(name, _)| name.len() <= PARAMETER_NAME_BYTES_MAX);
+    let mut sorted: Vec<(&String, &Value)> = named.collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    Some(sorted.into_iter().take(PARAMETERS_MAX).map(parameter).collect())
+}
+
+/// A text or a list of texts.
+fn is_short(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= KEYWORD_BYTES_MAX,
+        Value::Array(texts) => {
+            texts.len() <= TYPES_MAX && texts.iter().all(|text| text.is_string() && is_short(text))
+        }
+        _ => false,
+    }
+}

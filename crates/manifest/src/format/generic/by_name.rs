@@ -1,0 +1,49 @@
+//! Limits and prices that a document states in one block, by the name of the capability.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::format::{header, lenient};
+use crate::object::Object;
+
+/// Members with prices by the name of the capability.
+const PRICE_KEYS: &[&str] = &["pricing", "prices", "price_list", "costs"];
+/// Blocks one level down that hold the prices: `pricing.tools.search`.
+const INNER_KEYS: &[&str] =
+    &["tools", "skills", "endpoints", "capabilities", "actions", "operations", "per_call", "per_tool"];
+/// Members of one block that are looked at.
+const NAMES_MAX: usize = 500;
+
+/// Sets the limit and the price of capabilities that state none of their own.
+pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if draft.format().is_core() || draft.manifest.capabilities.is_empty() {
+        return;
+    }
+    let positions: HashMap<String, usize> = draft.capability_positions();
+    each_named(root, header::LIMIT_KEYS, |name, value| {
+        let capability =
+            positions.get(name).and_then(|position| draft.manifest.capabilities.get_mut(*position));
+        if let Some(capability) = capability.filter(|capability| capability.rate_limit.is_none()) {
+            capability.rate_limit = lenient::rate_limit(value);
+        }
+    });
+    each_named(root, PRICE_KEYS, |name, value| {
+        let capability =
+            positions.get(name).and_then(|position| draft.manifest.capabilities.get_mut(*position));
+        if let Some(capability) = capability.filter(|capability| capability.price.is_none()) {
+            capability.price = lenient::price(value);
+        }
+    });
+}
+
+/// Calls `show` with each member of the blocks, and of the blocks in them.
+fn each_named<'v>(root: &Object<'v>, keys: &[&str], mut show: impl FnMut(&'v str, &'v Value)) {
+    for block in keys.iter().filter_map(|key| root.object(key)) {
+        let inner = INNER_KEYS.iter().filter_map(|key| block.object(key));
+        for block in inner.chain(std::iter::once(block.clone())) {
+            block.map.iter().take(NAMES_MAX).for_each(|(name, value)| show(name, value));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What an element states beside its call: tags, examples, dependencies, effects.
+
+use serde_json::Value;
+
+use crate::draft;
+use crate::model::{Capability, Confirmation, SafetyClass};
+use crate::object::{Object, texts};
+use crate::safety;
+
+const TAG_KEYS: &[&str] = &["tags", "category", "categories", "keywords", "topics"];
+const EXAMPLE_KEYS: &[&str] = &[
+    "examples",
+    "example",
+    "example_prompts",
+    "examplePrompts",
+    "example_queries",
+    "exampleQueries",
+    "sample_prompts",
+    "sample_queries",
+    "use_cases",
+    "useCases",
+    "utterances",
+    "triggers",
+];
+/// Members of an example that hold the request in words.
+const EXAMPLE_TEXT_KEYS: &[&str] =
+    &["prompt", "query", "question", "text", "user", "description", "title", "name"];
+/// Examples of one element that are looked at.
+const EXAMPLES_MAX: usize = 64;
+const DEPENDENCY_KEYS: &[&str] = &["depends_on", "dependsOn", "dependencies", "prerequisites"];
+const CONFIRMATION_KEYS: &[&str] = &[
+    "requires_confirmation",
+    "requiresConfirmation",
+    "confirmation_required",
+    "confirmationRequired",
+    "requires_human_confirmation",
+    "requires_human_approval",
+    "requires_approval",
+    "requiresApproval",
+    "human_approval_required",
+    "human_in_the_loop",
+];
+const READ_KEYS: &[&str] = &["read_only", "readOnly", "readonly"];
+
+/// Reads the details of an element into its capability.
+pub(super) fn read(object: &Object<'_>, capability: &mut Capability) {
+    let stated = ["skills", "capabilities"].iter().filter_map(|key| object.value(key)).flat_map(texts);
+    let stated = stated.flat_map(|skills| skills.split(',')).map(str::trim).filter(|skill| !skill.is_empty());
+    capability.tags = draft::tags(TAG_KEYS.iter().flat_map(|key| object.texts(key)).chain(stated));
+    capability.examples =
+        draft::tags(EXAMPLE_KEYS.iter().filter_map(|key| object.value(key)).flat_map(examples));
+    let is_id = |text: &&str| !text.contains(char::is_whitespace);
+    let needed =
+        DEPENDENCY_KEYS.iter().filter_map(|key| object.list(key)).flatten().filter_map(Value::as_str);
+    capability.depends_on = draft::tags(needed.filter(is_id));
+    capability.version = draft::name(object.text("version"));
+    read_effects(object, capability);
+}
+
+/// Effects that are flags of the element itself.
+fn read_effects(object: &Object<'_>, capability: &mut Capability) {
+    let flag = |keys: &[&str]| keys.iter().find_map(|key| object.flag(key));
+    let class = match (flag(READ_KEYS), flag(&["destructive"])) {
+        (_, Some(true)) => Some(SafetyClass::Destructive),
+        (Some(true), _) => Some(SafetyClass::Read),
+        (Some(false), _) => Some(SafetyClass::Write),
+        _ => None,
+    };
+    if let Some(class) = class {
+        capability.safety = safety::declared(class);
+    }
+    if flag(CONFIRMATION_KEYS) == Some(true) {
+        capability.safety.confirmation = Confirmation::Required;
+    }
+    capability.idempotency.supported = flag(&["idempotent"]);
+}
+
+/// Requests in words: a text, a list of texts, or objects that hold one.
+fn examples(value: &Value) -> Vec<&str> {
+    let of_object = |item| EXAMPLE_TEXT_KEYS.iter().find_map(|key| Value::as_str(Value::get(item, *key)?));
+    match value {
+        Value::Array(list) => {
+            let objects = list.iter().take(EXAMPLES_MAX).filter(|item| item.is_object());
+            texts(value).into_iter().chain(objects.filter_map(of_object)).collect()
+        }
+        Value::String(_) => texts(value),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Workflows of documents without a specification for them: a list of objects with steps.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::draft::{self, Draft};
+use crate::model::{Workflow, WorkflowStep};
+use crate::object::{Object, children};
+use crate::text;
+
+/// Workflows of one document that are read.
+const WORKFLOWS_MAX: usize = 200;
+/// Steps of one workflow that are read.
+const STEPS_MAX: usize = 100;
+/// Members of a step that name what it calls, then those that name the step.
+const STEP_KEYS: &[&str] = &[
+    "capability",
+    "tool",
+    "skill",
+    "operationId",
+    "operation_id",
+    "operation",
+    "action",
+    "endpoint",
+    "call",
+    "id",
+    "name",
+    "title",
+    "description",
+];
+
+/// Reads `workflows`, unless the reader of the format did.
+pub(crate) fn read_workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if draft.format().is_core() || !draft.manifest.workflows.is_empty() {
+        return;
+    }
+    let Some(list) = root.value_of(&["workflows", "recipes", "journeys"]) else { return };
+    let positions: HashMap<String, usize> = draft.capability_positions();
+    for (name, item, pointer) in children(list, &root.at("workflows")).take(WORKFLOWS_MAX) {
+        let Value::Object(map) = item else { continue };
+        let object = Object { map, pointer };
+        let steps: Vec<WorkflowStep> =
+            steps(&object).iter().filter_map(|step| step_of(step, &positions)).collect();
+        let id = object.text_of(&["id", "name", "title"]).or(name).unwrap_or_default();
+        if id.is_empty() || steps.is_empty() {
+            continue;
+        }
+        let id = text::capped(id, draft::NAME_CHARS_MAX).to_owned();
+        for position in steps.iter().filter_map(|step| positions.get(&step.id)) {
+            let used =
+                draft.manifest.capabilities.get_mut(*position).map(|found| &mut found.used_in_workflows);
+            if let Some(used) = used.filter(|used| used.last() != Some(&id)) {
+                used.push(id.clone());
+            }
+        }
+        draft.keep(Workflow {
+            name: draft::name(object.text_of(&["name", "title"])),
+            description: draft::description(object.text_of(&["description", "summary", "goal"])),
+            id,
+            steps,
+            conditions: None,
+        });
+    }
+}
+
+fn steps<'v>(workflow: &Object<'v>) -> &'v [Value] {
+    let listed = ["steps", "actions", "sequence", "flow"].iter().find_map(|key| workflow.list(key));
+    let listed = listed.unwrap_or_default();
+    listed.get(..STEPS_MAX).unwrap_or(listed)
+}
+
+/// The capability that a step names, or what the step is called.
+fn step_of(step: &Value, positions: &HashMap<String, usize>) -> Option<WorkflowStep> {
+    let texts: Vec<&str> = match step {
+        Value::String(text) => vec![text.trim()],
+        Value::Object(map) => STEP_KEYS.iter().filter_map(|key| map.get(*key)?.as_str()).collect(),
+        _ => return None,
+    };
+    let known = texts.iter().find(|text| positions.contains_key(**text));
+    let id = known.or_else(|| texts.iter().find(|text| !text.is_empty()))?;
+    Some(WorkflowStep { id: text::capped(id, draft::NAME_CHARS_MAX).to_owned(), source: None })
+}

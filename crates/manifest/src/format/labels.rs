@@ -1,0 +1,231 @@
+//! Labelled lines of prose: `Contact: mailto:…`, `- Email: …`, `Last updated: …`.
+//!
+//! ai.txt, llms.txt and agents.txt without a grammar state contacts, credentials, limits and terms in such lines.
+
+use serde_json::Value;
+
+use crate::auth;
+use crate::check::is_email;
+use crate::draft::{self, Draft};
+use crate::format::{header, lenient, terms};
+use crate::model::{AuthScheme, Payment};
+use crate::text;
+
+/// Characters of a label.
+const LABEL_CHARS_MAX: usize = 40;
+/// Rules of access that are kept of one file.
+const RULES_MAX: usize = 64;
+/// Payment schemes that are kept of one file.
+const PAYMENTS_MAX: usize = 20;
+
+/// Lines that are read: further down, long files document other things.
+const LINES_MAX: usize = 200;
+
+/// Reads the labelled lines of one text.
+#[expect(clippy::struct_excessive_bools, reason = "places in a text that do not exclude each other")]
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    /// The rules that follow are for one agent, not for all.
+    is_for_one: bool,
+    /// Inside a block of code.
+    is_code: bool,
+    /// Below a heading that announces what the site is.
+    is_about: bool,
+    /// Lines above the first heading, list or paragraph.
+    is_past_start: bool,
+    /// The lines of the description so far.
+    paragraph: String,
+    /// The e-mail addresses of the text: one alone is that of the site.
+    emails: Vec<String>,
+    lines_read: usize,
+}
+
+impl Labels {
+    /// Keeps what one line states.
+    pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
+        self.lines_read += 1;
+        if line.starts_with("```") {
+            self.is_code = !self.is_code;
+        }
+        if self.is_code || self.lines_read > LINES_MAX {
+            return;
+        }
+        self.read_words(line, draft);
+        let Some((label, value)) = labelled(line) else { return };
+        let manifest = &mut draft.manifest;
+        match label.as_str() {
+            "user agent" | "agent" | "engine" | "bot" => self.is_for_one = value != "*",
+            "allow" | "disallow" if !self.is_for_one => {
+                let rules = if label == "allow" {
+                    &mut manifest.policies.access_allow
+                } else {
+                    &mut manifest.policies.access_disallow
+                };
+                if let Some(rule) = draft::name(Some(&value)).filter(|_| rules.len() < RULES_MAX)
+                    && !rules.contains(&rule)
+                {
+                    rules.push(rule);
+                }
+            }
+            "contact" | "email" | "e mail" | "support" | "contact email" | "site contact" | "phone" => {
+                header::sort_contact_words(&mut manifest.contact, &value);
+            }
+            "last updated" | "updated" | "last modified" | "last update" if has_year(&value) => {
+                manifest.updated_at = manifest.updated_at.take().or_else(|| draft::name(Some(&value)));
+            }
+            "description" | "site description" | "summary" if !value.contains("://") => {
+                manifest.description =
+                    manifest.description.take().or_else(|| draft::description(Some(&value)));
+            }
+            "operator" | "owner" | "author" | "publisher" | "provider" | "organization" | "company" => {
+                let name = draft::name(Some(&value)).filter(|name| !name.contains("://"));
+                manifest.provider.name = manifest.provider.name.take().or(name);
+            }
+            "language" | "languages" => {
+                manifest.language = manifest.language.take().or_else(|| header::language_in(&value));
+            }
+            "version" => {
+                manifest.document_version =
+                    manifest.document_version.take().or_else(|| draft::name(Some(&value)));
+            }
+            _ => read_terms(&label, &value, draft),
+        }
+    }
+}
+
+impl Labels {
+    /// The paragraph below a heading such as "Purpose", and e-mail addresses among the words of a line.
+    fn read_words(&mut self, line: &str, draft: &mut Draft<'_>) {
+        let is_heading = line.starts_with('#') || (line.starts_with('[') && line.ends_with(']'));
+        if is_heading {
+            let words = text::words(text::capped(line, LABEL_CHARS_MAX));
+            let announces = |word: &String| ABOUT_WORDS.contains(&word.as_str());
+            let is_title = line.starts_with("# ") && !self.is_past_start;
+            let is_open = draft.manifest.description.is_none();
+            self.is_about = is_open && (is_title || words.iter().any(announces));
+        }
+        let is_plain =
+            !is_heading && !line.is_empty() && !line.starts_with(['-', '*', '|', '>', '{', '}', '"', ']']);
+        self.is_past_start |= is_plain;
+        if self.is_about && is_plain && !line.ends_with(':') && labelled(line).is_none() {
+            self.paragraph.push_str(text::capped(line, draft::DESCRIPTION_CHARS_MAX));
+            self.paragraph.push(' ');
+            self.is_about = self.paragraph.len() < draft::DESCRIPTION_CHARS_MAX;
+        } else if !is_plain && !self.paragraph.is_empty() {
+            self.end_paragraph(draft);
+        }
+        for word in line.split_whitespace().filter(|word| word.contains('@') && !word.contains('`')) {
+            let word = word.trim_matches(['<', '>', '(', ')', ',', ';', '"', '.', '|', ':']);
+            let word = word.strip_prefix("mailto:").unwrap_or(word);
+            let is_example = word.contains("@example.") || word.starts_with("git@") || word.contains("://");
+            if is_email(word)
+                && !is_example
+                && self.emails.len() < EMAILS_MAX
+                && !self.emails.iter().any(|e| e == word)
+            {
+                self.emails.push(text::capped(word, draft::NAME_CHARS_MAX).to_owned());
+            }
+        }
+    }
+
+    fn end_paragraph(&mut self, draft: &mut Draft<'_>) {
+        let paragraph = std::mem::take(&mut self.paragraph);
+        let manifest = &mut draft.manifest;
+        manifest.description = manifest.description.take().or_else(|| draft::description(Some(&paragraph)));
+        self.is_about = false;
+    }
+
+    /// Keeps the only e-mail address of the text as the contact.
+    pub(crate) fn finish(mut self, draft: &mut Draft<'_>) {
+        self.end_paragraph(draft);
+        if let [only] = self.emails.as_slice()
+            && draft.manifest.contact.email.is_none()
+        {
+            draft.manifest.contact.email = Some(only.clone());
+        }
+    }
+}
+
+/// Words of headings above the description of a site.
+const ABOUT_WORDS: &[&str] =
+    &["purpose", "about", "overview", "description", "introduction", "summary", "identity"];
+/// E-mail addresses of one text that are compared.
+const EMAILS_MAX: usize = 8;
+
+/// Whether a text holds a date, which has at least a year.
+fn has_year(text: &str) -> bool {
+    text.as_bytes().windows(4).any(|four| four.iter().all(u8::is_ascii_digit))
+}
+
+/// Credentials, payment, limits and terms of use.
+fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
+    match label {
+        "auth" | "authentication" | "authorization" | "api key" | "api key format" => {
+            let stated = Value::String(value.to_owned());
+            let by_words = lenient::auth_in_words([value, label]);
+            let found = if by_words.is_empty() { lenient::auth(&stated) } else { by_words };
+            let known = found.into_iter().filter(|auth| auth.scheme != AuthScheme::Other);
+            if draft.manifest.auth.is_empty() {
+                draft.keep_all(known);
+            }
+        }
+        "payment" | "payments" | "payment protocol" | "payment method" | "payment methods" => {
+            for word in value.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+                let payment = Payment { scheme: Some(word.to_owned()), ..Payment::default() };
+                let known = &draft.manifest.payments;
+                let is_new = known.len() < PAYMENTS_MAX && !known.contains(&payment);
+                if is_new
+                    && auth::scheme(word) == AuthScheme::Payment
+                    && !word.eq_ignore_ascii_case("payment")
+                {
+                    draft.keep(payment);
+                }
+            }
+        }
+        "rate limit" | "rate limits" | "rate limiting" | "free tier" => {
+            let limit = lenient::rate_limit(&Value::String(value.to_owned()));
+            let limit = limit.filter(|limit| limit.requests.is_some());
+            draft.manifest.rate_limit = draft.manifest.rate_limit.take().or(limit);
+        }
+        "license" | "licence" | "content license" => {
+            let license = draft::name(Some(value)).filter(|text| !text.contains("://"));
+            let other = &mut draft.manifest.features.other;
+            other.extend(license.map(|license| ("license".to_owned(), Value::String(license))));
+        }
+        "training" | "ai training" | "ai train" | "allow training" | "model training" => {
+            let choice = terms::choice_of(&Value::String(value.to_owned()));
+            if draft.manifest.policies.training.is_unset() {
+                draft.manifest.policies.training = choice;
+            }
+        }
+        "attribution" | "citation" | "cite as" | "preferred citation" => {
+            let policies = &mut draft.manifest.policies;
+            policies.attribution = policies.attribution.take().or_else(|| draft::name(Some(value)));
+        }
+        "terms" | "terms of service" | "terms of use" | "privacy" | "privacy policy" => {
+            let address =
+                value.split_whitespace().find(|word| word.starts_with("https://") || word.starts_with('/'));
+            let url = address.and_then(|address| draft.origin_url(address));
+            let policies = &mut draft.manifest.policies;
+            let page =
+                if label.starts_with("terms") { &mut policies.terms_url } else { &mut policies.privacy_url };
+            *page = page.take().or(url);
+        }
+        _ => {}
+    }
+}
+
+/// The label of a line in lower-case words, and its value without emphasis.
+fn labelled(line: &str) -> Option<(String, String)> {
+    let line = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
+    let (label, value) = line.split_once(':')?;
+    if label.len() > LABEL_CHARS_MAX || label.contains(['"', '{', '|', '<']) {
+        return None;
+    }
+    let label = text::words(label.trim_matches(['*', '_', '`', ' '])).join(" ");
+    let value = text::capped(value, draft::DESCRIPTION_CHARS_MAX);
+    let value = value.trim_matches(['*', '_', '`', ' ', '\t']);
+    // `User-agent: *` means every agent.
+    let value = if value.is_empty() && line.trim_end().ends_with(" *") { "*" } else { value };
+    (!label.is_empty() && !value.is_empty()).then(|| (label, value.to_owned()))
+}

@@ -1,0 +1,251 @@
+//! Terms of use in a document of any format: what may be done with its content, licence, pages of terms, state.
+//!
+//! Fills what the reader of the format left open. The core dialects define these members themselves.
+
+use serde_json::Value;
+
+use crate::budget;
+use crate::draft::{self, Draft};
+use crate::model::PolicyChoice;
+use crate::object::Object;
+
+/// Members that hold terms beside those at the root.
+const HOLDERS: &[&str] = &[
+    "policies",
+    "policy",
+    "legal",
+    "terms",
+    "usage",
+    "usage_policy",
+    "usagePolicy",
+    "ai_usage_policy",
+    "aiUsagePolicy",
+    "ai_policy",
+    "aiPolicy",
+    "content_policy",
+    "contentPolicy",
+    "content_usage",
+    "crawl_policy",
+    "crawlPolicy",
+    "data_policy",
+    "data_usage",
+    "permissions",
+    "compliance",
+    "rights",
+    "licensing",
+    "citation",
+    "contact",
+    "links",
+    "metadata",
+    "site",
+    "agent",
+];
+const TERMS_KEYS: &[&str] = &[
+    "terms",
+    "terms_url",
+    "termsUrl",
+    "terms_of_service",
+    "termsOfService",
+    "terms_of_service_url",
+    "termsOfServiceUrl",
+    "terms_of_use",
+    "termsOfUse",
+    "tos",
+    "tos_url",
+    "tosUrl",
+    "legal_info_url",
+];
+const PRIVACY_KEYS: &[&str] = &[
+    "privacy",
+    "privacy_url",
+    "privacyUrl",
+    "privacy_policy",
+    "privacyPolicy",
+    "privacy_policy_url",
+    "privacyPolicyUrl",
+];
+const STATUS_KEYS: &[&str] =
+    &["status_url", "statusUrl", "status_page", "statusPage", "status_endpoint", "status"];
+const TRAINING_KEYS: &[&str] = &[
+    "training",
+    "ai_training",
+    "aiTraining",
+    "ai-training",
+    "ai_train",
+    "ai-train",
+    "model_training",
+    "modelTraining",
+    "llm_training",
+    "training_allowed",
+    "trainingAllowed",
+    "ai_training_allowed",
+    "allow_training",
+    "allowTraining",
+    "allow_ai_training",
+];
+const INFERENCE_KEYS: &[&str] = &[
+    "inference",
+    "ai_inference",
+    "ai_input",
+    "ai-input",
+    "grounding",
+    "rag",
+    "inference_allowed",
+    "allow_inference",
+];
+const ATTRIBUTION_KEYS: &[&str] = &[
+    "attribution",
+    "attribution_required",
+    "attributionRequired",
+    "requires_attribution",
+    "require_attribution",
+    "citation",
+    "citation_format",
+    "cite_as",
+    "preferred_citation",
+];
+const LICENSE_KEYS: &[&str] =
+    &["license", "licence", "content_license", "contentLicense", "data_license", "dataLicense"];
+/// Bytes of a licence that is kept as published.
+const LICENSE_BYTES_MAX: usize = 2_048;
+
+/// Adds the terms that a document states at its root or in one of the usual blocks.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if draft.format().is_core() {
+        return;
+    }
+    let blocks = HOLDERS.iter().filter_map(|key| root.object(key));
+    let holders: Vec<Object<'_>> = std::iter::once(root.clone()).chain(blocks).collect();
+    let page = |keys: &[&str]| holders.iter().find_map(|holder| page_of(holder, keys, draft));
+    let (terms, privacy, status) = (page(TERMS_KEYS), page(PRIVACY_KEYS), page(STATUS_KEYS));
+    let values = |keys: &[&'static str]| -> Vec<&Value> {
+        holders.iter().flat_map(|holder| keys.iter().filter_map(|key| holder.value(key))).collect()
+    };
+    let choice = |keys: &[&'static str]| {
+        let stated = values(keys).into_iter().map(choice_of);
+        stated.into_iter().find(|choice| !choice.is_unset()).unwrap_or_default()
+    };
+    let policies = &mut draft.manifest.policies;
+    policies.terms_url = policies.terms_url.take().or(terms);
+    policies.privacy_url = policies.privacy_url.take().or(privacy);
+    if policies.training.is_unset() {
+        policies.training = choice(TRAINING_KEYS);
+    }
+    if policies.inference.is_unset() {
+        policies.inference = choice(INFERENCE_KEYS);
+    }
+    if policies.attribution.is_none() {
+        policies.attribution = values(ATTRIBUTION_KEYS).into_iter().find_map(attribution_of);
+    }
+    let state = &mut draft.manifest.status;
+    state.status_url = state.status_url.take().or(status);
+    state.operational = state.operational.or_else(|| root.text("status").and_then(is_operational));
+    let is_short = |value: &&Value| budget::bytes_of(value, LICENSE_BYTES_MAX) <= LICENSE_BYTES_MAX;
+    if let Some(license) = values(LICENSE_KEYS).into_iter().find(is_short).filter(|value| is_license(value)) {
+        draft.manifest.features.other.entry("license".to_owned()).or_insert_with(|| license.clone());
+    }
+}
+
+/// The address in a member, or in the object that it holds.
+fn page_of(holder: &Object<'_>, keys: &[&str], draft: &Draft<'_>) -> Option<String> {
+    let inner = |key: &&str| holder.object(key)?.text_of(&["url", "href", "link"]);
+    let published = keys.iter().filter_map(|key| holder.text(key).or_else(|| inner(key)));
+    let is_address =
+        |text: &&str| text.starts_with('/') || text.starts_with("https://") || text.starts_with("http://");
+    published.filter(is_address).find_map(|text| draft.origin_url(text))
+}
+
+fn is_license(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim().is_empty() && !text.contains("://"),
+        Value::Object(_) => true,
+        _ => false,
+    }
+}
+
+/// What a publisher allows, by a flag or by the first words of a text.
+pub(crate) fn choice_of(value: &Value) -> PolicyChoice {
+    match value {
+        Value::Bool(true) => PolicyChoice::Allow,
+        Value::Bool(false) => PolicyChoice::Deny,
+        Value::String(text) => choice_in_words(text),
+        Value::Object(map) => {
+            let keys = ["allowed", "permitted", "allow", "policy", "value"];
+            keys.iter().find_map(|key| map.get(*key)).map_or(PolicyChoice::Unset, |inner| match inner {
+                Value::Object(_) => PolicyChoice::Unset,
+                plain => choice_of(plain),
+            })
+        }
+        _ => PolicyChoice::Unset,
+    }
+}
+
+fn choice_in_words(text: &str) -> PolicyChoice {
+    let folded: String = text.chars().take(draft::NAME_CHARS_MAX).collect::<String>().to_ascii_lowercase();
+    let first = folded.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let denies =
+        ["not allowed", "not permitted", "disallow", "prohibit", "forbid", "denied", "opt-out", "opt out"];
+    if matches!(first, "no" | "n" | "none" | "false" | "deny" | "never")
+        || denies.iter().any(|words| folded.contains(words))
+    {
+        return PolicyChoice::Deny;
+    }
+    let is_allowed = matches!(
+        first,
+        "y" | "yes" | "true" | "allow" | "allowed" | "permitted" | "welcome" | "encouraged" | "ok" | "open"
+    );
+    let conditions = ["with ", "if ", "only", "unless", "subject to", "permission", "license"];
+    if first == "conditional" || (is_allowed && conditions.iter().any(|words| folded.contains(words))) {
+        return PolicyChoice::Conditional;
+    }
+    if is_allowed { PolicyChoice::Allow } else { PolicyChoice::Unset }
+}
+
+/// Whether and how to name the source.
+fn attribution_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(required) => Some(if *required { "required" } else { "none" }.to_owned()),
+        Value::String(text) if !text.contains("://") || text.contains(' ') => draft::name(Some(text)),
+        Value::Object(map) => {
+            let text = ["format", "text", "notice", "credit", "preferred_format", "cite_as", "preferred"];
+            let text = text.iter().find_map(|key| draft::name(map.get(*key).and_then(Value::as_str)));
+            match (map.get("required").and_then(Value::as_bool), text) {
+                (Some(true), Some(text)) => draft::name(Some(&format!("required: {text}"))),
+                (Some(true), None) => Some("required".to_owned()),
+                (_, text) => text,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_operational(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "operational" | "online" | "live" | "active" | "up" => Some(true),
+        "down" | "offline" | "maintenance" | "outage" | "suspended" | "inactive" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_choices_from_flags_words_and_sentences() {
+        for (published, expected) in [
+            (json!(true), PolicyChoice::Allow),
+            (json!(false), PolicyChoice::Deny),
+            (json!("allowed"), PolicyChoice::Allow),
+            (json!("Allowed with attribution"), PolicyChoice::Conditional),
+            (json!("not permitted without a licence"), PolicyChoice::Deny),
+            (json!("no"), PolicyChoice::Deny),
+            (json!({"allowed": false}), PolicyChoice::Deny),
+            (json!("Courses for model trainers"), PolicyChoice::Unset),
+            (json!({"courses": true}), PolicyChoice::Unset),
+        ] {
+            assert_eq!(choice_of(&published), expected, "{published}");
+        }
+    }
+}

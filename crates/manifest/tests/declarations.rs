@@ -1,0 +1,154 @@
+//! Layouts in which a site declares its capabilities several times, read from documents.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use manifest::declaration::{Declared, SiteManifest, fullness, group, operation};
+use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
+use serde_json::{Value, json};
+
+fn read(path: &str, bytes: &[u8]) -> Manifest {
+    let url = ManifestUrl::parse(&format!("https://shop.example{path}")).unwrap();
+    manifest::read(&Document {
+        bytes,
+        url: &url,
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[],
+        force: None,
+    })
+}
+
+/// The capabilities of a site that serves these documents: the format and the native id of each declaration, the leader first,
+/// sorted.
+fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
+    let read: Vec<Manifest> = documents.iter().map(|(path, text)| read(path, text.as_bytes())).collect();
+    let of_site = |manifest: &Manifest| {
+        let declared = manifest.capabilities.iter().map(|capability| Declared {
+            id: capability.id.clone(),
+            native_id: capability.native_id.clone(),
+            operation: operation(capability),
+            fullness: fullness(manifest, capability),
+        });
+        SiteManifest {
+            id: manifest.id.clone(),
+            host: manifest.url.host(),
+            format: manifest.format(),
+            content_hash: manifest.content_hash.clone(),
+            declarations: declared.collect(),
+        }
+    };
+    let groups = group(&read.iter().map(of_site).collect::<Vec<_>>());
+    let described = groups.into_iter().map(|group| {
+        let members = group.0.into_iter().map(|member| {
+            let manifest = read.iter().find(|manifest| manifest.id == member.manifest).unwrap();
+            let declared =
+                manifest.capabilities.iter().find(|capability| capability.id == member.id).unwrap();
+            (manifest.format(), declared.native_id.clone())
+        });
+        members.collect()
+    });
+    let mut described: Vec<Vec<(Format, String)>> = described.collect();
+    described.sort_unstable();
+    described
+}
+
+fn declared(format: Format, native_id: &str) -> (Format, String) {
+    (format, native_id.to_owned())
+}
+
+fn agents_json() -> String {
+    json!({
+        "schema_version": "0.1.0", "site": {"name": "Shop", "url": "https://shop.example"},
+        "capabilities": [
+            {"name": "search", "description": "Search products.", "endpoint": "/api/search", "method": "GET",
+             "params": {"q": {"type": "string", "required": true}}},
+            {"name": "checkout", "description": "Pay.", "endpoint": "/api/checkout", "method": "POST"},
+        ],
+    })
+    .to_string()
+}
+
+#[test]
+fn agents_txt_beside_agents_json() {
+    let text = "# agents.txt\nName: Shop\nCapabilities: search, checkout\nCapabilities-URL: /.well-known/agents.json\n";
+    let found = capabilities(&[("/agents.txt", text), ("/.well-known/agents.json", &agents_json())]);
+    let pair = |name| vec![declared(Format::AgentsJson, name), declared(Format::AgentsTxt, name)];
+    assert_eq!(found, [pair("checkout"), pair("search")]);
+}
+
+#[test]
+fn arws_at_both_paths() {
+    let document = json!({
+        "name": "Shop", "description": "Sells.", "version": "1.0.0",
+        "tools": [{"name": "find", "description": "Find.", "inputSchema": {"type": "object"}}],
+    });
+    let text = document.to_string();
+    let found = capabilities(&[("/agent.json", &text), ("/.well-known/agent.json", &text)]);
+    assert!(!found.is_empty(), "the document declares something");
+    assert!(found.iter().all(|declarations| declarations.len() == 2), "{found:?}");
+}
+
+#[test]
+fn awp_at_the_root_and_under_well_known_beside_an_openapi_document() {
+    let awp = json!({
+        "awp_version": "0.1", "domain": "shop.example", "intent": "Sell.", "capabilities": {"streaming": false},
+        "actions": [
+            {"id": "book", "description": "Book a table.", "method": "POST", "endpoint": "/api/bookings",
+             "inputs": {"seats": {"type": "integer", "required": true}}},
+            {"id": "cancel", "description": "Cancel.", "method": "DELETE", "endpoint": "/api/bookings/{id}"},
+        ],
+    })
+    .to_string();
+    let open_api = json!({
+        "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "servers": [{"url": "https://shop.example/api"}],
+        "paths": {
+            "/bookings": {"post": {"operationId": "createBooking", "responses": {}}},
+            "/bookings/{booking}": {"delete": {"operationId": "deleteBooking", "responses": {}}},
+            "/menu": {"get": {"operationId": "menu", "responses": {}}},
+        },
+    })
+    .to_string();
+    let found = capabilities(&[
+        ("/agent.json", &awp),
+        ("/.well-known/agent.json", &awp),
+        ("/openapi.json", &open_api),
+    ]);
+    let formats = |declarations: &Vec<(Format, String)>| {
+        let mut formats: Vec<(Format, String)> = declarations.clone();
+        formats.sort_unstable();
+        formats
+    };
+    let mut found: Vec<_> = found.iter().map(formats).collect();
+    found.sort_unstable();
+    let three = |awp, open_api| {
+        vec![declared(Format::Awp, awp), declared(Format::Awp, awp), declared(Format::OpenApi, open_api)]
+    };
+    assert_eq!(
+        found,
+        [
+            three("book", "createBooking"),
+            three("cancel", "deleteBooking"),
+            vec![declared(Format::OpenApi, "menu")],
+        ]
+    );
+}
+
+#[test]
+fn a_card_that_is_linked_and_well_known() {
+    let card = |name: &str| -> Value {
+        json!({
+            "protocolVersion": "0.3.0", "name": name, "description": "Answers.", "version": "1",
+            "url": "https://shop.example/a2a", "capabilities": {}, "defaultInputModes": ["text/plain"],
+            "defaultOutputModes": ["text/plain"],
+            "skills": [{"id": "ask", "name": "Ask", "description": "Ask.", "tags": ["x"]},
+                       {"id": "tell", "name": "Tell", "description": "Tell.", "tags": ["x"]}],
+        })
+    };
+    let (one, other) = (card("Shop").to_string(), card("The shop").to_string());
+    for second in [&one, &other] {
+        let found = capabilities(&[("/.well-known/agent-card.json", &one), ("/card.json", second)]);
+        let pair = |name| vec![declared(Format::A2a, name), declared(Format::A2a, name)];
+        assert_eq!(found, [pair("ask"), pair("tell")]);
+    }
+}

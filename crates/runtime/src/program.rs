@@ -1,0 +1,218 @@
+//! Reads a document in a separate process, under limits of the operating system.
+//!
+//! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as
+//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document is.
+
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+
+use manifest::Manifest;
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::OwnedDocument;
+
+/// Documents up to this length, with their parts, are read without a process: starting one takes 4 ms, and a document of this
+/// length that takes memory with the square of its length takes 16 MiB.
+const IN_PROCESS_BYTES_MAX: usize = 4 * 1_024;
+/// Data of the process: the document with the parts of one visit (51 MiB), the 128 MiB that reading may take, and the program.
+/// Linux counts private writable memory (setrlimit(2), `RLIMIT_DATA`).
+const DATA_BYTES: u64 = 256 * 1_024 * 1_024;
+/// Processor time of the process: the largest document takes one second in a release build, and ten times as much in others.
+const CPU_SECONDS: u64 = if cfg!(debug_assertions) { 30 } else { 3 };
+/// Maximum length of the answer: longer than the JSON of any manifest within the memory limit of a model.
+const ANSWER_BYTES_MAX: u64 = 80 * 1_024 * 1_024;
+/// Exit code if the process failed for a reason other than the document (`EX_TEMPFAIL` of sysexits.h).
+const UNAVAILABLE: u8 = 75;
+/// The hidden subcommand of every program that calls [`read_from_stdin`].
+const SUBCOMMAND: &str = "read-document";
+/// Signals that stop a service or a terminal session with all its processes; the kernel sends others at a limit.
+const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
+
+/// A program that reads one document from its standard input: see [`read_from_stdin`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderProgram {
+    /// The executable.
+    pub path: PathBuf,
+    /// What it is called with.
+    pub arguments: Vec<String>,
+}
+
+/// Why a document was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// The process ended at a limit, or without an answer.
+    #[error("{0}")]
+    Document(String),
+    /// The process could not be run or was stopped, which does not depend on the document.
+    #[error("{0}")]
+    Process(String),
+}
+
+impl ReaderProgram {
+    /// The running program, called with the subcommand `read-document`.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system does not report the path of the running program.
+    pub fn this_program() -> io::Result<Self> {
+        // On Linux this link leads to the running program even after an upgrade replaced its file.
+        let link = Path::new("/proc/self/exe");
+        let path = if link.exists() { link.to_owned() } else { std::env::current_exe()? };
+        Ok(Self { path, arguments: vec![SUBCOMMAND.to_owned()] })
+    }
+
+    /// The manifest of a document. Blocks until the process ends.
+    ///
+    /// # Errors
+    ///
+    /// If the process returns no manifest.
+    pub fn read(&self, document: &OwnedDocument) -> Result<Manifest, Unread> {
+        let failed = |error: io::Error| Unread::Process(format!("no process could read it: {error}"));
+        let mut child = self.start().map_err(failed)?;
+        let answer = exchange(&mut child, document);
+        // ends a process that still writes; fails if it has ended
+        drop(child.kill());
+        let status = child.wait().map_err(failed)?;
+        answer.map_err(|_| unread(status))
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        Command::new(&self.path)
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Ctrl-C stops visits in order, not the readers of their documents
+            .process_group(0)
+            .spawn()
+    }
+}
+
+/// Sends the document and parses the answer.
+fn exchange(child: &mut Child, document: &OwnedDocument) -> io::Result<Manifest> {
+    if let Some(mut input) = child.stdin.take() {
+        // a process that ended reads no more; what it answered decides
+        drop(document.write_to(&mut input));
+    }
+    let output = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
+    Ok(serde_json::from_reader(BufReader::new(output.take(ANSWER_BYTES_MAX)))?)
+}
+
+fn unread(status: ExitStatus) -> Unread {
+    let is_stopped = status.signal().is_some_and(|signal| STOP_SIGNALS.contains(&signal));
+    if is_stopped || status.code() == Some(i32::from(UNAVAILABLE)) {
+        return Unread::Process(format!("the process that read it was stopped ({status})"));
+    }
+    Unread::Document(format!(
+        "the process that read it ended without a result ({status}); it may take {} MiB of memory and {CPU_SECONDS} s of \
+         processor time",
+        DATA_BYTES / 1_024 / 1_024
+    ))
+}
+
+/// Reads a document on the current thread if it is short or there is no program, otherwise in a process of the program.
+///
+/// # Errors
+///
+/// If the process returns no manifest.
+pub fn read_isolated(program: Option<&ReaderProgram>, document: &OwnedDocument) -> Result<Manifest, Unread> {
+    match program {
+        Some(program) if document.len() > IN_PROCESS_BYTES_MAX => program.read(document),
+        _ => Ok(document.read()),
+    }
+}
+
+/// The other side of [`ReaderProgram`]: sets the limits, reads one document from standard input, writes its manifest as JSON
+/// to standard output.
+pub fn read_from_stdin() -> ExitCode {
+    match answer() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => ExitCode::FAILURE,
+        // the parent learns from the exit code that the document is not the cause
+        Err(_) => ExitCode::from(UNAVAILABLE),
+    }
+}
+
+fn answer() -> io::Result<()> {
+    limit_this_process()?;
+    let document = OwnedDocument::read_from(&mut io::stdin().lock())?;
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer(&mut output, &document.read())?;
+    output.flush()
+}
+
+/// Limits the memory and the processor time of this process.
+///
+/// # Errors
+///
+/// If the operating system refuses a limit.
+fn limit_this_process() -> io::Result<()> {
+    let limits = [(Resource::Data, DATA_BYTES), (Resource::Cpu, CPU_SECONDS), (Resource::Core, 0)];
+    for (resource, limit) in limits {
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::{Discovery, ManifestUrl};
+
+    use super::*;
+
+    fn document(bytes: usize) -> OwnedDocument {
+        OwnedDocument {
+            bytes: format!(r#"{{"awp_version":"0.1","x":"{}"}}"#, "x".repeat(bytes)).into_bytes(),
+            url: ManifestUrl::parse("https://a.example/agent.json").unwrap(),
+            final_url: None,
+            discovery: Discovery::Root,
+            served: None,
+            linked: vec![(ManifestUrl::parse("https://a.example/part.json").unwrap(), b"{}".to_vec())],
+            force: None,
+        }
+    }
+
+    fn shell(script: &str) -> ReaderProgram {
+        ReaderProgram { path: "/bin/sh".into(), arguments: vec!["-c".to_owned(), script.to_owned()] }
+    }
+
+    #[test]
+    fn a_document_survives_the_way_to_the_process() {
+        let (sent, mut pipe) = (document(10), Vec::new());
+        sent.write_to(&mut pipe).unwrap();
+        let received = OwnedDocument::read_from(&mut pipe.as_slice()).unwrap();
+        assert_eq!(format!("{received:?}"), format!("{sent:?}"));
+        pipe.pop();
+        assert!(OwnedDocument::read_from(&mut pipe.as_slice()).is_err());
+    }
+
+    #[test]
+    fn only_documents_above_the_limit_need_a_process() {
+        let program = shell("exit 1");
+        assert!(read_isolated(Some(&program), &document(10)).is_ok());
+        assert!(read_isolated(Some(&program), &document(IN_PROCESS_BYTES_MAX)).is_err());
+        assert!(read_isolated(None, &document(IN_PROCESS_BYTES_MAX)).is_ok());
+    }
+
+    #[test]
+    fn returns_the_manifest_that_the_process_answers() {
+        let manifest = document(10).read();
+        let answer = serde_json::to_string(&manifest).unwrap();
+        let program = shell(&format!("cat >/dev/null; cat <<'END'\n{answer}\nEND"));
+        assert_eq!(program.read(&document(10)).unwrap(), manifest);
+    }
+
+    #[test]
+    fn only_the_end_of_a_process_that_was_not_stopped_is_blamed_on_the_document() {
+        for script in ["exit 1", "kill -ABRT $$", "kill -KILL $$", "echo '{}'", "yes"] {
+            let unread = shell(script).read(&document(10));
+            assert!(matches!(unread, Err(Unread::Document(_))), "{script}: {unread:?}");
+        }
+        for script in ["exit 75", "kill -TERM $$", "kill -INT $$"] {
+            let unread = shell(script).read(&document(10));
+            assert!(matches!(unread, Err(Unread::Process(_))), "{script}: {unread:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Declarations of one operation in several documents of a site.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, Utc};
+use manifest::declaration::Member;
+use manifest::model::Protocol;
+use manifest::{CapabilityId, ManifestId};
+use policy::FetchOutcome;
+use store::{FetchRecord, SharedCapability, Store};
+
+use crate::build::{feed_after, fetch, found, later, says, site, url, visited};
+use crate::harness::Db;
+
+const SHOP: &str = "shop.example";
+const AWP: &str = "https://shop.example/agent.json";
+const CARD: &str = "https://shop.example/.well-known/agents.json";
+const OPEN_API: &str = "https://shop.example/openapi.json";
+
+/// A manifest whose capabilities are called with POST at these paths. The text tells its versions apart; the number of examples
+/// makes it fuller.
+fn declares(at: &str, text: &str, calls: &[(&str, &str)], is_full: bool, now: DateTime<Utc>) -> FetchRecord {
+    let names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
+    let mut fetch = found(at, &format!("{at} {text}"), &names, now);
+    let capabilities = fetch.manifest.iter_mut().flat_map(|manifest| &mut manifest.capabilities);
+    for (capability, (_, path)) in capabilities.zip(calls) {
+        capability.invocation.protocol = Some(Protocol::Http);
+        capability.invocation.method = Some("POST".into());
+        capability.invocation.url = Some(format!("https://shop.example{path}"));
+        capability.description = is_full.then(|| "stated".into());
+        capability.version = is_full.then(|| "1".into());
+    }
+    fetch
+}
+
+fn id(at: &str, native_id: &str) -> CapabilityId {
+    CapabilityId::of_key(&format!("{at}#awp:{native_id}"))
+}
+
+fn shared(own: &CapabilityId, members: &[(&str, &str)]) -> SharedCapability {
+    let member =
+        |(at, native_id): &(&str, &str)| Member { id: id(at, native_id), manifest: ManifestId::of(&url(at)) };
+    SharedCapability { id: own.clone(), members: members.iter().map(member).collect() }
+}
+
+/// The manifest that an id leads to.
+async fn leads_to(store: &Store, id: &CapabilityId) -> Result<String> {
+    let stored = store.manifest_of_capability(id).await?.context("a manifest")?;
+    let size = store.manifest_size_of_capability(id).await?.context("a size")?;
+    assert_eq!(size.id, stored.manifest.id);
+    Ok(stored.manifest.url.to_string())
+}
+
+/// Of the entries after a position, what was merged and split, each once.
+async fn moves(store: &Store, position: i64) -> Result<Vec<(String, String)>> {
+    let mut moves = feed_after(store, position).await?;
+    moves.retain(|(change, _)| change == "merged" || change == "split");
+    moves.sort_unstable();
+    moves.dedup();
+    Ok(moves)
+}
+
+pub(crate) async fn two_declarations_of_one_operation_are_one_capability(db: Db) -> Result<()> {
+    let book = [("book", "/book"), ("pay", "/pay")];
+    let saved = visited(
+        &db.store,
+        SHOP,
+        later(0),
+        vec![
+            declares(AWP, "1", &book, true, later(0)),
+            declares(CARD, "1", &[("reserve", "/book")], false, later(0)),
+        ],
+    )
+    .await?;
+    assert_eq!(saved.capabilities, 2, "each counts once");
+    assert_eq!(db.store.stats(later(1)).await?.capabilities, 2);
+    let (own, other) = (id(AWP, "book"), id(CARD, "reserve"));
+    let expected = shared(&own, &[(AWP, "book"), (CARD, "reserve")]);
+    for asked in [&own, &other] {
+        assert_eq!(db.store.capability_shared(asked).await?.as_ref(), Some(&expected));
+        assert_eq!(leads_to(&db.store, asked).await?, AWP);
+    }
+    assert_eq!(db.store.capability_shared(&id(AWP, "pay")).await?, None);
+    assert_eq!(leads_to(&db.store, &id(AWP, "pay")).await?, AWP);
+    for manifest in [AWP, CARD] {
+        let by = db.store.capabilities_shared_by(&[ManifestId::of(&url(manifest))]).await?;
+        assert_eq!(by, std::slice::from_ref(&expected));
+    }
+    assert_eq!(db.store.capabilities_shared_of_site(&site(SHOP)).await?, [expected]);
+    let moved = format!("{other} into {own}");
+    let mut feed = feed_after(&db.store, 0).await?;
+    feed.sort_unstable();
+    assert_eq!(feed, says(&[("added", ""), ("added", ""), ("merged", &moved), ("merged", &moved)]));
+    Ok(())
+}
+
+pub(crate) async fn a_semantic_type_counts_a_shared_capability_once(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let fetches = vec![
+        declares(AWP, "1", &book, true, later(0)),
+        declares(CARD, "1", &book, false, later(0)),
+        declares(OPEN_API, "1", &[("book", "/other")], false, later(0)),
+    ];
+    visited(&db.store, SHOP, later(0), fetches).await?;
+    let types = db.store.semantic_types().await?;
+    let counts: Vec<(&str, u64, u64)> =
+        types.iter().map(|kind| (kind.name.as_str(), kind.capabilities, kind.declared)).collect();
+    assert_eq!(counts, [("travel:book", 2, 2)]);
+    assert_eq!(db.store.semantic_namespaces(&types).await?.first().map(|one| one.capabilities), Some(2));
+    Ok(())
+}
+
+pub(crate) async fn a_change_of_leader_keeps_the_id(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let first = vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
+    visited(&db.store, SHOP, later(0), first).await?;
+    let head = db.store.feed_head().await?.0;
+    let second = vec![declares(AWP, "2", &book, false, later(9)), declares(CARD, "2", &book, true, later(9))];
+    visited(&db.store, SHOP, later(9), second).await?;
+    let own = id(AWP, "book");
+    let expected = shared(&own, &[(CARD, "book"), (AWP, "book")]);
+    assert_eq!(db.store.capability_shared(&own).await?, Some(expected));
+    assert_eq!(leads_to(&db.store, &own).await?, CARD);
+    assert_eq!(feed_after(&db.store, head).await?, says(&[("changed", ""), ("changed", "")]));
+    Ok(())
+}
+
+pub(crate) async fn known_capabilities_that_become_one_are_merged(db: Db) -> Result<()> {
+    visited(&db.store, SHOP, later(0), vec![declares(AWP, "1", &[("book", "/book")], false, later(0))])
+        .await?;
+    visited(&db.store, SHOP, later(9), vec![declares(CARD, "1", &[("book", "/old")], false, later(9))])
+        .await?;
+    let (awp, card) = (id(AWP, "book"), id(CARD, "book"));
+    assert_eq!(db.store.capability_shared(&card).await?, None);
+    let head = db.store.feed_head().await?.0;
+    visited(&db.store, SHOP, later(20), vec![declares(CARD, "2", &[("book", "/book")], true, later(20))])
+        .await?;
+    let expected = shared(&card, &[(CARD, "book"), (AWP, "book")]);
+    for asked in [&awp, &card] {
+        assert_eq!(
+            db.store.capability_shared(asked).await?.as_ref(),
+            Some(&expected),
+            "the fullest one's id"
+        );
+    }
+    assert_eq!(moves(&db.store, head).await?, says(&[("merged", &format!("{awp} into {card}"))]));
+    let stored = db.store.manifest_find(&ManifestId::of(&url(AWP))).await?.context("a manifest")?;
+    assert_eq!(stored.manifest.capabilities.len(), 1, "a manifest lists its own");
+    Ok(())
+}
+
+pub(crate) async fn a_split_is_told_and_gives_each_its_own_id(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let first = vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
+    visited(&db.store, SHOP, later(0), first).await?;
+    let head = db.store.feed_head().await?.0;
+    let moved = declares(CARD, "2", &[("book", "/elsewhere")], false, later(9));
+    let saved = visited(&db.store, SHOP, later(9), vec![moved]).await?;
+    assert_eq!(saved.capabilities, 2);
+    let (awp, card) = (id(AWP, "book"), id(CARD, "book"));
+    for (asked, at) in [(&awp, AWP), (&card, CARD)] {
+        assert_eq!(db.store.capability_shared(asked).await?, None);
+        assert_eq!(leads_to(&db.store, asked).await?, at);
+    }
+    let mut feed = feed_after(&db.store, head).await?;
+    feed.sort_unstable();
+    let reason = format!("{card} out of {awp}");
+    assert_eq!(feed, says(&[("changed", ""), ("split", &reason), ("split", &reason)]));
+    Ok(())
+}
+
+pub(crate) async fn an_id_answers_after_its_declaration_is_gone(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let first = vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
+    visited(&db.store, SHOP, later(0), first).await?;
+    let head = db.store.feed_head().await?.0;
+    visited(&db.store, SHOP, later(9), vec![fetch(AWP, FetchOutcome::Gone, later(9))]).await?;
+    let (awp, card) = (id(AWP, "book"), id(CARD, "book"));
+    let expected = shared(&awp, &[(CARD, "book")]);
+    for asked in [&awp, &card] {
+        assert_eq!(db.store.capability_shared(asked).await?.as_ref(), Some(&expected));
+        assert_eq!(leads_to(&db.store, asked).await?, CARD);
+    }
+    assert_eq!(db.store.stats(later(10)).await?.capabilities, 1);
+    assert_eq!(moves(&db.store, head).await?, says(&[("split", &format!("{awp} out of {awp}"))]));
+
+    visited(&db.store, SHOP, later(20), vec![declares(AWP, "1", &book, true, later(20))]).await?;
+    let expected = shared(&awp, &[(AWP, "book"), (CARD, "book")]);
+    assert_eq!(db.store.capability_shared(&card).await?, Some(expected), "it returned");
+
+    let gone = vec![fetch(AWP, FetchOutcome::Gone, later(30)), fetch(CARD, FetchOutcome::Gone, later(30))];
+    visited(&db.store, SHOP, later(30), gone).await?;
+    assert_eq!(db.store.capability_shared(&awp).await?, None);
+    assert!(db.store.manifest_of_capability(&awp).await?.is_none(), "nothing is left to answer for");
+    assert_eq!(db.number("SELECT COUNT(*) FROM declaration").await?, 0);
+    Ok(())
+}
+
+pub(crate) async fn manifests_of_an_earlier_schema_are_grouped_at_the_next_visit(db: Db) -> Result<()> {
+    let fetches = || {
+        let book = [("book", "/book")];
+        vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))]
+    };
+    visited(&db.store, SHOP, later(0), fetches()).await?;
+    db.execute("UPDATE capability SET operation = NULL, fullness = NULL").await?;
+    db.execute("DELETE FROM declaration").await?;
+    let head = db.store.feed_head().await?.0;
+    let saved = visited(&db.store, SHOP, later(9), fetches()).await?;
+    assert_eq!(saved.capabilities, 1, "unchanged documents");
+    let own = id(AWP, "book");
+    let expected = shared(&own, &[(AWP, "book"), (CARD, "book")]);
+    assert_eq!(db.store.capability_shared(&own).await?, Some(expected));
+    assert_eq!(
+        moves(&db.store, head).await?,
+        says(&[("merged", &format!("{} into {own}", id(CARD, "book")))])
+    );
+    let head = db.store.feed_head().await?.0;
+    visited(&db.store, SHOP, later(20), fetches()).await?;
+    assert_eq!(feed_after(&db.store, head).await?, says(&[]), "nothing changes again");
+    Ok(())
+}
+
+pub(crate) async fn a_block_removes_the_shared_capabilities_of_its_site(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let fetches =
+        vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
+    visited(&db.store, SHOP, later(0), fetches).await?;
+    db.store.site_block(&site(SHOP), "asked for", later(1)).await?;
+    assert_eq!(db.store.capability_shared(&id(AWP, "book")).await?, None);
+    assert_eq!(db.number("SELECT COUNT(*) FROM declaration").await?, 0);
+    Ok(())
+}
+
+pub(crate) async fn the_feed_names_a_bounded_number_of_moves(db: Db) -> Result<()> {
+    let names: Vec<String> = (0..30).map(|number| format!("n{number}")).collect();
+    let paths: Vec<String> = names.iter().map(|name| format!("/{name}")).collect();
+    let calls: Vec<(&str, &str)> =
+        names.iter().zip(&paths).map(|(name, path)| (name.as_str(), path.as_str())).collect();
+    let fetches =
+        vec![declares(AWP, "1", &calls, true, later(0)), declares(CARD, "1", &calls, false, later(0))];
+    visited(&db.store, SHOP, later(0), fetches).await?;
+    for (_, reason) in moves(&db.store, 0).await? {
+        assert_eq!(reason.matches(" into ").count(), 20);
+        assert!(reason.ends_with(" and 10 more"), "{reason}");
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Capabilities that several documents declare: each is one document of the index, made from the leading declaration.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use manifest::{Capability, CapabilityId};
+use store::StoredManifest;
+
+use super::document::{exact_names, facet_values};
+use crate::analysis::language_of;
+use crate::declarations::{Declared, MergedCapability, SharedCapabilities};
+use crate::filter::FacetKey;
+
+/// What some manifests share with others.
+pub(crate) type Shared = SharedCapabilities<Following>;
+
+/// What a declaration adds to the document of its capability.
+#[derive(Debug, Clone)]
+pub(crate) struct Following {
+    declared: Declared,
+    pub(super) facets: Vec<(FacetKey, String)>,
+    pub(super) exact: BTreeSet<String>,
+    pub(super) host: String,
+    /// Name, title and description.
+    pub(super) texts: Vec<String>,
+    pub(super) changed_at: DateTime<Utc>,
+    pub(super) first_seen_at: DateTime<Utc>,
+}
+
+impl Following {
+    pub(crate) fn of(stored: &StoredManifest, capability: &Capability) -> Self {
+        let description = capability.description.as_deref().unwrap_or_default();
+        let language = language_of(stored.manifest.language.as_deref(), description);
+        let entry = manifest::entry::of_capability(&stored.manifest, capability);
+        Self {
+            declared: Declared::of(stored, capability),
+            facets: facet_values(stored, capability, &entry, &language),
+            exact: exact_names(stored, capability, &entry),
+            host: stored.manifest.url.host().as_str().to_owned(),
+            texts: [Some(&capability.name), capability.title.as_ref(), capability.description.as_ref()]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            changed_at: stored.changed_at,
+            first_seen_at: stored.first_seen_at,
+        }
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let facets = self.facets.iter().map(|(_, value)| value);
+        let texts = facets.chain(&self.exact).chain(&self.texts);
+        self.declared.bytes() + texts.map(|text| size_of::<String>() + text.len()).sum::<usize>()
+    }
+}
+
+/// The capability of a leading declaration, as it is indexed.
+pub(super) fn merged(
+    id: &CapabilityId,
+    leader: (&StoredManifest, &Capability),
+    others: &[&Following],
+) -> MergedCapability {
+    let others = others.iter().map(|following| following.declared.clone());
+    let mut merged = MergedCapability::of(id, leader, others);
+    for declaration in &mut merged.declarations {
+        declaration.last_seen_at = None;
+    }
+    merged
+}

@@ -1,0 +1,227 @@
+//! The indexer follows capabilities that several documents of a site declare.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod support;
+
+use std::path::Path;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::follow::{self, Mode};
+use indexer::{FacetKey, Hit, IndexConfig, Place, SearchRequest, Searcher, SharedCapabilities};
+use manifest::declaration::Member;
+use manifest::model::Protocol;
+use manifest::{
+    CapabilityId, ContentHash, Discovery, Format, Host, Manifest, ManifestId, ManifestUrl, SiteName,
+};
+use policy::{FetchOutcome, Status, VisitEnd};
+use store::{
+    FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, SharedCapability, Store, VisitRecord,
+    WorkerId,
+};
+use tokio_util::sync::CancellationToken;
+
+const SITE: &str = "shop.example";
+const AWP: &str = "https://shop.example/agent.json";
+const ATP: &str = "https://shop.example/atp.json";
+
+fn hour(number: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::hours(480_000 + number)
+}
+
+fn own_id(at: &str) -> CapabilityId {
+    CapabilityId::of_key(&format!("{at}#juggle"))
+}
+
+/// A manifest that declares one capability at a path of the site; a higher level is fuller.
+fn declares(at: &str, description: &str, path: &str, level: u8) -> Manifest {
+    let mut stored = support::manifest(SITE, SITE);
+    support::add(&mut stored, "juggle", description);
+    let mut manifest = stored.manifest;
+    manifest.url = ManifestUrl::parse(at).unwrap();
+    manifest.id = ManifestId::of(&manifest.url);
+    manifest.detection.format = if at == AWP { Format::Awp } else { Format::Atp };
+    manifest.content_hash = ContentHash::of(format!("{at} {description} {path} {level}").as_bytes());
+    let capability = &mut manifest.capabilities[0];
+    capability.key = format!("{at}#juggle");
+    capability.id = own_id(at);
+    capability.invocation.protocol = Some(Protocol::Http);
+    capability.invocation.method = Some("POST".into());
+    capability.invocation.url = Some(format!("https://{SITE}{path}"));
+    capability.version = (level > 0).then(|| "1".into());
+    capability.examples = if level > 1 { vec!["juggle five balls".into()] } else { Vec::new() };
+    manifest
+}
+
+fn fetch(at: &str, manifest: Option<Manifest>, now: DateTime<Utc>) -> FetchRecord {
+    FetchRecord {
+        url: ManifestUrl::parse(at).unwrap(),
+        final_url: None,
+        discovery: Discovery::Root,
+        linked_from: None,
+        outcome: if manifest.is_some() { FetchOutcome::Found } else { FetchOutcome::Gone },
+        reason: None,
+        robots_rule: None,
+        status: Some(if manifest.is_some() { 200 } else { 410 }),
+        headers: Vec::new(),
+        etag: None,
+        last_modified: None,
+        cache: None,
+        fresh_until: None,
+        content_hash: manifest.as_ref().map(|manifest| manifest.content_hash.clone()),
+        body: None,
+        store_body: false,
+        manifest: manifest.map(Box::new),
+        training: manifest::model::PolicyChoice::Unset,
+        at: now,
+        duration_ms: 1,
+        address: None,
+        bytes: 1,
+    }
+}
+
+async fn visit(store: &Store, fetches: Vec<FetchRecord>, now: DateTime<Utc>) {
+    let record = VisitRecord {
+        site: SiteName::parse(SITE).unwrap(),
+        started_at: now,
+        ended_at: now,
+        end: VisitEnd::Completed,
+        status: Status::Fresh,
+        next_visit: NextVisit { at: now, reason: "for the test".into() },
+        robots: Vec::new(),
+        changed_any: true,
+        fetches,
+        paths_checked: PathSlots::new(),
+        failures_in_row: 0,
+        negatives_in_row: 0,
+        new_seeds: Vec::new(),
+        phases: Phases { dns_ms: 0, connect_ms: 0, tls_ms: 0, ttfb_ms: 0, body_ms: 0 },
+        requests: 1,
+        bytes_in: 1,
+        crawler_version: "0".into(),
+    };
+    store.seeds_add(&[Seed::of_host(Host::parse(SITE).unwrap())], now).await.unwrap();
+    let only = Some(vec![SiteName::parse(SITE).unwrap()]);
+    let request = LeaseRequest { only, ..LeaseRequest::due_now(WorkerId::new("test"), 1, now) };
+    let leased = store.sites_lease(&request, now).await.unwrap();
+    store.visit_save(&leased.first().unwrap().token, &record).await.unwrap();
+}
+
+/// Follows the feed to its end, and returns everything in the index.
+async fn index(store: &Store, dir: &Path) -> Vec<Hit> {
+    let config = IndexConfig::in_data_dir(dir);
+    follow::run(store.clone(), config, CancellationToken::new(), Mode::Once).await.unwrap();
+    search(dir, "juggle")
+}
+
+fn search(dir: &Path, query: &str) -> Vec<Hit> {
+    let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir).unwrap();
+    let request = SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() };
+    searcher.search(&request).unwrap().hits
+}
+
+fn formats(hit: &Hit) -> Vec<Format> {
+    hit.declarations.iter().map(|declaration| declaration.format).collect()
+}
+
+#[tokio::test]
+async fn a_second_declaration_joins_leads_and_leaves_the_document_of_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, vec![fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0))], hour(0)).await;
+    let hits = index(&store, dir.path()).await;
+    assert_eq!((hits.len(), &hits[0].id, formats(&hits[0])), (1, &own_id(AWP), vec![]));
+
+    // It joins.
+    let plain = declares(ATP, "Throw.", "/juggle", 0);
+    visit(&store, vec![fetch(ATP, Some(plain), hour(1))], hour(1)).await;
+    let hits = index(&store, dir.path()).await;
+    assert_eq!((hits.len(), &hits[0].id), (1, &own_id(AWP)));
+    assert_eq!(hits[0].declarations.len(), 2);
+    assert_eq!(search(dir.path(), "throw").len(), 1);
+
+    // It changes, without leading.
+    let changed = declares(ATP, "Hurl.", "/juggle", 0);
+    visit(&store, vec![fetch(ATP, Some(changed), hour(2))], hour(2)).await;
+    assert_eq!(index(&store, dir.path()).await.len(), 1);
+    assert_eq!((search(dir.path(), "hurl").len(), search(dir.path(), "throw").len()), (1, 0));
+
+    // It leads.
+    let full = declares(ATP, "Hurl.", "/juggle", 2);
+    visit(&store, vec![fetch(ATP, Some(full), hour(3))], hour(3)).await;
+    let hits = index(&store, dir.path()).await;
+    assert_eq!((hits.len(), &hits[0].id, hits[0].format), (1, &own_id(AWP), Format::Atp));
+    assert_eq!(formats(&hits[0]), [Format::Atp, Format::Awp]);
+    assert_eq!(hits[0].declared_id(), &own_id(ATP));
+
+    // The first one is gone: the id stays.
+    visit(&store, vec![fetch(AWP, None, hour(4))], hour(4)).await;
+    let hits = index(&store, dir.path()).await;
+    assert_eq!((hits.len(), &hits[0].id, formats(&hits[0])), (1, &own_id(AWP), vec![Format::Atp]));
+    assert_eq!(hits[0].declared_id(), &own_id(ATP));
+
+    // It comes back.
+    let returned = declares(AWP, "Toss.", "/juggle", 1);
+    visit(&store, vec![fetch(AWP, Some(returned), hour(5))], hour(5)).await;
+    let hits = index(&store, dir.path()).await;
+    assert_eq!((hits.len(), &hits[0].id, hits[0].declarations.len()), (1, &own_id(AWP), 2));
+
+    // They are two.
+    let elsewhere = declares(ATP, "Hurl.", "/elsewhere", 2);
+    visit(&store, vec![fetch(ATP, Some(elsewhere), hour(6))], hour(6)).await;
+    let mut hits = index(&store, dir.path()).await;
+    hits.sort_by_key(|hit| hit.format);
+    let found: Vec<_> = hits.iter().map(|hit| (hit.format, &hit.id, hit.declarations.len())).collect();
+    assert_eq!(found, [(Format::Awp, &own_id(AWP), 0), (Format::Atp, &own_id(ATP), 0)]);
+}
+
+#[tokio::test]
+async fn a_rebuilt_index_has_one_document_for_a_capability() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let fetches = vec![
+        fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0)),
+        fetch(ATP, Some(declares(ATP, "Throw.", "/juggle", 0)), hour(0)),
+    ];
+    visit(&store, fetches, hour(0)).await;
+    let config = IndexConfig::in_data_dir(dir.path());
+    let summary = follow::rebuild(store.clone(), config).await.unwrap();
+    assert_eq!((summary.manifests, summary.capabilities), (2, 1));
+    let searcher = Searcher::open(&IndexConfig::in_data_dir(dir.path()).dir).unwrap();
+    for format in ["awp", "atp"] {
+        let mut request = SearchRequest { facets: vec![FacetKey::Format], ..SearchRequest::default() };
+        request.filters.add(FacetKey::Format, format).unwrap();
+        let answer = searcher.search(&request).unwrap();
+        assert_eq!(answer.total, 1, "{format}");
+        let counts = &answer.facets[&FacetKey::Format];
+        assert!(counts.iter().all(|count| count.count == 1) && counts.len() == 2, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_bounded_amount_is_held_for_each_capability() {
+    let declared: Vec<Manifest> = (0..4)
+        .map(|number| declares(&format!("https://{SITE}/{number}.json"), "Toss.", "/juggle", 0))
+        .collect();
+    let member = |manifest: &Manifest| Member {
+        id: manifest.capabilities[0].id.clone(),
+        manifest: manifest.id.clone(),
+    };
+    let of = |members: &[Manifest]| SharedCapability {
+        id: members[0].capabilities[0].id.clone(),
+        members: members.iter().map(member).collect(),
+    };
+    let mut shared = SharedCapabilities::new(vec![of(&declared[..3]), of(&declared[3..])], 500);
+    for manifest in &declared {
+        let mut stored = support::manifest(SITE, SITE);
+        stored.manifest = manifest.clone();
+        shared.add(&stored, |capability| (capability.key.clone(), 100));
+    }
+    let Place::Leads(id, others) = shared.place_of(&declared[0].capabilities[0].id) else {
+        panic!("it leads")
+    };
+    assert_eq!(id, &declared[0].capabilities[0].id);
+    assert_eq!(others, [&declared[1].capabilities[0].key], "250 bytes for each of two capabilities");
+    assert!(matches!(shared.place_of(&declared[2].capabilities[0].id), Place::Follows));
+    assert_eq!(shared.read_of(&shared.capabilities()[1].members).count(), 1);
+}
