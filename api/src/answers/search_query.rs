@@ -70,7 +70,7 @@ fn filter_parameter(key: FacetKey) -> Parameter {
 #[expect(dead_code, reason = "describes search_parameters")]
 pub(crate) struct ResultsQuery {
     /// `next_cursor` of the page before.
-    #[param(max_length = 10240)]
+    #[param(max_length = 10240, pattern = "^[A-Za-z0-9_-]*$")]
     cursor: Option<String>,
     /// Members of the rows that are wanted; all unless given.
     #[param(style = Form, explode = false)]

@@ -49,7 +49,7 @@ pub(super) struct ListAnswer {
         ("filter" = Option<String>, Query, description = "Comparisons joined by AND, as in metadata.format = 'awp'", max_length = 1024),
         ("orderBy" = Option<String>, Query, description = "displayName, updatedAt DESC, or createdAt DESC", max_length = 64),
         ("pageSize" = Option<u32>, Query, description = "At most so many; 20 unless given", minimum = 1, maximum = 100),
-        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 10240),
+        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 10240, pattern = "^[A-Za-z0-9_-]*$"),
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
 )]
