@@ -133,8 +133,18 @@ async fn training_denied_for_a_part_is_denied_for_the_manifest() {
 #[tokio::test]
 async fn tools_that_are_not_there_are_reported() {
     let page = testweb::Answer::html("<!doctype html><title>No</title>".to_owned());
-    for answer in [testweb::Answer::status(404), page] {
-        let host = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum"));
+    let elsewhere = testweb::Answer::redirect(302, "https://other.example/tools.json");
+    let denied = format!("User-agent: *\nDisallow: {PART}\n");
+    let cases = [
+        (testweb::Answer::status(404), ""),
+        (testweb::Answer::status(500), ""),
+        (page, ""),
+        (elsewhere, ""),
+        (testweb::Answer::ok("application/json", part("buy_ticket")), denied.as_str()),
+    ];
+    for (answer, robots) in cases {
+        let host =
+            Host::new("museum.example").robots(robots).file(WHOLE, "application/json", whole("Museum"));
         let crawl = Crawl::of([host.route(PART, answer)]).await;
         crawl.pass().await;
         let findings = manifest(&crawl).await.findings;

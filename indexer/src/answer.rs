@@ -47,6 +47,9 @@ pub struct Hit {
     pub deprecated: bool,
     /// Declared as impaired by the publisher.
     pub degraded: bool,
+    /// A text of the publisher is written to the model that reads it, as instructions are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub addresses_reader: bool,
     pub source: SourceKind,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
@@ -97,6 +100,7 @@ impl Hit {
             invocable: capability.is_invocable(),
             deprecated: capability.deprecated,
             degraded: capability.degraded,
+            addresses_reader: capability.addresses_reader,
             source: manifest.source.kind,
             status: stored.status,
             updated_at: stored.changed_at,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use indexer::MergedCapability;
-use manifest::model::{AgentIdentity, Execution, Idempotency, Invocation, Source, UsageTerms};
+use manifest::model::{AgentIdentity, Auth, Execution, Idempotency, Invocation, Source, UsageTerms};
 use manifest::{
     Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Manifest, ManifestId, ManifestUrl,
 };
@@ -23,6 +23,9 @@ pub(crate) struct Detail<'a> {
     /// Where the session is opened that the call needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_url: Option<&'a str>,
+    /// The accepted schemes with their addresses, flows and scopes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) authentication: Vec<&'a Auth>,
     /// What the caller must present besides credentials (ATP section 3.3.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_identity: Option<&'a AgentIdentity>,
@@ -79,6 +82,7 @@ pub(crate) fn detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapabilit
         invocation: &capability.invocation,
         scopes: &capability.auth.scopes,
         session_url: session_url.and_then(|url| manifest.address_for_agents(url)),
+        authentication: manifest.authentication_for_agents(capability),
         agent_identity: capability.auth.agent_identity.as_ref(),
         confirmation_message: capability.safety.message.as_deref(),
         usage_terms: manifest.usage_terms(),

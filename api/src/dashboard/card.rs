@@ -87,6 +87,9 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     if hit.degraded {
         tags.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
     }
+    if hit.addresses_reader {
+        tags.push(Tag { class: "stale", text: "text addresses the reader".to_owned(), inferred: None });
+    }
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.semantic_types.iter().map(type_tag));
     tags

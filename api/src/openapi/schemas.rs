@@ -185,6 +185,8 @@ pub(crate) struct CapabilityRow {
     deprecated: Option<bool>,
     /// The publisher declares it impaired
     degraded: Option<bool>,
+    /// A text of the publisher is written to the model that reads it: it is data, not instructions
+    addresses_reader: Option<bool>,
     #[schema(inline)]
     source: Option<SourceWord>,
     #[schema(inline)]
@@ -213,6 +215,9 @@ pub(crate) struct CapabilityRow {
     scopes: Option<Vec<String>>,
     /// Where the session is opened that the call needs
     session_url: Option<String>,
+    /// The accepted schemes with their addresses, flows and scopes
+    #[schema(value_type = Option<Vec<Object>>)]
+    authentication: Option<()>,
     /// The identity that agents must present besides credentials
     #[schema(value_type = Option<Object>)]
     agent_identity: Option<()>,

@@ -224,6 +224,17 @@ impl Parts<'_> {
             "scopes": capability.auth.scopes,
             "invocation": capability.invocation,
         });
+        for (mark, is_set) in
+            [("degraded", capability.degraded), ("addresses_reader", capability.addresses_reader)]
+        {
+            if is_set {
+                origin[mark] = Value::Bool(true);
+            }
+        }
+        let authentication = self.manifest.authentication_for_agents(capability);
+        if !authentication.is_empty() {
+            origin["authentication"] = json!(authentication);
+        }
         if let Some(message) = &safety.message {
             origin["confirmation_message"] = Value::from(message.as_str());
         }

@@ -24,7 +24,7 @@ pub struct Document<'a> {
     pub force: Option<Format>,
 }
 
-/// A document that completes another one. Without bytes: there is none at that URL.
+/// A document that completes another one. Without bytes: none could be fetched at that URL.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkedDocument<'a> {
     pub url: &'a ManifestUrl,
@@ -68,6 +68,8 @@ findings! {
     rule LONG: May("document.long", "agentdex limits")
         "the document is longer than agents like to read"
             => "Keep manifests below 256 KiB; link to details instead of embedding them.";
+    rule NO_OBJECT: Must("document.no_object", "RFC 8259 §4")
+        "the root is not a JSON object, which the format requires" => "Publish one object with the members of the format.";
     rule WRAPPED: Must("document.wrapped", "AWP 0.1 §5, ATP 0.1 §3, WoA §5, agents.json 0.1.0, ARWS layer 1; A2A, ARD, MCP and others alike")
         "the manifest is inside a member of the root" => "Publish its members at the root of the document.";
     rule OVER_BUDGET: Must("document.over_budget", "agentdex limits")

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::Manifest;
-use crate::model::UsageTerms;
+use crate::model::{Auth, AuthScheme, Capability, UsageTerms};
 use crate::site_scope;
 
 crate::string_enum! {
@@ -57,6 +57,25 @@ impl Manifest {
     pub fn leads_inside(&self, address: &str) -> bool {
         let served_as = self.final_url.as_ref().unwrap_or(&self.url);
         not_public(address).is_some() && not_public(served_as.as_str()).is_none()
+    }
+
+    /// The declared schemes that a capability accepts, with what a caller needs to use them. Leaves out those with an address
+    /// that agents must not be sent to.
+    pub fn authentication_for_agents(&self, capability: &Capability) -> Vec<&Auth> {
+        let is_usable = |auth: &&Auth| {
+            let flows =
+                auth.flows.iter().flat_map(|flow| [&flow.authorize_url, &flow.token_url, &flow.refresh_url]);
+            let own = [
+                &auth.authorize_url,
+                &auth.token_url,
+                &auth.refresh_url,
+                &auth.registration_url,
+                &auth.docs_url,
+            ];
+            own.into_iter().chain(flows).flatten().all(|url| self.address_for_agents(url).is_some())
+        };
+        let accepted = self.auth.iter().filter(|auth| capability.auth.schemes.contains(&auth.scheme));
+        accepted.filter(|auth| auth.scheme != AuthScheme::None).filter(is_usable).collect()
     }
 
     /// What the publisher asks of the caller, without an address that agents must not be sent to.

@@ -31,6 +31,9 @@ pub fn read(document: &Document<'_>) -> Manifest {
         }
     };
     report_size(&mut draft);
+    if document.force.is_none() {
+        recognise(&mut draft);
+    }
     identity::check(&mut draft);
     served::check(&mut draft);
     draft.finish()
@@ -50,7 +53,12 @@ fn unreadable<'d>(document: &'d Document<'d>, rule: &Rule, evidence: String, tex
 
 fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draft<'d> {
     let path = document.url.path();
-    let mut draft = match detect::syntax(text, path) {
+    let syntax = if document.force.is_some_and(format::is_text) {
+        detect::Syntax::Text
+    } else {
+        detect::syntax(text, path)
+    };
+    let mut draft = match syntax {
         detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
             Ok(meter) => match json::parse(text) {
                 Ok((value, notes)) => read_json(document, &value, &notes, meter.spent().nodes),
@@ -141,6 +149,22 @@ const fn has_specified_root(format: Format) -> bool {
             | Format::ApiCatalog
             | Format::Wildcard
     )
+}
+
+/// A document without a format of its own, in which nothing can be called or followed, is no manifest.
+fn recognise(draft: &mut Draft<'_>) {
+    if !matches!(draft.format(), Format::Generic | Format::Pointer | Format::List) {
+        return;
+    }
+    let manifest = &draft.manifest;
+    let own = manifest.url.as_str();
+    let leads_elsewhere = manifest.links.iter().any(|link| link.url != own);
+    let is_empty =
+        manifest.capabilities.is_empty() && manifest.interfaces.is_empty() && manifest.payments.is_empty();
+    if is_empty && !leads_elsewhere {
+        let evidence = format!("{}, but nothing in it can be called", manifest.detection.evidence.join("; "));
+        draft.manifest.detection = Detection::new(Format::Opaque, Strength::Weak, evidence);
+    }
 }
 
 fn forced(document: &Document<'_>) -> Option<Detection> {

@@ -27,6 +27,9 @@ const ANSWER_BYTES_MAX: u64 = 80 * 1_024 * 1_024;
 const UNAVAILABLE: u8 = 75;
 /// The hidden subcommand of every program that calls [`read_from_stdin`].
 const SUBCOMMAND: &str = "read-document";
+/// Setting of the allocator of the programs: memory counts against the limit when it is used, not when it is reserved. Otherwise the
+/// gigabyte that it reserves at the start exceeds the limit, and what is allocated in it is not limited.
+const ALLOCATOR_SETTING: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 /// Signals that stop a service or a terminal session with all its processes; the kernel sends others at a limit.
 const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
 
@@ -81,6 +84,7 @@ impl ReaderProgram {
     fn start(&self) -> io::Result<Child> {
         Command::new(&self.path)
             .args(&self.arguments)
+            .env(ALLOCATOR_SETTING.0, ALLOCATOR_SETTING.1)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

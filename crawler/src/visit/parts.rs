@@ -103,11 +103,9 @@ impl Visit<'_> {
             let Some(part) = self.progress.findings.fetched.get(part_index) else { continue };
             let part_url = part.url.clone();
             let is_withdrawn = part.outcome.is_absent() || self.is_denied(part);
-            // without bytes the reader knows that there is no such document
-            let part_bytes = if is_withdrawn { Some(Vec::new()) } else { self.bytes_of(part_index).await? };
-            if let Some(part_bytes) = part_bytes {
-                parts.push((part_url, part_bytes));
-            }
+            let part_bytes = if is_withdrawn { None } else { self.bytes_of(part_index).await? };
+            // without bytes the reader reports that the document could not be fetched
+            parts.push((part_url, part_bytes.unwrap_or_default()));
         }
         let served = self.served_of(index, url).await?;
         let Some(whole) = self.progress.findings.fetched.get(index) else { return Ok(()) };

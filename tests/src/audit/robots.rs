@@ -1,5 +1,5 @@
 //! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours, and a failure is
-//! never a permission. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
+//! never a permission. A path whose use for search is denied by Content-Usage or Content-Signal is disallowed. Two parsers judge the bodies that were sent: that of agentdex and `robotxt`; the stricter one applies. A redirect
 //! to another site permits nothing: the robots.txt that redirects is unreachable, and its target is subject to the
 //! robots.txt of the other authority.
 

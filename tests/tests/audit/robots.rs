@@ -41,6 +41,27 @@ fn reports_disallowed_requests() {
     Crafted::empty().robots(rules).get("/agent.json?x").breaks(Rule::Disallowed, 1, &policy);
 }
 
+/// Searching is what agentdex requests documents for: a path that may not be searched is disallowed.
+#[test]
+fn reports_requests_of_documents_that_may_not_be_searched() {
+    let policy = Policy::default();
+    let with = |rules: &str| Crafted::empty().robots(rules).get("/agent.json");
+    for denied in [
+        "Content-Signal: search=no, ai-train=yes",
+        "Content-Usage: search=n",
+        "Content-Usage: /agent search=n",
+    ] {
+        with(&format!("User-agent: *\n{denied}\nAllow: /\n")).breaks(Rule::Disallowed, 1, &policy);
+    }
+    for permitted in [
+        "Content-Signal: search=yes, ai-train=no",
+        "Content-Usage: train-ai=n",
+        "Content-Usage: /other search=n",
+    ] {
+        with(&format!("User-agent: *\n{permitted}\nAllow: /\n")).keeps(&policy);
+    }
+}
+
 #[test]
 fn a_missing_robots_permits_and_a_denied_one_forbids() {
     let policy = Policy::default();

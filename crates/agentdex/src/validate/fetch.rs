@@ -45,9 +45,9 @@ fn source(
     for fetch in fetches {
         if fetch.url == *url {
             document = Some(fetch);
-        } else if let Some(body) = fetch.body.or_else(|| fetch.outcome.is_absent().then(Vec::new)) {
-            // without bytes the reader knows that there is no such document
-            linked.push((fetch.url, body));
+        } else {
+            // without bytes the reader reports that the document could not be fetched
+            linked.push((fetch.url, fetch.body.unwrap_or_default()));
         }
     }
     let FetchRecord { body, final_url, manifest, outcome, reason, .. } = document?;

@@ -15,7 +15,7 @@ pub(crate) use contradiction::FINDINGS;
 pub use contradiction::{Contradiction, Fact, Stated, contradictions, findings_of, merge};
 pub use fullness::fullness;
 pub use group::{Declared, Group, Member, SiteManifest, group};
-pub use name::{Before, Move, Named, Regrouped, name};
+pub use name::{Before, Move, Moves, Named, Regrouped, name};
 pub use operation::operation;
 pub use statement::Statement;
 

@@ -12,6 +12,8 @@ use crate::name::{CapabilityId, ManifestId};
 
 /// Ids without a declaration that a capability answers.
 const FORMER_MAX: usize = 32;
+/// Moves that a manifest lists; of the others it has the number.
+const MOVES_LISTED_MAX: usize = 20;
 
 /// The last decision about a site.
 #[derive(Debug, Clone, Default)]
@@ -48,13 +50,37 @@ impl Named {
 /// A declaration and a capability.
 pub type Move = (CapabilityId, CapabilityId);
 
+/// The moves that a manifest has a part in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// The first ones, at most [`MOVES_LISTED_MAX`].
+    pub listed: BTreeSet<Move>,
+    pub count: usize,
+}
+
+impl Moves {
+    /// Adds further moves, which are sorted.
+    fn extend(&mut self, moves: &[Move]) {
+        self.count += moves.len();
+        for one in moves.iter().take(MOVES_LISTED_MAX) {
+            if self.listed.len() == MOVES_LISTED_MAX && self.listed.last().is_some_and(|last| last < one) {
+                return;
+            }
+            self.listed.insert(one.clone());
+            if self.listed.len() > MOVES_LISTED_MAX {
+                self.listed.pop_last();
+            }
+        }
+    }
+}
+
 /// What a decision changed, by the manifests that are in the index and have a part in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regrouped {
-    /// Declarations that became declarations of a capability beside others.
-    pub merged: BTreeMap<ManifestId, BTreeSet<Move>>,
-    /// Declarations that are no longer declarations of a capability.
-    pub split: BTreeMap<ManifestId, BTreeSet<Move>>,
+    /// Declarations that became declarations of a capability beside others: for all manifests of the capability.
+    pub merged: BTreeMap<ManifestId, Moves>,
+    /// Declarations that are no longer declarations of a capability: for its manifests and that of the declaration.
+    pub split: BTreeMap<ManifestId, Moves>,
 }
 
 /// Names the groups of a site, in their order.
@@ -118,45 +144,54 @@ fn claims<'a>(groups: &[Group], before: &'a Before) -> HashMap<usize, BTreeSet<&
     claims
 }
 
+/// Takes time linear in the declarations, however many manifests a capability has.
 fn changes(named: &[Named], before: &Before) -> Regrouped {
     let mut changes = Regrouped::default();
-    let mut now: HashMap<&CapabilityId, &Named> = HashMap::new();
+    let mut now: HashMap<&CapabilityId, (&Named, &Member)> = HashMap::new();
     for capability in named {
-        for member in &capability.members {
-            now.insert(&member.id, capability);
-        }
-        for member in capability.members.iter().filter(|_| capability.members.len() > 1) {
+        now.extend(capability.members.iter().map(|member| (&member.id, (capability, member))));
+        let arrived = capability.members.iter().filter(|member| {
             let was_of_it = before.capability_of(&member.id) == Some(&capability.id);
-            if !was_of_it && member.id != capability.id {
-                add(&mut changes.merged, (&member.id, &capability.id), [capability, capability]);
-            }
+            !was_of_it && member.id != capability.id
+        });
+        let moves = arrived.map(|member| (member.id.clone(), capability.id.clone())).collect();
+        if capability.members.len() > 1 {
+            add(&mut changes.merged, moves, capability);
         }
     }
     let by_id: HashMap<&CapabilityId, &Named> = named.iter().map(|named| (&named.id, named)).collect();
+    let mut left: BTreeMap<&CapabilityId, Vec<Move>> = BTreeMap::new();
     for (declaration, capability) in before.capabilities.iter().filter(|(id, _)| before.known.contains(*id)) {
-        let remaining = by_id.get(capability).copied();
-        match (now.get(declaration).copied(), remaining) {
-            (Some(current), _) if current.id == *capability => {}
-            // An id that was merged into another one moves with all its declarations.
-            (_, None) => {}
-            (current, Some(remaining)) => {
-                let current = current.unwrap_or(remaining);
-                add(&mut changes.split, (declaration, capability), [remaining, current]);
+        let is_still_there = now.get(declaration).is_some_and(|(current, _)| current.id == *capability);
+        // An id that was merged into another one moves with all its declarations.
+        if !is_still_there && by_id.contains_key(capability) {
+            left.entry(capability).or_default().push((declaration.clone(), capability.clone()));
+        }
+    }
+    for (capability, moves) in left {
+        let Some(remaining) = by_id.get(capability) else { continue };
+        let manifests: HashSet<&ManifestId> =
+            remaining.members.iter().map(|member| &member.manifest).collect();
+        for one in &moves {
+            let Some((_, member)) = now.get(&one.0) else { continue };
+            if !manifests.contains(&member.manifest) {
+                let own = changes.split.entry(member.manifest.clone()).or_default();
+                own.extend(std::slice::from_ref(one));
             }
         }
+        add(&mut changes.split, moves, remaining);
     }
     changes
 }
 
-/// Adds a move to the manifests that declare either of two capabilities.
-fn add(
-    moves: &mut BTreeMap<ManifestId, BTreeSet<Move>>,
-    (declaration, capability): (&CapabilityId, &CapabilityId),
-    declared: [&Named; 2],
-) {
-    for member in declared.into_iter().flat_map(|named| &named.members) {
-        let one = (declaration.clone(), capability.clone());
-        moves.entry(member.manifest.clone()).or_default().insert(one);
+/// Adds moves to every manifest that declares a capability. Each manifest declares it once.
+fn add(changed: &mut BTreeMap<ManifestId, Moves>, mut moves: Vec<Move>, capability: &Named) {
+    if moves.is_empty() {
+        return;
+    }
+    moves.sort_unstable();
+    for member in &capability.members {
+        changed.entry(member.manifest.clone()).or_default().extend(&moves);
     }
 }
 

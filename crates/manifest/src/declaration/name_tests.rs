@@ -22,7 +22,11 @@ fn groups(text: &str) -> Vec<Group> {
 
 /// The decision that follows from another one, and what is known after it.
 fn next(text: &str, before: &Before) -> (Vec<Named>, Regrouped, Before) {
-    let (named, changes) = name(groups(text), before);
+    decided(groups(text), before)
+}
+
+fn decided(groups: Vec<Group>, before: &Before) -> (Vec<Named>, Regrouped, Before) {
+    let (named, changes) = name(groups, before);
     let mut after = Before::default();
     for capability in &named {
         for member in &capability.members {
@@ -108,9 +112,43 @@ fn an_id_stays_with_the_declaration_that_has_it_as_its_own() {
 }
 
 /// A move of declarations, as each of these manifests reports it.
-fn moves(manifests: &[&str], moved: &[(&str, &str)]) -> BTreeMap<ManifestId, BTreeSet<Move>> {
-    let moved: BTreeSet<Move> = moved.iter().map(|(one, into)| (capability(one), capability(into))).collect();
+fn moves(manifests: &[&str], moved: &[(&str, &str)]) -> BTreeMap<ManifestId, Moves> {
+    let listed: BTreeSet<Move> =
+        moved.iter().map(|(one, into)| (capability(one), capability(into))).collect();
+    let moved = Moves { count: listed.len(), listed };
     manifests.iter().map(|letter| (manifest(letter), moved.clone())).collect()
+}
+
+/// A site whose manifests each declare the same operations, which are one capability each or separate ones.
+fn shared(manifests: usize, operations: usize, are_one: bool) -> Vec<Group> {
+    let member = |operation: usize, number: usize| Member {
+        id: capability(&format!("{operation} {number}")),
+        manifest: manifest(&number.to_string()),
+    };
+    let together = |operation| Group((0..manifests).map(|number| member(operation, number)).collect());
+    let groups = (0..operations).map(together);
+    if are_one {
+        return groups.collect();
+    }
+    groups.flat_map(|Group(members)| members).map(|member| Group(vec![member])).collect()
+}
+
+/// Memory and time of a change of all groups grow with the declarations, not with their square.
+#[test]
+fn regrouping_a_site_is_linear_in_its_declarations() {
+    let bytes = |manifests: usize| {
+        let (_, _, before) = decided(shared(manifests, 20, true), &Before::default());
+        let groups = shared(manifests, 20, false);
+        let mut changes = Regrouped::default();
+        let allocated = allocation_counter::measure(|| changes = name(groups, &before).1).bytes_total;
+        assert_eq!(changes.split.len(), manifests);
+        assert!(changes.split.values().all(|moves| moves.listed.len() <= MOVES_LISTED_MAX));
+        let counted: usize = changes.split.values().map(|moves| moves.count).max().unwrap_or_default();
+        assert_eq!(counted, 20 * (manifests - 1), "the manifest with the remaining declarations");
+        allocated
+    };
+    let (one, double) = (bytes(200), bytes(400));
+    assert!(double < 3 * one, "{one} bytes for 200 manifests, {double} for 400");
 }
 
 #[test]

@@ -54,6 +54,8 @@ findings! {
         "`api.type` is not openapi, the only type there is" => "Describe the API in OpenAPI and link to it.";
     rule PLACEHOLDER: Must("ai_plugin.api.url.placeholder", "plugin manifest v1")
         "`api.url` still holds a placeholder" => "Substitute the host before publishing.";
+    rule ABSENT: Must("ai_plugin.api.absent", "plugin manifest v1")
+        "no document can be fetched at `api.url`" => "Serve the OpenAPI document at that address.";
     rule NOT_READ: Should("ai_plugin.api.not_openapi_document", "plugin manifest v1")
         "the document at `api.url` is not an OpenAPI description" => "Serve the OpenAPI document at that address.";
 }
@@ -127,6 +129,9 @@ fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
     draft.keep(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
     let linked = draft.document.linked;
     let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };
+    if description.bytes.is_empty() {
+        return draft.report_rule(&ABSENT, api.at("url"));
+    }
     match openapi::parse_linked(description.bytes) {
         Some(document) => openapi::merge(&document, description.url, draft),
         None => draft.report_rule(&NOT_READ, api.at("url")),

@@ -47,9 +47,15 @@ mod wildcard;
 mod woa;
 mod x402;
 
-use crate::document::Body;
+use crate::document::{self, Body};
 use crate::draft::Draft;
+use crate::model::Format;
 use dialects::{Read, dialect};
+
+/// Whether documents of the format are text, whatever their bytes look like.
+pub(crate) const fn is_text(format: Format) -> bool {
+    matches!(dialect(format).read, Read::Text(_))
+}
 
 /// Reads a body as the format that was detected or forced, and the blocks of other formats in it.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
@@ -57,7 +63,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Read::Object(read), Some(root), _) => read(&root, draft),
         (Read::Text(read), _, Some(text)) => read(text, draft),
         (Read::Body(read), ..) => read(body, draft),
-        (Read::Object(_) | Read::Text(_) | Read::Nothing, ..) => {}
+        (Read::Object(_), ..) => draft.report_rule(&document::NO_OBJECT, String::new()),
+        (Read::Text(_) | Read::Nothing, ..) => {}
     }
     read_embedded(body, draft);
 }

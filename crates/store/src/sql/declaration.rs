@@ -1,9 +1,9 @@
 //! Which declarations of a site are one capability, and which ids answer for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::{Before, Declared, Member, Move, Named, SiteManifest, group, name};
+use manifest::declaration::{Before, Declared, Member, Moves, Named, SiteManifest, group, name};
 use manifest::{CapabilityId, ManifestId, SiteName};
 use serde::Serialize;
 
@@ -22,8 +22,6 @@ const DECLARATIONS_MAX: i64 = 20_000;
 const READ_MAX: i64 = 50_000;
 /// Manifests of one visit whose declarations get the keys that a program of an earlier schema did not write.
 const MANIFESTS_KEYED_MAX: i64 = 16;
-/// Moves that the reason of a feed entry names.
-const MOVES_NAMED_MAX: usize = 20;
 
 /// The decision about a site before its manifests change.
 pub(crate) async fn declarations_before(connection: &mut Connection, site: &SiteName) -> Outcome<Before> {
@@ -77,7 +75,7 @@ pub(crate) async fn declarations_regroup(
         .await?;
     }
     let change = |what| {
-        move |(manifest_id, moves): (ManifestId, BTreeSet<Move>)| {
+        move |(manifest_id, moves): (ManifestId, Moves)| {
             let reason =
                 Some(moves_in_words(&moves, if what == FeedChange::Merged { "into" } else { "out of" }));
             Change { what, manifest_id, at, reason }
@@ -88,13 +86,13 @@ pub(crate) async fn declarations_regroup(
 }
 
 /// `c1 into c2, c3 into c4 and 5 more`
-fn moves_in_words(moves: &BTreeSet<Move>, preposition: &str) -> String {
-    let named = moves.iter().take(MOVES_NAMED_MAX);
-    let named: Vec<String> =
-        named.map(|(declaration, capability)| format!("{declaration} {preposition} {capability}")).collect();
-    let more = moves.len() - named.len();
+fn moves_in_words(moves: &Moves, preposition: &str) -> String {
+    let listed = moves.listed.iter();
+    let listed: Vec<String> =
+        listed.map(|(declaration, capability)| format!("{declaration} {preposition} {capability}")).collect();
+    let more = moves.count - listed.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", named.join(", "))
+    format!("{}{more}", listed.join(", "))
 }
 
 #[derive(Serialize)]

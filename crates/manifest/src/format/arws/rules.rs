@@ -34,7 +34,7 @@ findings! {
     rule TOOLS_SELF: Must("arws.tools.self", "ARWS layer 1")
         "`tools` names the manifest itself" => "Publish the address of the tool definitions.";
     rule TOOLS_ABSENT: Must("arws.tools.absent", "ARWS layer 2")
-        "there is no document at the address that `tools` names"
+        "no document can be fetched at the address that `tools` names"
             => "Serve an OpenAPI 3.1 document or JSON Schemas at that address.";
     rule TOOLS_ELSEWHERE: Note("arws.tools.elsewhere", "agentdex limits")
         "the tools are on another site, so they are read there and not as part of this manifest"

@@ -163,7 +163,8 @@ fn announces_approval(document: &Value, capability: &Capability) -> bool {
 /// Checks the requirements of layers 2 and 4. `description` is the document, if it is an OpenAPI description.
 fn check_tool(capability: &mut Capability, description: Option<&Value>, draft: &mut Draft<'_>) {
     let name = capability.name.clone();
-    if capability.description.is_none() {
+    // the title is the summary of an operation
+    if capability.description.is_none() && capability.title.is_none() {
         let text = format!("\"{name}\" has no description");
         draft.report(&rules::OPERATION_UNDESCRIBED, capability.pointer.clone(), text);
     }

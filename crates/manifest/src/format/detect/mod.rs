@@ -57,6 +57,9 @@ const WRAPPERS_MAX: usize = 3;
 /// Detects the dialect of a JSON document or of the content of its wrapper.
 pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
     let whole = whole(document, path);
+    if let Some(only) = only_element(document, path) {
+        return only;
+    }
     if !matches!(whole.format, Format::Generic | Format::Opaque | Format::Pointer) {
         return DetectedPart { detection: whole, body: document, pointer: String::new() };
     }
@@ -80,6 +83,20 @@ pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
     DetectedPart { detection: whole, body: document, pointer: String::new() }
 }
 
+/// The only element of an array, if it is a whole manifest of a core dialect.
+fn only_element<'v>(document: &'v Value, path: &str) -> Option<DetectedPart<'v>> {
+    let [body] = document.as_array()?.as_slice() else { return None };
+    let mut detection = object(body.as_object()?, path);
+    is_whole_manifest(&detection).then(|| {
+        detection.evidence.insert(0, "everything is inside an array".to_owned());
+        DetectedPart { detection, body, pointer: "/0".to_owned() }
+    })
+}
+
+fn is_whole_manifest(found: &Detection) -> bool {
+    found.format.is_core() && found.strength == Strength::Strong
+}
+
 fn whole(value: &Value, path: &str) -> Detection {
     match value {
         Value::Object(root) => object(root, path),
@@ -87,6 +104,11 @@ fn whole(value: &Value, path: &str) -> Detection {
             Format::Unrelated,
             Strength::Weak,
             format!("the root is an array of {} elements, none of which offers anything", list.len()),
+        ),
+        Value::Array(list) if !list.iter().any(Value::is_object) => detected(
+            Format::Opaque,
+            Strength::Strong,
+            format!("the root is an array of {} elements, none of them an object", list.len()),
         ),
         Value::Array(list) => {
             let objects = list.iter().filter(|item| item.is_object()).count();
@@ -251,13 +273,21 @@ fn wrapper(root: &Map<String, Value>) -> Option<(&str, &Value)> {
     })
 }
 
-/// A member of any name that contains a whole manifest of a core dialect.
+/// A member of any name that contains a whole manifest of a core dialect, or a member that does.
 fn any_wrapper<'v>(root: &'v Map<String, Value>, path: &str) -> Option<(&'v str, &'v Value)> {
+    wrapper_within(root, path, WRAPPERS_MAX)
+}
+
+fn wrapper_within<'v>(
+    root: &'v Map<String, Value>,
+    path: &str,
+    depth: usize,
+) -> Option<(&'v str, &'v Value)> {
+    let depth = depth.checked_sub(1)?;
     let few = root.iter().filter(|_| root.len() <= 3);
     few.map(|(key, inner)| (key.as_str(), inner)).find(|(_, inner)| {
         inner.as_object().is_some_and(|inner| {
-            let found = object(inner, path);
-            found.format.is_core() && found.strength == Strength::Strong
+            is_whole_manifest(&object(inner, path)) || wrapper_within(inner, path, depth).is_some()
         })
     })
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::{self, Measure};
 use crate::document::Body;
-use crate::document::OVER_BUDGET;
+use crate::document::{NO_OBJECT, OVER_BUDGET};
 use crate::draft::{CAPABILITIES_MAX, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::json;
@@ -82,6 +82,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
             if let Value::Object(map) = document.as_ref() {
                 header::read(&Object::root(map), draft);
                 merge(map, draft.base(), draft);
+            } else {
+                draft.report_rule(&NO_OBJECT, String::new());
             }
         }
         Err(YamlError::Syntax(reason)) => draft.report(&rules::YAML, String::new(), reason),
