@@ -1,8 +1,7 @@
 //! Memory for clients: request bodies while they arrive, and large responses while they are read.
 //!
-//! All of them together have a limit, and each client has one (see `shares`), so that memory is independent of the number of
-//! connections nor the size of the responses. Small bodies are not counted, so that
-//! clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
+//! All of them together have a limit, and each client has one (see `shares`), so that memory depends neither on the number of
+//! connections nor on the size of responses. Small bodies are not counted, so that clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
 //! the last chunk.
 
 use std::net::IpAddr;

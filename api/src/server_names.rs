@@ -48,10 +48,10 @@ impl ServerNames {
     }
 
     /// A name without a port matches any port.
-    fn include(&self, asked: &Authority) -> bool {
+    fn include(&self, requested: &Authority) -> bool {
         self.0.iter().any(|own| {
-            plain(own.host()) == plain(asked.host())
-                && own.port_u16().is_none_or(|port| asked.port_u16() == Some(port))
+            plain(own.host()) == plain(requested.host())
+                && own.port_u16().is_none_or(|port| requested.port_u16() == Some(port))
         })
     }
 }

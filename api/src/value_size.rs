@@ -6,14 +6,14 @@ use serde_json::Value;
 const VALUE_BYTES: usize = 8;
 
 /// The remaining bytes after a value; `None` if there are too few.
-pub(crate) fn pay(value: &Value, bytes: usize) -> Option<usize> {
+pub(crate) fn bytes_left_after(value: &Value, bytes: usize) -> Option<usize> {
     let bytes = bytes.checked_sub(VALUE_BYTES)?;
     match value {
         Value::String(text) => bytes.checked_sub(text.len()),
-        Value::Array(list) => list.iter().try_fold(bytes, |left, member| pay(member, left)),
-        Value::Object(map) => {
-            map.iter().try_fold(bytes, |left, (name, member)| pay(member, left.checked_sub(name.len())?))
-        }
+        Value::Array(list) => list.iter().try_fold(bytes, |left, member| bytes_left_after(member, left)),
+        Value::Object(map) => map
+            .iter()
+            .try_fold(bytes, |left, (name, member)| bytes_left_after(member, left.checked_sub(name.len())?)),
         _ => Some(bytes),
     }
 }

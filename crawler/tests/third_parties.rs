@@ -28,7 +28,7 @@ fn attackers(make: impl Fn(Host) -> Host) -> Vec<Host> {
 }
 
 /// A web with the attackers and the victim; only the attackers are seeded.
-async fn led_by(attackers: Vec<Host>, victim: Host) -> Crawl {
+async fn crawl_with(attackers: Vec<Host>, victim: Host) -> Crawl {
     let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
     let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
     Crawl::on(web, &seeds.join("\n")).await
@@ -75,7 +75,7 @@ async fn list_crawl(hosts: Vec<Host>) -> Crawl {
 async fn does_not_follow_robots_to_another_site() {
     for target in ["https://victim.example/robots.txt", "https://victim.example/private/page"] {
         let hosts = attackers(|host| host.redirect("/robots.txt", 302, target).route(MANIFEST, AWP));
-        let crawl = led_by(hosts, Host::new(VICTIM).robots("User-agent: *\nDisallow: /\n")).await;
+        let crawl = crawl_with(hosts, Host::new(VICTIM).robots("User-agent: *\nDisallow: /\n")).await;
         crawl.pass().await;
         assert_eq!(crawl.hits(VICTIM).len(), 0, "{target}");
         for number in 0..ATTACKERS {
@@ -106,7 +106,7 @@ async fn a_visit_sends_no_request_to_another_site() {
             .route("/", Answer::html(page.clone()).header("link", &format!("<{url}>; rel=\"ard\"")))
     });
     let victim = Host::new(VICTIM).robots("User-agent: *\nDisallow: /private\n");
-    let crawl = led_by(hosts, victim.file("/private.json", "application/json", AWP)).await;
+    let crawl = crawl_with(hosts, victim.file("/private.json", "application/json", AWP)).await;
     crawl.pass().await;
     assert_eq!(crawl.hits(VICTIM).len(), 0);
     assert_eq!(crawl.outcome("attacker0.example", "/agent.json").await, FetchOutcome::RedirectedAway);
@@ -127,7 +127,7 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site(
     );
     for victim in [limited, slow] {
         let hosts = attackers(|host| host.redirect("/robots.txt", 302, "https://victim.example/robots.txt"));
-        let mut crawl = led_by(hosts, victim).await;
+        let mut crawl = crawl_with(hosts, victim).await;
         let seeds = crawl.config.seeds.clone();
         crawl.config.seeds = vec![SeedSource::Text { name: "seeds".to_owned(), text: VICTIM.to_owned() }];
         crawl.pass().await;
@@ -146,7 +146,7 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site(
 
 #[tokio::test]
 async fn sessions_reject_hosts_of_other_sites() {
-    let crawl = led_by(attackers(|host| host), Host::new(VICTIM)).await;
+    let crawl = crawl_with(attackers(|host| host), Host::new(VICTIM)).await;
     let egress = Egress::new(crawl.config.egress.clone()).unwrap();
     let session = egress.session(SiteName::parse("attacker0.example").unwrap());
     let victim = ManifestUrl::parse("https://victim.example/").unwrap();

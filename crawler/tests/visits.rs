@@ -32,11 +32,11 @@ async fn every_request_identifies_the_crawler() {
     let crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     for hit in crawl.hits("shop.example") {
-        let asked = hit.request;
-        assert!(asked.user_agent.as_deref().unwrap().starts_with("agentdex/"), "{asked:?}");
-        assert_eq!(asked.accept.as_deref(), Some(policy::plan::ACCEPT));
-        assert_eq!(asked.accept_encoding.as_deref(), Some("gzip"));
-        assert_eq!((asked.referer, asked.cookie), (None, None));
+        let request = hit.request;
+        assert!(request.user_agent.as_deref().unwrap().starts_with("agentdex/"), "{request:?}");
+        assert_eq!(request.accept.as_deref(), Some(policy::plan::ACCEPT));
+        assert_eq!(request.accept_encoding.as_deref(), Some("gzip"));
+        assert_eq!((request.referer, request.cookie), (None, None));
     }
     let connections = crawl
         .hits("shop.example")

@@ -166,8 +166,9 @@ fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
     }
     let counts = report.counts();
     // a client without an honest User-Agent violates a rule with every request, which would hide the others
-    let telling = |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TellTale);
-    let violations: usize = counts.iter().filter(|(rule, _)| telling(rule)).map(|(_, count)| count).sum();
+    let is_counted =
+        |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TrackingHeader);
+    let violations: usize = counts.iter().filter(|(rule, _)| is_counted(rule)).map(|(_, count)| count).sum();
     let found = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200)).count();
     let of_positives = || hits.iter().filter(|hit| index_of(&hit.host).is_some_and(is_positive));
     let whole = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200));

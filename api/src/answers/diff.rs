@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::value_size::pay;
+use crate::value_size::bytes_left_after;
 
 /// Maximum number of listed changes of fields.
 const CHANGES_MAX: usize = 2_000;
@@ -152,7 +152,7 @@ impl Room {
             self.breaks_unlisted |= breaks.is_some();
             return;
         };
-        let after_values = pay(from, bytes).and_then(|left| pay(to, left));
+        let after_values = bytes_left_after(from, bytes).and_then(|left| bytes_left_after(to, left));
         (self.changes, self.bytes) = (changes_left, after_values.unwrap_or(bytes));
         let [from, to] = [from, to].map(|value| after_values.map_or(Value::Null, |_| value.clone()));
         let values_left_out = after_values.is_none();

@@ -20,7 +20,7 @@ pub(crate) struct Detail<'a> {
     pub(crate) response: Option<&'a Value>,
     pub(crate) invocation: &'a Invocation,
     pub(crate) scopes: &'a [String],
-    /// Where the session is opened that the call needs.
+    /// URL that opens the session that the call needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session_url: Option<&'a str>,
     /// The accepted schemes with their addresses, flows and scopes.
@@ -41,7 +41,7 @@ pub(crate) struct Detail<'a> {
     pub(crate) depends_on: &'a [String],
     pub(crate) examples: &'a [String],
     pub(crate) provenance: Provenance<'a>,
-    /// Of the leading declaration, its contradictions of others included.
+    /// Findings about the leading declaration, including where it contradicts others.
     pub(crate) findings: Vec<Finding>,
 }
 

@@ -145,9 +145,9 @@ fn fields(query: &QueryPairs, view: View) -> Result<Vec<String>, Problem> {
         View::Compact => ROW_FIELDS.to_vec(),
         View::Full => [ROW_FIELDS, FULL_FIELDS].concat(),
     };
-    let asked = query.list("fields")?;
-    let Some(unknown) = asked.iter().find(|field| !known.contains(field)) else {
-        return Ok(owned(asked));
+    let requested = query.list("fields")?;
+    let Some(unknown) = requested.iter().find(|field| !known.contains(field)) else {
+        return Ok(owned(requested));
     };
     let hint = if FULL_FIELDS.contains(unknown) { " without view=full" } else { "" };
     let shown: String = unknown.chars().take(60).collect();

@@ -62,7 +62,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
         Entries::Capabilities => {
             capabilities(&app, client, expression, order(&query)?, page_size, token).await?
         }
-        Entries::ManifestReader => manifests(&app, client, &expression, &query, page_size, token).await?,
+        Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
     context.json(&answer, Caching::Search)
 }

@@ -18,7 +18,7 @@ const CAPABILITIES_MAX: usize = 100;
 /// Tags of one entry.
 const TAGS_MAX: usize = 20;
 
-/// One entry. Exactly one of `url` and `data` is demanded; ours always refer.
+/// One entry. The standard requires either `url` or `data`; these entries always have a `url`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = ArdEntry)]

@@ -86,21 +86,21 @@ impl From<FacetBuckets> for Buckets {
 pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let body: ExploreBody = parse(&bytes)?;
-    let asked = body.result_type.facets;
-    if asked.is_empty() || asked.len() > FACETS_MAX {
+    let requested = body.result_type.facets;
+    if requested.is_empty() || requested.len() > FACETS_MAX {
         let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
         return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
     }
-    let fields: BTreeSet<&str> = asked.iter().map(|facet| facet.field.as_str()).collect();
-    if fields.len() < asked.len() {
+    let fields: BTreeSet<&str> = requested.iter().map(|facet| facet.field.as_str()).collect();
+    if fields.len() < requested.len() {
         let detail = "\"resultType.facets\" names a field twice";
         return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
     }
-    let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
+    let facets = requested.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let request =
         ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
     let counted = explore(&app.index, client, request).await?;
-    let fields = asked.into_iter().map(|facet| facet.field);
+    let fields = requested.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
 }

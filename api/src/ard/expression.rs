@@ -1,7 +1,7 @@
 //! Filter expressions of `GET /agents` (ARD 0.9 §7.4, appendix A).
 //!
 //! `type = 'application/mcp-server-card+json' AND createdAfter > '2026-01-01'`: comparisons joined by AND. Several values,
-//! separated by commas or listed after IN, mean OR. Values may be quoted; quoted or not, commas separate.
+//! separated by commas or listed after IN, mean OR. Values may be quoted; a comma separates values even inside quotes.
 
 use chrono::{DateTime, Utc};
 use indexer::Filters;
@@ -23,7 +23,7 @@ pub(super) struct Expression {
 
 manifest::string_enum! {
     /// The kinds of entries.
-    Entries, "kind of entry" { Capabilities = "capability", ManifestReader = "manifest" }
+    Entries, "kind of entry" { Capabilities = "capability", Manifests = "manifest" }
 }
 
 /// One piece of an expression.
@@ -32,9 +32,9 @@ enum Token {
     /// A field, a keyword or a value without quotes.
     Word(String),
     Quoted(String),
-    /// `=`, `>`, `>=` and their like.
+    /// A comparison operator: `=`, `>`, `>=`.
     Operator(String),
-    Mark(char),
+    Punctuation(char),
 }
 
 pub(super) fn read(text: &str) -> Result<Expression, Problem> {
@@ -105,8 +105,8 @@ fn values(field: &str, tokens: &[Token]) -> Result<Vec<String>, Problem> {
                     text.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned),
                 );
             }
-            Token::Mark(',' | '(' | ')') => {}
-            Token::Mark(_) | Token::Operator(_) => {
+            Token::Punctuation(',' | '(' | ')') => {}
+            Token::Punctuation(_) | Token::Operator(_) => {
                 return Err(refused(&format!(
                     "the value of \"{field}\" is not understood: put it in quotes"
                 )));
@@ -133,7 +133,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
                 let length = rest.find(|c| !matches!(c, '=' | '>' | '<' | '!' | ':')).unwrap_or(rest.len());
                 (Token::Operator(rest.get(..length).unwrap_or_default().to_owned()), length)
             }
-            '(' | ')' | ',' => (Token::Mark(first), 1),
+            '(' | ')' | ',' => (Token::Punctuation(first), 1),
             _ => {
                 let ends = |c: char| {
                     c.is_whitespace() || matches!(c, '=' | '>' | '<' | '!' | '(' | ')' | ',' | '\'' | '"')
@@ -179,7 +179,7 @@ mod tests {
             assert!(filters.values(FacetKey::Publisher).eq(["a.example", "b.example"]), "{text}");
         }
         let read = read("metadata.entry = 'manifest' and updatedAt >= 2026-11-21T07:00:00Z").unwrap();
-        assert_eq!(read.entries, Some(Entries::ManifestReader));
+        assert_eq!(read.entries, Some(Entries::Manifests));
         assert!(read.filters.updated_since.is_some());
     }
 

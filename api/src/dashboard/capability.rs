@@ -244,9 +244,9 @@ fn more_rows(schema: Option<&Value>) -> Option<String> {
 }
 
 fn attribution(manifest: &Manifest) -> Option<String> {
-    let asked = manifest.policies.attribution.as_deref().filter(|word| *word != "none")?;
+    let attribution = manifest.policies.attribution.as_deref().filter(|word| *word != "none")?;
     let whom = manifest.provider.name.as_deref().unwrap_or(&manifest.origin);
-    Some(text::cut(&format!("{asked}: {whom}"), FACT_CHARS_MAX))
+    Some(text::cut(&format!("{attribution}: {whom}"), FACT_CHARS_MAX))
 }
 
 fn no_curl(capability: &Capability) -> &'static str {

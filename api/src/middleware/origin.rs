@@ -94,7 +94,7 @@ fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
     };
     let is_asked = authority(&origin)
         .zip(asked_host)
-        .is_some_and(|(authority, asked)| authority.eq_ignore_ascii_case(asked));
+        .is_some_and(|(authority, requested)| authority.eq_ignore_ascii_case(requested));
     matches!(origin.scheme(), "http" | "https") && (is_listed || (is_fixed && is_asked))
 }
 

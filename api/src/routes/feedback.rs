@@ -66,7 +66,7 @@ pub(crate) struct FeedbackAnswer {
     path = "/feedback",
     tag = "search",
     request_body = FeedbackRequest,
-    responses((status = 202, description = "It was heard", body = FeedbackAnswer)),
+    responses((status = 202, description = "The feedback was accepted", body = FeedbackAnswer)),
 )]
 pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;

@@ -81,8 +81,8 @@ pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpR
 }
 
 /// The position of the feed, or why it is not known in time.
-pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
-    match tokio::time::timeout(DATABASE_DEADLINE, asked).await {
+pub(super) async fn feed_head<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
+    match tokio::time::timeout(DATABASE_DEADLINE, answer).await {
         Ok(Ok(head)) => Ok(head),
         Ok(Err(error)) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "database does not answer");
@@ -190,12 +190,12 @@ mod tests {
             waiting.spawn(async move { app.index.searches().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
-        let asked = readiness(&app);
+        let answer = readiness(&app);
         let one_ends = async {
             tokio::time::sleep(Duration::from_millis(200)).await;
             ends.remove(0);
         };
-        let ((status, text), ()) = tokio::join!(asked, one_ends);
+        let ((status, text), ()) = tokio::join!(answer, one_ends);
         assert_eq!(status, StatusCode::OK, "{text}");
         drop(ends);
         waiting.join_all().await;

@@ -25,8 +25,8 @@ pub(crate) async fn show(Request { app, client, context, query }: Request, heade
     Ok(context.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
 }
 
-/// How far the index lags, measured for each request. A database that is away or does not answer in time, or an index that is
-/// away, leaves the last numbers.
+/// Measures how far the index lags. The previous numbers stay if the index or the database is not available, or if the database
+/// does not answer in time.
 async fn measure_lag(app: &App, head: impl Future<Output = Result<FeedPosition, StoreError>>) {
     if let (Ok(head), Ok(searcher)) = (feed_head(head).await, app.index.searcher()) {
         metrics::index_behind(head.0.saturating_sub(searcher.generation().position.0).max(0));

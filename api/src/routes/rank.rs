@@ -23,20 +23,20 @@ pub(crate) struct RankAnswer {
     #[schema(value_type = String)]
     site: SiteName,
     q: String,
-    /// 1 the first; null where none of its capabilities is among those looked at.
+    /// Position of the best result of the site, from 1; null if none of its capabilities is among those searched.
     rank: Option<usize>,
     looked_at: usize,
     total: u64,
-    /// Nothing in the index speaks of what was asked.
+    /// No result matches the query well.
     nothing_good: bool,
     /// The site's best result.
     best: Option<Placed>,
-    /// What is above it, the first first.
+    /// The results above it, best first.
     above: Vec<Placed>,
     text_is: &'static str,
 }
 
-/// A result with its place and how its score came about.
+/// A result with its position and the parts of its score.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Placed {
     rank: usize,

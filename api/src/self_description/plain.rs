@@ -49,7 +49,7 @@ pub(super) fn llms(identity: &Identity) -> String {
 
 pub(super) fn robots(identity: &Identity) -> String {
     format!(
-        "# Everything here may be read; pages of results have no end, so that crawlers gain nothing from them.\n\
+        "# Everything here may be read, except search results, which are endless.\n\
          User-agent: *\nDisallow: /search?\nDisallow: /mcp\nDisallow: /tools/\nAllow: /tools/openapi.json\nAllow: /\n\n\
          Agentmap: {}\n",
         identity.url("/.well-known/ai-catalog.json")

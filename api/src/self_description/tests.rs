@@ -28,14 +28,14 @@ fn read(path: &str, linked: &[LinkedDocument<'_>]) -> Manifest {
 }
 
 #[track_caller]
-fn assert_nothing_to_mend(manifest: &Manifest) {
-    let grave: Vec<String> = manifest
+fn assert_no_serious_findings(manifest: &Manifest) {
+    let serious: Vec<String> = manifest
         .findings
         .iter()
         .filter(|finding| finding.severity >= Severity::Should)
         .map(|finding| format!("{} at {}: {}", finding.code, finding.pointer, finding.text))
         .collect();
-    assert!(grave.is_empty(), "{} has findings: {grave:#?}", manifest.url);
+    assert!(serious.is_empty(), "{} has findings: {serious:#?}", manifest.url);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn every_self_description_parses_with_every_capability() {
     ] {
         let manifest = read(path, &[]);
         assert_eq!(manifest.format(), format, "{path}: {:?}", manifest.detection);
-        assert_nothing_to_mend(&manifest);
+        assert_no_serious_findings(&manifest);
         let names: Vec<String> =
             manifest.capabilities.iter().map(|capability| capability.native_id.replace('-', "_")).collect();
         // ARWS requires credentials and idempotency keys for tools that write, so only tools that read are listed
@@ -86,7 +86,7 @@ fn remaining_descriptions_parse_without_findings() {
     ] {
         let manifest = read(path, &[]);
         assert_eq!(manifest.format(), format, "{path}: {:?}", manifest.detection);
-        assert_nothing_to_mend(&manifest);
+        assert_no_serious_findings(&manifest);
     }
 }
 
@@ -97,7 +97,7 @@ fn arws_manifest_parses_with_its_openapi_document() {
     let url = ManifestUrl::parse(&identity.url("/tools/openapi.json")).unwrap();
     let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
     assert_eq!(manifest.format(), Format::Arws);
-    assert_nothing_to_mend(&manifest);
+    assert_no_serious_findings(&manifest);
     assert_eq!(manifest.capabilities.len(), Tool::ALL.len() - 1, "ARWS does not list the submit tool");
 }
 

@@ -88,7 +88,7 @@ impl Dispatcher {
         !admission.requests.is_exhausted() && !admission.requests.holds_fair_share(client.address)
     }
 
-    async fn reject(&self, asked: &HeaderMap) -> Response {
+    async fn reject(&self, requested: &HeaderMap) -> Response {
         metrics::rejected("load");
         let number = self.0.rejected.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(spread(number, REJECTION_DELAY_MS))).await;
@@ -96,7 +96,7 @@ impl Dispatcher {
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().clone_from(headers);
-        name_turned_away(response.headers_mut(), asked, number);
+        name_turned_away(response.headers_mut(), requested, number);
         let seconds = spread(number, RETRY_AFTER_S);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::value_size::pay;
+use crate::value_size::bytes_left_after;
 
 /// Maximum size of the parameters, of the response, and of everything else that a definition repeats: more than any model reads,
 /// and about 8,000 parameters. A value counts 8 bytes besides its texts.
@@ -128,7 +128,7 @@ fn refuse_too_large(manifest: &Manifest, capability: &Capability) -> Result<(), 
 }
 
 fn is_small(schema: &Value) -> bool {
-    pay(schema, DECLARED_BYTES_MAX).is_some()
+    bytes_left_after(schema, DECLARED_BYTES_MAX).is_some()
 }
 
 fn json_bytes(value: &impl Serialize) -> usize {

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use crate::text::one_line;
-use crate::value_size::pay;
+use crate::value_size::bytes_left_after;
 
 /// Maximum nesting of references; published schemas have up to 6.
 const REFERENCES_DEPTH_MAX: usize = 10;
@@ -24,7 +24,7 @@ const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"]
 /// Keywords whose content is only reachable by references.
 const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
 /// Keywords that describe the location of a reference, not its target.
-const OF_THE_PLACE: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
+const PRECEDES_TARGET: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
 
 /// The schema with its own definitions in the places that refer to them.
 pub(super) fn inlined(published: &Value) -> Value {
@@ -44,7 +44,7 @@ impl Copies {
 
     /// Charges for a copy. After one was too large, nothing more is copied, so that measuring stays cheap.
     pub(super) fn affords(&mut self, target: &Value) -> bool {
-        let left = pay(target, self.bytes_left);
+        let left = bytes_left_after(target, self.bytes_left);
         self.bytes_left = left.unwrap_or_default();
         left.is_some()
     }
@@ -128,7 +128,7 @@ fn beside(mut named: Map<String, Value>, beside: Map<String, Value>) -> Map<Stri
                 let combined = format!("{description} ({open})");
                 named.insert(key, Value::from(combined));
             }
-            (place, ..) if OF_THE_PLACE.contains(&place) => {
+            (keyword, ..) if PRECEDES_TARGET.contains(&keyword) => {
                 named.insert(key, value);
             }
             _ => {

@@ -52,11 +52,11 @@ fn cautions(capability: &Capability) -> Vec<String> {
     cautions.push(class.to_owned());
     match safety.confirmation {
         Confirmation::Required => {
-            let asked = "Ask the person for confirmation before calling.";
+            let instruction = "Ask the person for confirmation before calling.";
             let message = safety.message.as_deref().filter(|_| !capability.addresses_reader);
             let quoted =
                 message.map(|message| format!(" Show: \"{}\"", one_line(message, MESSAGE_CHARS_MAX)));
-            cautions.push(format!("{asked}{}", quoted.unwrap_or_default()));
+            cautions.push(format!("{instruction}{}", quoted.unwrap_or_default()));
         }
         Confirmation::Recommended => cautions.push("Asking the person before calling is advised.".to_owned()),
         Confirmation::None => {}

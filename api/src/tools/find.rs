@@ -52,7 +52,7 @@ pub(super) fn definition() -> Definition {
     );
     add(
         "max_results",
-        json!({"type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT, "description": "Rows to answer at most."}),
+        json!({"type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT, "description": "Maximum number of rows."}),
     );
     for key in filter_keys() {
         add(key.as_str(), filter_schema(key));
@@ -67,7 +67,7 @@ pub(super) fn definition() -> Definition {
     );
     add(
         "cursor",
-        json!({"type": "string", "description": "next_cursor of the answer before, with the same arguments."}),
+        json!({"type": "string", "description": "next_cursor of the previous answer, with the same arguments."}),
     );
     let input = object(&[], &Value::Object(properties));
     let row = json!({"type": "object", "required": ["id", "name", "description", "site", "format", "safety", "confirmation", "invocable"], "properties": {
@@ -88,7 +88,7 @@ pub(super) fn definition() -> Definition {
     Definition {
         title: "Find a capability",
         description: "Search what web sites declare that agents can do. Describe the task in plain words; returns compact rows, best first. \
-                      Says so when nothing good was found. Ask get_capability for one row's whole declaration before calling it.",
+                      It states when no result is good. Call get_capability for the full declaration of a row before you use it.",
         semantic_type: "data:query",
         examples: &[
             "find a site that books flights",

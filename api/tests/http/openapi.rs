@@ -147,8 +147,8 @@ async fn post_responses_match_their_schemas() {
             let schema = json!({"allOf": [schema], "components": document["components"]});
             jsonschema::validator_for(&schema).unwrap()
         };
-        let asked = described(&operation["requestBody"]["content"]["application/json"]["schema"]);
-        assert!(asked.is_valid(&body), "{path}: the request is not described");
+        let requested = described(&operation["requestBody"]["content"]["application/json"]["schema"]);
+        assert!(requested.is_valid(&body), "{path}: the request is not described");
         let validator = described(&operation["responses"]["200"]["content"]["application/json"]["schema"]);
         let json = answer.json();
         let wrong: Vec<String> =

@@ -97,15 +97,15 @@ async fn every_changing_operation_checks_its_origin() {
                 &["skyhop.example"]
             };
             for filled in tools {
-                let asked = path.split('/').map(|part| if part.starts_with('{') { filled } else { part });
-                let asked = asked.collect::<Vec<_>>().join("/");
+                let requested = path.split('/').map(|part| if part.starts_with('{') { filled } else { part });
+                let requested = requested.collect::<Vec<_>>().join("/");
                 let headers = [("origin", "https://evil.example")];
-                let answer = send(&world, &method.to_uppercase(), &asked, &headers, "{}").await;
+                let answer = send(&world, &method.to_uppercase(), &requested, &headers, "{}").await;
                 let refused =
                     answer.status == StatusCode::FORBIDDEN && answer.text().contains("sent by a page of");
                 let reads = open.contains(&path.as_str()) || *filled == "find_capability";
-                assert_eq!(refused, !reads, "{method} {asked}: {} {}", answer.status, answer.text());
-                guarded.extend(refused.then_some(asked));
+                assert_eq!(refused, !reads, "{method} {requested}: {} {}", answer.status, answer.text());
+                guarded.extend(refused.then_some(requested));
             }
         }
     }

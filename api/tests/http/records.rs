@@ -109,10 +109,10 @@ async fn publish_another(world: &World) {
 
 #[tokio::test]
 async fn stats_are_cached_across_requests() {
-    let asked = ["/stats", "/semantic-types"];
+    let requested = ["/stats", "/semantic-types"];
     let tell = async |world: &World| {
         let mut responses = Vec::new();
-        for path in asked {
+        for path in requested {
             responses.push(world.get(path).await.json());
         }
         responses
@@ -125,7 +125,7 @@ async fn stats_are_cached_across_requests() {
     let fresh = World::new().await;
     tell(&fresh).await;
     publish_another(&fresh).await;
-    for (path, (now, before)) in asked.iter().zip(tell(&fresh).await.iter().zip(&before)) {
+    for (path, (now, before)) in requested.iter().zip(tell(&fresh).await.iter().zip(&before)) {
         assert_ne!(now, before, "{path} does not show what was published");
     }
 }

@@ -53,19 +53,22 @@ fn freshness_and_retry_after_delay_the_next_visit() {
     let at = now() + TimeDelta::days(3);
     let fresh = SiteHistory { fresh_until: Some(at), ..positive(1, 0, 0, 0) };
     assert_eq!(next(&fresh), NextVisit { at, reason: NextVisitReason::FreshUntil });
-    let asked = SiteHistory { not_before: Some(at + TimeDelta::days(1)), ..fresh };
-    assert_eq!(next(&asked), NextVisit { at: at + TimeDelta::days(1), reason: NextVisitReason::RetryAfter });
+    let requested = SiteHistory { not_before: Some(at + TimeDelta::days(1)), ..fresh };
+    assert_eq!(
+        next(&requested),
+        NextVisit { at: at + TimeDelta::days(1), reason: NextVisitReason::RetryAfter }
+    );
 }
 
 #[test]
 fn honours_retry_after_and_doubles_it_if_it_repeats() {
-    let asked = now() + TimeDelta::seconds(120);
+    let requested = now() + TimeDelta::seconds(120);
     let limited = |failures_in_row| SiteHistory {
         failures_in_row,
-        not_before: Some(asked),
+        not_before: Some(requested),
         ..SiteHistory::first(VisitEnd::RateLimited, ManifestPresence::Absent)
     };
-    assert_eq!(next(&limited(1)), NextVisit { at: asked, reason: NextVisitReason::RetryAfter });
+    assert_eq!(next(&limited(1)), NextVisit { at: requested, reason: NextVisitReason::RetryAfter });
     assert_eq!(hours(&limited(2)), 1);
     assert_eq!(hours(&limited(4)), 4);
 }
@@ -129,11 +132,11 @@ fn the_operators_interval_applies_only_to_sites_that_respond() {
     let dead =
         SiteHistory { failures_in_row: 1, ..SiteHistory::first(VisitEnd::DnsDead, ManifestPresence::Absent) };
     assert_eq!(at(&dead).reason, NextVisitReason::DnsDead);
-    let asked = SiteHistory {
+    let requested = SiteHistory {
         not_before: Some(now() + TimeDelta::hours(1)),
         ..SiteHistory::first(VisitEnd::Completed, ManifestPresence::Present)
     };
-    assert_eq!(at(&asked).reason, NextVisitReason::RetryAfter);
+    assert_eq!(at(&requested).reason, NextVisitReason::RetryAfter);
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn any_history() -> impl Strategy<Value = SiteHistory> {
                 end,
                 manifest_presence,
                 (visits, changes, failures_in_row, negatives_in_row),
-                (first, previous, fresh, asked),
+                (first, previous, fresh, requested),
             )| {
                 SiteHistory {
                     end,
@@ -204,7 +207,7 @@ fn any_history() -> impl Strategy<Value = SiteHistory> {
                     failures_in_row,
                     negatives_in_row,
                     fresh_until: fresh,
-                    not_before: asked,
+                    not_before: requested,
                 }
             },
         )

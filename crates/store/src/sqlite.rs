@@ -97,7 +97,7 @@ const WRITER_CACHE_KIB: u32 = 32 * 1024;
 const LOG_PAGES: u32 = 8_000;
 /// Reads are short; more connections than cores of a small machine gain nothing.
 const READERS_MAX: u32 = 4;
-/// Instructions of a statement between two looks at the time: well below a millisecond.
+/// Instructions of a statement between two checks of the time: well below a millisecond.
 const CHECK_INSTRUCTIONS: i32 = 1_000;
 
 #[derive(Debug)]
@@ -120,9 +120,9 @@ impl ReadConnection {
         let is_dropped = Arc::new(AtomicBool::new(false));
         let until = time_max.map(|time_max| Instant::now() + time_max);
         let dropped = Arc::clone(&is_dropped);
-        let goes_on =
+        let may_continue =
             move || !dropped.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
-        connection.lock_handle().await?.set_progress_handler(CHECK_INSTRUCTIONS, goes_on);
+        connection.lock_handle().await?.set_progress_handler(CHECK_INSTRUCTIONS, may_continue);
         Ok(Self { connection, is_dropped })
     }
 }
@@ -237,7 +237,7 @@ impl Pool {
     /// A transaction that reads from one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Sqlite>> {
         let mut transaction = self.readers.begin().await?;
-        // It may be that of an earlier caller, who is gone.
+        // The handler of the previous caller would interrupt this one.
         transaction.lock_handle().await?.remove_progress_handler();
         Ok(transaction)
     }
@@ -291,7 +291,7 @@ mod tests {
     /// Never ends by itself.
     const ENDLESS: &str =
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
     async fn run(statement: &'static str, mut connection: ReadConnection) -> Outcome<i64> {
         Ok(sqlx::query_scalar(statement).fetch_one(&mut *connection).await?)
@@ -328,7 +328,7 @@ mod tests {
             let counted: i64 = sqlx::query_scalar(many).fetch_one(&mut *snapshot).await.unwrap();
             assert_eq!(counted, 100_000, "an earlier caller does not interrupt an export");
         };
-        tokio::time::timeout(PATIENCE, others).await.expect("no statement of a caller that is gone goes on");
+        tokio::time::timeout(TEST_TIMEOUT, others).await.expect("statements end with their callers");
     }
 
     #[tokio::test]
@@ -337,7 +337,7 @@ mod tests {
         let pool = pool(&dir).await;
         let short = Some(Duration::from_millis(20));
         for connection in [pool.list(short).await, pool.scan(short).await] {
-            let ended = tokio::time::timeout(PATIENCE, run(ENDLESS, connection.unwrap())).await;
+            let ended = tokio::time::timeout(TEST_TIMEOUT, run(ENDLESS, connection.unwrap())).await;
             let fault: Fault = ended.expect("it is interrupted").unwrap_err();
             let error = fault.during_limited("test");
             assert!(matches!(error, StoreError::Interrupted { .. }), "{error:?}");

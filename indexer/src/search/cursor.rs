@@ -10,15 +10,15 @@ use super::order::{Key, Position};
 use crate::error::CursorError;
 use crate::index::{RANKING_VERSION, SCHEMA_VERSION};
 
-/// Longest cursor: the documents that were seen, or the longest name, whose 200 characters take up to 34 bytes each when folded.
+/// Longest cursor. It holds the returned documents, or the longest name, whose 200 characters take up to 34 bytes each when folded.
 pub const CURSOR_BYTES_MAX: usize = 10_240;
-/// Re-ranked documents that are returned for one query, more than there are at once. Commits between the pages may add others;
-/// further ones come in the order of their text scores, so that the pages end.
+/// Maximum number of re-ranked documents on all pages of a query. A single commit has fewer, but commits between the pages may add
+/// some. Documents beyond this number are sorted by their text scores, so that the pages end.
 pub(super) const SEEN_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Short ties of the re-ranked documents that were returned.
+    /// [`short_tie`](super::order::short_tie) of each re-ranked document that was returned.
     pub(super) seen: Vec<u32>,
     /// Position of the last document, once the re-ranked ones are exhausted.
     pub(super) position: Option<Position>,

@@ -16,7 +16,7 @@ const FEED_PAGE: usize = 1_000;
 const EXPLAINED_MAX: usize = 3;
 
 /// Whether the shops are found.
-pub(crate) struct Found {
+pub(crate) struct ShopCheck {
     pub(crate) shops: usize,
     /// Shops whose robots.txt forbids their manifest.
     pub(crate) closed: usize,
@@ -32,7 +32,7 @@ pub(crate) async fn wait_until_found(
     fleet: &mut Fleet,
     sites: &SoakSites,
     max: Duration,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<ShopCheck> {
     let began = Instant::now();
     loop {
         fleet.pass_again(sites)?;
@@ -42,7 +42,7 @@ pub(crate) async fn wait_until_found(
             let took = began.elapsed();
             let sites: BTreeSet<&str> = wrong.iter().map(|(site, _)| *site).collect();
             let explained = sites.into_iter().take(EXPLAINED_MAX).map(|site| fleet.explain(site)).collect();
-            return Ok(Found {
+            return Ok(ShopCheck {
                 shops: findable.len(),
                 closed: findable.iter().filter(|(_, actions)| actions.is_empty()).count(),
                 explained,

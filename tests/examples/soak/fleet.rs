@@ -17,7 +17,7 @@ pub(crate) const DELAY: Duration = Duration::from_millis(50);
 /// Contact for site owners.
 pub(crate) const CONTACT_EMAIL: &str = "crawler@crawler.example";
 /// Timeout for a process to become ready, or to stop.
-const PATIENCE: Duration = Duration::from_mins(2);
+const READY_TIMEOUT: Duration = Duration::from_mins(2);
 /// Names of the processes that run from beginning to end.
 pub(crate) const STEADY: [&str; 3] = ["crawler", "indexer", "api"];
 
@@ -111,7 +111,7 @@ impl Fleet {
 
     #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     async fn ready(&self, interface: &str) -> anyhow::Result<()> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + READY_TIMEOUT;
         loop {
             let answer = client().get(format!("{interface}/readyz")).send().await;
             if answer.is_ok_and(|answer| answer.status().is_success()) {
@@ -277,7 +277,7 @@ impl Fleet {
     async fn end(&mut self, name: &str) -> anyhow::Result<()> {
         let mut child = self.take(name)?;
         Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + READY_TIMEOUT;
         loop {
             if let Some(status) = child.try_wait()? {
                 if !status.success() {

@@ -28,9 +28,9 @@ use report::Report;
 use sites::{Random, SoakSites};
 
 /// Interval of measurements.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const MEASUREMENT_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of changes of the sites.
-const CHANGE_EVERY: Duration = Duration::from_millis(400);
+const CHANGE_INTERVAL: Duration = Duration::from_millis(400);
 /// Maximum time after the faults are removed until every shop is found as it is.
 const RECOVERY_MAX: Duration = Duration::from_mins(5);
 
@@ -61,17 +61,17 @@ async fn soak(duration: Duration) -> anyhow::Result<Report> {
     let mut measurements = Measurements::default();
 
     let until = Instant::now() + duration;
-    let (mut next_look, mut next_change) = (Instant::now(), Instant::now());
+    let (mut next_measurement, mut next_change) = (Instant::now(), Instant::now());
     while Instant::now() < until {
-        sleep_until(next_look.min(next_change)).await;
+        sleep_until(next_measurement.min(next_change)).await;
         if Instant::now() >= next_change {
             sites.change(&mut random);
-            next_change += CHANGE_EVERY;
+            next_change += CHANGE_INTERVAL;
         }
-        if Instant::now() >= next_look {
+        if Instant::now() >= next_measurement {
             measurements.take(&fleet).await;
             fleet.disturb(&mut random, &sites, &database).await?;
-            next_look += LOOK_EVERY;
+            next_measurement += MEASUREMENT_INTERVAL;
         }
     }
 

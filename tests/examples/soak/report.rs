@@ -7,7 +7,7 @@ use std::time::Duration;
 use agentdex_tests::audit;
 use serde_json::Value;
 
-use crate::checks::{Changes, Found};
+use crate::checks::{Changes, ShopCheck};
 use crate::fleet::Stopped;
 use crate::load::Answers;
 use crate::measure::{Growth, Measurements, Series};
@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) answers: Answers,
     pub(crate) measurements: Measurements,
     pub(crate) stopped: Stopped,
-    pub(crate) found: Found,
+    pub(crate) found: ShopCheck,
     pub(crate) changes: Changes,
 }
 

@@ -24,10 +24,10 @@ pub(super) fn check(hit: &Hit, policy: &Policy) -> Vec<Violation> {
         broken(Rule::From, &hit.request.from, from);
     }
     if hit.request.referer.is_some() {
-        broken(Rule::TellTale, &hit.request.referer, "no Referer");
+        broken(Rule::TrackingHeader, &hit.request.referer, "no Referer");
     }
     if hit.request.cookie.is_some() {
-        broken(Rule::TellTale, &hit.request.cookie, "no Cookie");
+        broken(Rule::TrackingHeader, &hit.request.cookie, "no Cookie");
     }
     if hit.method != "GET" && hit.method != "HEAD" {
         broken(Rule::Method, &Some(hit.method.clone()), "GET or HEAD");

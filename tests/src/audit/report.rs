@@ -17,7 +17,7 @@ pub enum Rule {
     /// The configured From header is sent.
     From,
     /// No Referer and no Cookie is sent.
-    TellTale,
+    TrackingHeader,
     /// Only GET and HEAD.
     Method,
     /// robots.txt is fetched before anything else.

@@ -37,12 +37,12 @@ fn requires_the_configured_from_header() {
 fn reports_cookies_and_referers() {
     let policy = Policy::default();
     Crafted::new().request(|request| request.cookie = Some("id=1".to_owned())).breaks(
-        Rule::TellTale,
+        Rule::TrackingHeader,
         1,
         &policy,
     );
     let referred = Crafted::new().request(|request| request.referer = Some("https://a.example/".to_owned()));
-    referred.breaks(Rule::TellTale, 1, &policy);
+    referred.breaks(Rule::TrackingHeader, 1, &policy);
 }
 
 #[test]

@@ -32,12 +32,12 @@ async fn crawled(backend: Backend) -> World {
 }
 
 /// Where a command finds a database that is not the world's.
-struct Place {
+struct TargetDatabase {
     data: PathBuf,
     database: Option<TestDatabase>,
 }
 
-impl Place {
+impl TargetDatabase {
     /// An empty database on the other backend, or on the same.
     async fn empty(world: &World, backend: Backend, name: &str) -> Self {
         let database = match backend {
@@ -97,14 +97,14 @@ pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Bac
     let mut world = crawled(backend).await;
     let (first, second, third) = (world.path("1.jsonl"), world.path("2.jsonl"), world.path("3.jsonl"));
     stdout_of_success(db(&world, &["export", text(&first)]));
-    let elsewhere = Place::empty(&world, other(backend), "elsewhere").await;
+    let elsewhere = TargetDatabase::empty(&world, other(backend), "elsewhere").await;
     assert!(stdout_of_success(elsewhere.agentdex(&["db", "migrate"])).contains("schema 0 is now schema "));
     let imported = stdout_of_success(elsewhere.agentdex(&["db", "import", text(&first)]));
     let lines = std::fs::read_to_string(&first).unwrap();
     assert!(imported.starts_with(&format!("{} rows imported", lines.lines().count() - 1)), "{imported}");
     stdout_of_success(elsewhere.agentdex(&["db", "export", text(&second)]));
     assert!(lines == std::fs::read_to_string(&second).unwrap(), "the moved database differs from the export");
-    let back = Place::empty(&world, backend, "back").await;
+    let back = TargetDatabase::empty(&world, backend, "back").await;
     stdout_of_success(back.agentdex(&["db", "import", text(&second)]));
     stdout_of_success(back.agentdex(&["db", "export", text(&third)]));
     assert!(lines == std::fs::read_to_string(&third).unwrap(), "the database differs after the round trip");
@@ -144,7 +144,7 @@ pub(crate) async fn rejects_an_invalid_import_with_the_reason(backend: Backend) 
     let whole = lines[6].clone();
     lines[6] = whole.chars().take(whole.len() / 2).collect();
     std::fs::write(&broken, lines.join("\n")).unwrap();
-    let empty = Place::empty(&world, backend, "empty").await;
+    let empty = TargetDatabase::empty(&world, backend, "empty").await;
     let why = stderr_of_failure(empty.agentdex(&["db", "import", text(&broken)]));
     assert!(why.contains("line 7 of the dump cannot be read"), "{why}");
     let why = stderr_of_failure(empty.agentdex(&["db", "import", text(&world.path("seeds.txt"))]));
@@ -188,7 +188,7 @@ pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     let child = world.crawler(&flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // a third of the sites is done, and others are in progress
     world.web.log().wait_until(|log| log.hit_count() >= 7 * names.len()).await;
-    let restored = Place::empty(&world, backend, "data-restored").await;
+    let restored = TargetDatabase::empty(&world, backend, "data-restored").await;
     if let (Some(url), Some(target)) = (&world.database_url, &restored.database) {
         let dump = world.path("agentdex.dump");
         let mut command = Command::new("pg_dump");

@@ -98,13 +98,13 @@ fn assert_read_as(site: &Value, path: &str, format: &str) {
         site["resources"].as_array().unwrap().iter().find(|resource| resource["url"] == url.as_str());
     let manifest = &resource.unwrap_or_else(|| panic!("{path} was not fetched: {site:#}"))["manifest"];
     assert_eq!(manifest["format"], format, "{path}: {manifest:#}");
-    let grave: Vec<&Value> = manifest["findings"]
+    let serious: Vec<&Value> = manifest["findings"]
         .as_array()
         .unwrap()
         .iter()
         .filter(|finding| finding["severity"] == "must" || finding["severity"] == "should")
         .collect();
-    assert!(grave.is_empty(), "{path}: {grave:#?}");
+    assert!(serious.is_empty(), "{path}: {serious:#?}");
     let names: Vec<String> = manifest["capabilities"]
         .as_array()
         .unwrap()

@@ -97,9 +97,9 @@ async fn settle(world: &World) {
 
 /// Waits for a number of requests or the end of the pass, which may need fewer for resumed visits.
 async fn wait_for_requests(world: &World, began_at: usize, until: usize) {
-    let more_than = async |seen: usize, patience: Duration| {
+    let more_than = async |seen: usize, timeout: Duration| {
         let more = world.web.log().wait_until(|log| log.hit_count() > seen);
-        tokio::time::timeout(patience, more).await.is_ok()
+        tokio::time::timeout(timeout, more).await.is_ok()
     };
     assert!(more_than(began_at, TIMEOUT).await, "the crawl makes no progress");
     while world.requests() <= until && more_than(world.requests(), OVER_AFTER).await {}

@@ -94,29 +94,29 @@ pub fn merge(leader: &Capability, statements: &[Statement]) -> (Capability, Vec<
     if statements.len() < 2 {
         return (merged, Vec::new());
     }
-    let mut found = Found::of(statements);
-    merged.auth = auth(&leader.auth, &mut found);
-    merged.safety = safety(&leader.safety, &mut found);
-    parameters(&mut merged.parameters, &mut found);
-    merged.price = price(&mut found).or(merged.price);
-    merged.rate_limit = rate_limit(&mut found).or(merged.rate_limit);
-    merged.deprecated = found.any(|statement| statement.deprecated);
-    merged.degraded = found.any(|statement| statement.degraded);
-    merged.addresses_reader = found.any(|statement| statement.addresses_reader);
-    found.contradictions.truncate(CONTRADICTIONS_MAX);
-    (merged, found.contradictions)
+    let mut comparison = Comparison::of(statements);
+    merged.auth = auth(&leader.auth, &mut comparison);
+    merged.safety = safety(&leader.safety, &mut comparison);
+    parameters(&mut merged.parameters, &mut comparison);
+    merged.price = price(&mut comparison).or(merged.price);
+    merged.rate_limit = rate_limit(&mut comparison).or(merged.rate_limit);
+    merged.deprecated = comparison.any(|statement| statement.deprecated);
+    merged.degraded = comparison.any(|statement| statement.degraded);
+    merged.addresses_reader = comparison.any(|statement| statement.addresses_reader);
+    comparison.contradictions.truncate(CONTRADICTIONS_MAX);
+    (merged, comparison.contradictions)
 }
 
 /// What the declarations of one capability disagree on.
 pub fn contradictions(statements: &[Statement]) -> Vec<Contradiction> {
-    let mut found = Found::of(statements);
-    auth(&CapabilityAuth::default(), &mut found);
-    safety(&Safety::default(), &mut found);
-    parameters(&mut None, &mut found);
-    price(&mut found);
-    rate_limit(&mut found);
-    found.contradictions.truncate(CONTRADICTIONS_MAX);
-    found.contradictions
+    let mut comparison = Comparison::of(statements);
+    auth(&CapabilityAuth::default(), &mut comparison);
+    safety(&Safety::default(), &mut comparison);
+    parameters(&mut None, &mut comparison);
+    price(&mut comparison);
+    rate_limit(&mut comparison);
+    comparison.contradictions.truncate(CONTRADICTIONS_MAX);
+    comparison.contradictions
 }
 
 /// The findings of one declaration: one for each contradiction that it takes part in.
@@ -147,12 +147,12 @@ pub fn findings_of(
 }
 
 /// The statements that are compared, and the contradictions so far.
-struct Found<'a> {
+struct Comparison<'a> {
     statements: &'a [Statement],
     contradictions: Vec<Contradiction>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> Comparison<'a> {
     fn of(statements: &'a [Statement]) -> Self {
         let statements = statements.get(..DECLARATIONS_MAX).unwrap_or(statements);
         Self { statements, contradictions: Vec::new() }
@@ -195,8 +195,8 @@ impl<'a> Found<'a> {
 }
 
 /// Required where any declaration requires it, by the schemes of the fullest declaration that has one.
-fn auth(leader: &CapabilityAuth, found: &mut Found<'_>) -> CapabilityAuth {
-    let required = |required: Tristate| found.any(|statement| statement.auth.required == required);
+fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityAuth {
+    let required = |required: Tristate| comparison.any(|statement| statement.auth.required == required);
     let required = match (required(Tristate::Yes), required(Tristate::No)) {
         (true, _) => Tristate::Yes,
         (false, true) => Tristate::No,
@@ -204,21 +204,21 @@ fn auth(leader: &CapabilityAuth, found: &mut Found<'_>) -> CapabilityAuth {
     };
     let has_scheme = |schemes: &Vec<AuthScheme>| schemes.iter().any(|scheme| *scheme != AuthScheme::None);
     let schemes =
-        found.first(|statement| Some(&statement.auth.schemes).filter(|schemes| has_scheme(schemes)));
+        comparison.first(|statement| Some(&statement.auth.schemes).filter(|schemes| has_scheme(schemes)));
     let listed =
         |statement: &Statement| Some(&statement.auth.schemes).filter(|schemes| !schemes.is_empty()).cloned();
-    let schemes = schemes.or_else(|| found.statements.iter().find_map(listed)).unwrap_or_default();
+    let schemes = schemes.or_else(|| comparison.statements.iter().find_map(listed)).unwrap_or_default();
     let scopes =
         |statement: &Statement| Some(&statement.auth.scopes).filter(|scopes| !scopes.is_empty()).cloned();
-    let used_scopes = found.statements.iter().find_map(scopes).unwrap_or_default();
-    let identity =
-        found.first(|statement| statement.auth.agent_identity.as_ref().filter(|identity| identity.required));
+    let used_scopes = comparison.statements.iter().find_map(scopes).unwrap_or_default();
+    let identity = comparison
+        .first(|statement| statement.auth.agent_identity.as_ref().filter(|identity| identity.required));
     let merged = CapabilityAuth {
         required,
         schemes,
         scopes: used_scopes,
-        session: found.any(|statement| statement.auth.session),
-        session_url: found.first(|statement| statement.auth.session_url.as_ref()),
+        session: comparison.any(|statement| statement.auth.session),
+        session_url: comparison.first(|statement| statement.auth.session_url.as_ref()),
         agent_identity: identity.or_else(|| leader.agent_identity.clone()),
     };
     let in_words = |required: Tristate| match required {
@@ -227,16 +227,16 @@ fn auth(leader: &CapabilityAuth, found: &mut Found<'_>) -> CapabilityAuth {
         Tristate::Unknown => None,
     };
     let used = in_words(merged.required).unwrap_or_default();
-    found.compare(Fact::AuthRequired, &used, |statement| in_words(statement.auth.required));
+    comparison.compare(Fact::AuthRequired, &used, |statement| in_words(statement.auth.required));
     let sorted = |words: Vec<&str>| {
         words.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
     };
     let schemes = |schemes: &[AuthScheme]| sorted(schemes.iter().map(|scheme| scheme.as_str()).collect());
-    found.compare(Fact::Auth, &schemes(&merged.schemes), |statement| {
+    comparison.compare(Fact::Auth, &schemes(&merged.schemes), |statement| {
         Some(schemes(&statement.auth.schemes)).filter(|schemes| !schemes.is_empty())
     });
     let words = |scopes: &[String]| sorted(scopes.iter().map(String::as_str).collect());
-    found.compare(Fact::Scopes, &words(&merged.scopes), |statement| {
+    comparison.compare(Fact::Scopes, &words(&merged.scopes), |statement| {
         Some(words(&statement.auth.scopes)).filter(|scopes| !scopes.is_empty())
     });
     merged
@@ -254,44 +254,44 @@ const fn caution(class: SafetyClass) -> Option<u8> {
 }
 
 /// The most cautious declared class; the most cautious inferred one if none is declared.
-fn safety(leader: &Safety, found: &mut Found<'_>) -> Safety {
+fn safety(leader: &Safety, comparison: &mut Comparison<'_>) -> Safety {
     let of_source = |source: TypeSource| {
-        let of_source = found.statements.iter().map(|statement| &statement.safety);
+        let of_source = comparison.statements.iter().map(|statement| &statement.safety);
         of_source.filter(move |safety| safety.source == source && caution(safety.class).is_some())
     };
     let most = |source| of_source(source).max_by_key(|safety| caution(safety.class));
     let (class, source) = most(TypeSource::Declared)
         .or_else(|| most(TypeSource::Inferred))
         .map_or((leader.class, leader.source), |safety| (safety.class, safety.source));
-    let confirmation = found.statements.iter().map(|statement| statement.safety.confirmation).max();
-    let reversible = |value| found.any(|statement| statement.safety.reversible == Some(value));
+    let confirmation = comparison.statements.iter().map(|statement| statement.safety.confirmation).max();
+    let reversible = |value| comparison.any(|statement| statement.safety.reversible == Some(value));
     let merged = Safety {
         class,
         source,
         confirmation: confirmation.unwrap_or_default(),
-        handoff: found.any(|statement| statement.safety.handoff),
+        handoff: comparison.any(|statement| statement.safety.handoff),
         reversible: if reversible(false) { Some(false) } else { reversible(true).then_some(true) },
-        message: found.first(|statement| statement.safety.message.as_ref()),
+        message: comparison.first(|statement| statement.safety.message.as_ref()),
     };
-    found.compare(Fact::Safety, class.as_str(), |statement| {
+    comparison.compare(Fact::Safety, class.as_str(), |statement| {
         let safety = &statement.safety;
         let is_stated = safety.source == TypeSource::Declared && caution(safety.class).is_some();
         is_stated.then(|| safety.class.as_str().to_owned())
     });
-    found.compare(Fact::Confirmation, merged.confirmation.as_str(), |statement| {
+    comparison.compare(Fact::Confirmation, merged.confirmation.as_str(), |statement| {
         let confirmation = statement.safety.confirmation;
         (confirmation != Confirmation::None).then(|| confirmation.as_str().to_owned())
     });
     let in_words = |reversible: bool| if reversible { "reversible" } else { "not reversible" };
-    found.compare(Fact::Reversible, merged.reversible.map(in_words).unwrap_or_default(), |statement| {
+    comparison.compare(Fact::Reversible, merged.reversible.map(in_words).unwrap_or_default(), |statement| {
         statement.safety.reversible.map(|reversible| in_words(reversible).to_owned())
     });
     merged
 }
 
 /// Requires every parameter that a declaration requires; adds those that the leader does not have.
-fn parameters(schema: &mut Option<Value>, found: &mut Found<'_>) {
-    let statements = found.statements;
+fn parameters(schema: &mut Option<Value>, comparison: &mut Comparison<'_>) {
+    let statements = comparison.statements;
     let names: BTreeSet<&String> = statements
         .iter()
         .flat_map(|statement| statement.parameters.iter().flatten().map(|(name, _)| name))
@@ -304,7 +304,7 @@ fn parameters(schema: &mut Option<Value>, found: &mut Found<'_>) {
             require(schema, name, first);
         }
         let used = in_words(is_required, first);
-        found.compare_parameter(Fact::Parameter, Some(name), &used, |statement| {
+        comparison.compare_parameter(Fact::Parameter, Some(name), &used, |statement| {
             match statement.parameters.as_ref()?.get(name) {
                 Some(parameter) => Some(in_words(parameter.is_required, parameter)),
                 None => is_required.then(|| "absent".to_owned()),
@@ -337,16 +337,17 @@ fn require(schema: &mut Option<Value>, name: &str, parameter: &Parameter) {
 }
 
 /// The highest of the prices that can be compared; else that of the fullest declaration.
-fn price(found: &mut Found<'_>) -> Option<Payment> {
-    let first = found.first(|statement| statement.price.as_ref().filter(|price| price.price.is_some()))?;
-    let prices = found.statements.iter().filter_map(|statement| statement.price.as_ref());
+fn price(comparison: &mut Comparison<'_>) -> Option<Payment> {
+    let first =
+        comparison.first(|statement| statement.price.as_ref().filter(|price| price.price.is_some()))?;
+    let prices = comparison.statements.iter().filter_map(|statement| statement.price.as_ref());
     let comparable = prices.filter(|price| price.asset == first.asset);
     let highest = comparable
         .filter_map(|price| Some((amount(price)?, price)))
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let used = if amount(&first).is_some() { highest.map(|(_, price)| price.clone()) } else { None };
     let used = used.unwrap_or(first);
-    found.compare(Fact::Price, &price_in_words(&used).unwrap_or_default(), |statement| {
+    comparison.compare(Fact::Price, &price_in_words(&used).unwrap_or_default(), |statement| {
         price_in_words(statement.price.as_ref()?)
     });
     Some(used)
@@ -365,15 +366,15 @@ fn price_in_words(price: &Payment) -> Option<String> {
 }
 
 /// The lowest of the rates that can be compared; else the limit of the fullest declaration.
-fn rate_limit(found: &mut Found<'_>) -> Option<RateLimit> {
-    let limits = || found.statements.iter().filter_map(|statement| statement.rate_limit.as_ref());
+fn rate_limit(comparison: &mut Comparison<'_>) -> Option<RateLimit> {
+    let limits = || comparison.statements.iter().filter_map(|statement| statement.rate_limit.as_ref());
     let lowest = limits().filter(|limit| rate(limit).is_some()).min_by(|one, other| {
         let (one, other) = (rate(one).unwrap_or_default(), rate(other).unwrap_or_default());
         // a / b < c / d
         (u128::from(one.0) * u128::from(other.1)).cmp(&(u128::from(other.0) * u128::from(one.1)))
     });
     let used = lowest.or_else(|| limits().next())?.clone();
-    found.compare(Fact::RateLimit, &limit_in_words(&used).unwrap_or_default(), |statement| {
+    comparison.compare(Fact::RateLimit, &limit_in_words(&used).unwrap_or_default(), |statement| {
         limit_in_words(statement.rate_limit.as_ref()?)
     });
     Some(used)

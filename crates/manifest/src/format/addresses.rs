@@ -75,7 +75,7 @@ fn is_path(text: &str) -> bool {
 
 /// The text before the punctuation that ends an address.
 fn without_end(text: &str) -> Option<&str> {
-    // `/passport/[slug]` and `?room=<room>` are templates: their beginning leads nowhere.
+    // `/passport/[slug]` and `?room=<room>` are templates: what precedes the placeholder is no address.
     let is_template =
         |mark: char| text.split_once(mark).is_some_and(|(start, _)| start.ends_with(['/', '=']));
     if is_template('[') || is_template('<') {

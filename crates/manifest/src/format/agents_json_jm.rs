@@ -60,7 +60,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Examples of one intent that are looked at.
+/// Examples of one intent that are read.
 const EXAMPLES_MAX: usize = 64;
 
 fn read_call(

@@ -340,7 +340,7 @@ pub(crate) fn contact(value: &Value) -> Contact {
     contact
 }
 
-/// Contacts of one list that are looked at.
+/// Contacts of one list that are read.
 const CONTACTS_MAX: usize = 20;
 /// Words for ways to make contact, which are no contact themselves.
 const WAYS: &[&str] =

@@ -108,7 +108,7 @@ macro_rules! save {
             .await
             .unwrap();
         if $finding == Finding::Manifest {
-            let found = Found::at(&$token.site);
+            let found = ManifestNames::at(&$token.site);
             for (statement, with_model) in [(DOCUMENT, false), (VERSION, true)] {
                 let query = sqlx::query(statement);
                 let query = if with_model {
@@ -151,7 +151,7 @@ macro_rules! save {
 }
 
 /// Long, arbitrary names of a manifest.
-struct Found {
+struct ManifestNames {
     id: String,
     url: String,
     hash: String,
@@ -159,7 +159,7 @@ struct Found {
     capabilities: Vec<String>,
 }
 
-impl Found {
+impl ManifestNames {
     fn at(site: &SiteName) -> Self {
         let (url, document) = (url(site, 0), document(site));
         Self {

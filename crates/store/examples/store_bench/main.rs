@@ -203,8 +203,8 @@ async fn measure_postgres(sites: usize) {
 
 #[tokio::main]
 async fn main() {
-    let asked = |at| std::env::args().nth(at).and_then(|number| number.parse().ok());
-    let (on_postgres, on_sqlite) = (asked(1).unwrap_or(100_000), asked(2).unwrap_or(100_000));
+    let requested = |at| std::env::args().nth(at).and_then(|number| number.parse().ok());
+    let (on_postgres, on_sqlite) = (requested(1).unwrap_or(100_000), requested(2).unwrap_or(100_000));
     if on_postgres > 0 {
         measure_postgres(on_postgres).await;
     }

@@ -8,12 +8,13 @@
 //! It drops the text and the validators of robots.txt, which are older than the day for which they are valid, clocks that
 //! have passed, and the reports of individual visits. All times except the first are whole seconds.
 //!
-//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`ENCODING_VERSION`] then, and
-//! decode the earlier versions with zeros appended: postcard reads them as none, 0 or empty.
+//! A new column of `site_state` goes to the end of [`StateRow`], with `#[serde(default)]`. Postcard does not mark fields, so raise
+//! [`ENCODING_VERSION`] then, and add a row to [`STATE_FIELDS`].
 
 pub(crate) mod legacy;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 
 use crate::StoreError;
 use crate::convert::RowRef;
@@ -22,6 +23,8 @@ use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
 /// First byte of `site.packed`. [`legacy::ENCODING_VERSION`] is still read.
 const ENCODING_VERSION: u8 = 2;
+/// How many fields of [`StateRow`] each version encodes.
+const STATE_FIELDS: &[(u8, usize)] = &[(ENCODING_VERSION, 8)];
 
 /// A site whose rows are compacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +41,34 @@ pub(crate) struct CompactedColumns {
     pub(crate) compacted_status: Option<String>,
     pub(crate) compacted_failures: Option<i32>,
     pub(crate) compacted_last_visit_at_ms: Option<i64>,
+}
+
+/// Reads the first fields of a struct. The others have their default.
+struct FirstFields<D> {
+    from: D,
+    count: usize,
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for FirstFields<D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.from.deserialize_tuple(self.count, visitor)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.from.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
 }
 
 /// An encoded host.
@@ -85,8 +116,11 @@ impl CompactedSite {
         let at = RowRef::new("site", site);
         let decoded = match bytes.split_first() {
             Some((&legacy::ENCODING_VERSION, body)) => legacy::decode(site, body),
-            Some((&ENCODING_VERSION, body)) => Self::decode_body(site, body),
-            _ => Err(postcard::Error::DeserializeBadEncoding),
+            Some((version, body)) => match STATE_FIELDS.iter().find(|(known, _)| known == version) {
+                Some((_, fields)) => Self::decode_body(site, body, *fields),
+                None => Err(postcard::Error::DeserializeBadEncoding),
+            },
+            None => Err(postcard::Error::DeserializeBadEncoding),
         };
         let mut compacted = decoded.map_err(|error| at.damaged("packed", &error))?;
         compacted.state = StateRow {
@@ -102,9 +136,11 @@ impl CompactedSite {
         Ok(Some(compacted))
     }
 
-    fn decode_body(site: &str, body: &[u8]) -> postcard::Result<Self> {
-        let ((state, hosts), rest) = postcard::take_from_bytes::<(StateRow, Vec<PackedHost>)>(body)?;
-        if !rest.is_empty() {
+    fn decode_body(site: &str, body: &[u8], fields: usize) -> postcard::Result<Self> {
+        let mut from = postcard::Deserializer::from_bytes(body);
+        let state = StateRow::deserialize(FirstFields { from: &mut from, count: fields })?;
+        let hosts = Vec::<PackedHost>::deserialize(&mut from)?;
+        if !from.finalize()?.is_empty() {
             return Err(postcard::Error::DeserializeBadEncoding);
         }
         let host = |packed: PackedHost| HostRow {

@@ -66,6 +66,25 @@ fn decoded(site: &CompactedSite, packed: Vec<u8>) -> CompactedSite {
 }
 
 #[test]
+fn reads_a_struct_that_was_encoded_before_its_last_field_was_added() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Grown {
+        first: u16,
+        #[serde(default)]
+        added: Option<u16>,
+    }
+    let bytes = postcard::to_extend(&(300_u16, ["next"]), Vec::new()).unwrap();
+    let mut from = postcard::Deserializer::from_bytes(&bytes);
+    let grown = Grown::deserialize(FirstFields { from: &mut from, count: 1 }).unwrap();
+    assert_eq!(grown, Grown { first: 300, added: None });
+    assert_eq!(
+        <[String; 1]>::deserialize(&mut from).unwrap(),
+        ["next"],
+        "what follows is not read as the field"
+    );
+}
+
+#[test]
 fn decodes_what_was_encoded() {
     let mut site = negative();
     let packed = site.encode().unwrap();

@@ -51,10 +51,10 @@ pub(crate) async fn block_deletes_the_data_of_a_site_and_keeps_a_tombstone(
 
 pub(crate) async fn block_ends_a_visit_in_progress(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
-    let asked = [site("other.example"), site("sky.example")];
-    assert!(store.blocked_among(&asked).await?.is_empty());
+    let requested = [site("other.example"), site("sky.example")];
+    assert!(store.blocked_among(&requested).await?.is_empty());
     store.site_block(&site("sky.example"), "asked", later(1)).await?;
-    assert_eq!(store.blocked_among(&asked).await?, [site("sky.example")]);
+    assert_eq!(store.blocked_among(&requested).await?, [site("sky.example")]);
     assert!(
         store
             .leases_renew(std::slice::from_ref(&token), std::time::Duration::from_mins(1), later(1))

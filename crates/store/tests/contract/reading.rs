@@ -513,9 +513,9 @@ pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statist
         visited(store, name, start(), vec![found(&format!("https://{name}/a.json"), name, &[], start())])
             .await?;
     }
-    store.seeds_add(&[seed("rests.example")], later(5)).await?;
+    store.seeds_add(&[seed("small.example")], later(5)).await?;
     for damage in [
-        "UPDATE site SET next_visit_at_ms = -9223372036854775808 WHERE name IN ('past.example', 'rests.example')",
+        "UPDATE site SET next_visit_at_ms = -9223372036854775808 WHERE name IN ('past.example', 'small.example')",
         "UPDATE site SET next_visit_at_ms = 9223372036854775807 WHERE name = 'future.example'",
         "UPDATE site_state SET last_visit_at_ms = 9223372036854775807 WHERE name = 'future.example'",
         "UPDATE document SET bytes = 9223372036854775807",
@@ -531,7 +531,7 @@ pub(crate) async fn damaged_planned_time_does_not_block_the_queue_or_its_statist
     let planned: Vec<_> = sites.iter().map(|site| (site.name.as_str(), site.next_visit_at)).collect();
     let tomorrow = start() + TimeDelta::days(1);
     let expected =
-        [("past.example", Some(epoch)), ("rests.example", Some(epoch)), ("whole.example", Some(tomorrow))];
+        [("past.example", Some(epoch)), ("small.example", Some(epoch)), ("whole.example", Some(tomorrow))];
     assert_eq!(planned, expected, "a site with another damaged value is omitted");
     assert!(store.site_report(&site("past.example"), 1).await?.is_some());
     let leased = store.sites_lease(&crate::build::request("w", 9, now), now).await?;

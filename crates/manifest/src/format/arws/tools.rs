@@ -168,7 +168,7 @@ fn check_tool(capability: &mut Capability, description: Option<&Value>, draft: &
         let text = format!("\"{name}\" has no description");
         draft.report(&rules::OPERATION_UNDESCRIBED, capability.pointer.clone(), text);
     }
-    let place = Place { description, tool: &capability.pointer };
+    let pointers = ToolPointers { description, tool: &capability.pointer };
     let mut key_field = None;
     for (parameter, schema) in properties(capability.parameters.as_ref()) {
         if parameter.to_ascii_lowercase().replace(['-', '_'], "").contains("idempotency") {
@@ -176,18 +176,18 @@ fn check_tool(capability: &mut Capability, description: Option<&Value>, draft: &
         }
         if is_undescribed(schema) {
             let text = format!("the parameter `{parameter}` of \"{name}\" has no description");
-            draft.report(&rules::PARAMETER_UNDESCRIBED, place.of_parameter(parameter, schema), text);
+            draft.report(&rules::PARAMETER_UNDESCRIBED, pointers.of_parameter(parameter, schema), text);
         }
         if parameter.chars().count() == 1 {
             let text = format!("the parameter `{parameter}` of \"{name}\" has a name of one letter");
-            draft.report(&rules::PARAMETER_TERSE, place.of_parameter(parameter, schema), text);
+            draft.report(&rules::PARAMETER_TERSE, pointers.of_parameter(parameter, schema), text);
         }
     }
     if let Some((member, _)) =
         properties(capability.response.as_ref()).find(|(_, schema)| is_undescribed(schema))
     {
         let text = format!("`{member}` in the response of \"{name}\" has no description");
-        draft.report(&rules::RESPONSE_UNDESCRIBED, place.of_response(member), text);
+        draft.report(&rules::RESPONSE_UNDESCRIBED, pointers.of_response(member), text);
     }
     consequences(capability, key_field, draft);
 }
@@ -205,13 +205,13 @@ fn is_undescribed(schema: &Value) -> bool {
 const POINTED_PARAMETERS_MAX: usize = 200;
 
 /// Pointers to the parts of a tool.
-struct Place<'p> {
+struct ToolPointers<'p> {
     description: Option<&'p Value>,
     /// Pointer of the operation or of the tool in a list.
     tool: &'p str,
 }
 
-impl Place<'_> {
+impl ToolPointers<'_> {
     fn of_parameter(&self, key: &str, schema: &Value) -> String {
         let Some(document) = self.description else { return self.of_member("inputSchema", key) };
         let name = schema.get("x-name").and_then(Value::as_str).unwrap_or(key);
@@ -227,8 +227,8 @@ impl Place<'_> {
         }
         let mut member = format!("{}/requestBody/content/application~1json/schema/properties", self.tool);
         push_name(&mut member, name);
-        let places = [member, format!("{}/requestBody", self.tool)];
-        self.existing(document, places)
+        let candidates = [member, format!("{}/requestBody", self.tool)];
+        self.existing(document, candidates)
     }
 
     fn of_response(&self, name: &str) -> String {
@@ -239,8 +239,8 @@ impl Place<'_> {
     }
 
     /// The first place that exists; else the tool.
-    fn existing<const N: usize>(&self, document: &Value, places: [String; N]) -> String {
-        let found = places.into_iter().find(|place| document.pointer(place).is_some());
+    fn existing<const N: usize>(&self, document: &Value, candidates: [String; N]) -> String {
+        let found = candidates.into_iter().find(|pointer| document.pointer(pointer).is_some());
         found.unwrap_or_else(|| self.tool.to_owned())
     }
 

@@ -125,7 +125,7 @@ fn declared_types_of_every_standard_namespace_are_kept() {
 }
 
 #[test]
-fn a_changing_post_is_no_read_by_declaration() {
+fn a_post_that_changes_state_is_not_declared_as_read() {
     let stated = |id: &str, method: &str| {
         let manifest = read(&shop(&json!([capability(id, method, json!({"sideEffects": false}))])));
         let found = has(&manifest, "atp.capability.side_effects.contradicted", "/capabilities/0/sideEffects");

@@ -154,7 +154,7 @@ fn rate_by_plan(value: &Value, depth: usize) -> Option<RateLimit> {
     })
 }
 
-/// Plans of one block of limits that are looked at.
+/// Plans of one block of limits that are read.
 const PLANS_MAX: usize = 20;
 
 fn is_rate(text: &str) -> bool {

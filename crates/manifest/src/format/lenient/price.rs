@@ -6,7 +6,7 @@ use crate::model::Payment;
 use crate::object::Object;
 use crate::text;
 
-/// Prices of one element that are looked at.
+/// Prices of one element that are read.
 const ALTERNATIVES_MAX: usize = 20;
 
 /// A price as text, as a number, or as an object with amount and currency.

@@ -99,7 +99,7 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
     let model = data_encoding::HEXLOWER.encode(&uncompressed(&serde_json::to_vec(&template.manifest)?)?);
     db.execute(&format!("UPDATE manifest_version SET model = decode('{model}', 'hex')")).await?;
     db.store.feed_head().await?;
-    db.store.seeds_add(&[seed("rests.example")], start()).await?;
+    db.store.seeds_add(&[seed("compacted.example")], start()).await?;
     assert!(url(&at).as_str().contains(TEMPLATE));
     let numbers = [
         ("COMPACTED", COMPACTED),
@@ -145,7 +145,7 @@ SELECT pg_temp.compacted(n), n % 6,
        NOW_MS + CASE WHEN n % DUE_ONE_IN = 0 THEN -n ELSE n * 1000 END,
        t.packed, n % 4, CASE n % 3 WHEN 0 THEN 'pending' WHEN 1 THEN 'fresh' ELSE 'unreachable' END,
        CASE WHEN n % 50 = 0 THEN 1 END, CASE WHEN n % 4 > 0 THEN NOW_MS - n * 1000::bigint END
-FROM generate_series(1, COMPACTED) n, site t WHERE t.name = 'rests.example';
+FROM generate_series(1, COMPACTED) n, site t WHERE t.name = 'compacted.example';
 INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence)
 SELECT pg_temp.expanded(n), n % 6,
        NOW_MS + CASE WHEN n % DUE_ONE_IN = 0 THEN -n ELSE n * 1000 END,

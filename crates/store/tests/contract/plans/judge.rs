@@ -56,7 +56,7 @@ impl Judge {
         let mut judged = self.judged.lock().expect("the lock is not poisoned");
         judged.0 += plans.len();
         for plan in plans {
-            let mut found = Found::default();
+            let mut found = PlanSummary::default();
             found.read(&plan["Plan"]);
             let statement = plan["Query Text"].as_str().unwrap_or_default();
             let is_meant = READ_WHOLE.iter().any(|start| statement.starts_with(start));
@@ -87,14 +87,14 @@ impl Judge {
 
 /// Rows and tables that a plan reads.
 #[derive(Default)]
-struct Found {
+struct PlanSummary {
     read_whole: Vec<String>,
     rows: f64,
     outline: String,
     depth: usize,
 }
 
-impl Found {
+impl PlanSummary {
     fn read(&mut self, node: &Value) {
         let word = |key: &str| node[key].as_str().unwrap_or_default();
         let number = |key: &str| node[key].as_f64().unwrap_or_default();
