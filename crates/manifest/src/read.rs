@@ -31,7 +31,8 @@ pub fn read(document: &Document<'_>) -> Manifest {
         }
     };
     report_size(&mut draft);
-    if document.force.is_none() {
+    // of a document that is too long, nothing was read
+    if document.force.is_none() && document.bytes.len() <= MANIFEST_BYTES_MAX {
         recognise(&mut draft);
     }
     identity::check(&mut draft);
