@@ -53,7 +53,7 @@ pub type Move = (CapabilityId, CapabilityId);
 /// The moves that a manifest has a part in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moves {
-    /// The first ones, at most [`MOVES_LISTED_MAX`].
+    /// The first ones, at most `MOVES_LISTED_MAX`.
     pub listed: BTreeSet<Move>,
     pub count: usize,
 }
