@@ -1,4 +1,5 @@
-//! Addresses inside manifests: absolute or relative, with `{id}`, `:id` or `<id>` variables, made absolute and uniform.
+//! Addresses inside manifests: absolute or relative, with variables in any published form (`{id}`, `{{id}}`, `{id?}`, `${id}`,
+//! `:id`, `<int:id>`, `[id]`), made absolute and uniform.
 //!
 //! Nothing is fetched or looked up. An address keeps its published scheme; a finding reports one that is not https.
 
@@ -139,10 +140,11 @@ fn mark_variables(text: &str) -> (String, Vec<&str>) {
     let mut marked = String::with_capacity(text.len());
     let mut names = Vec::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['{', '<', ':']) {
+    while let Some(at) = rest.find(['{', '<', ':', '[', '$']) {
         let (before, from) = rest.split_at(at);
         marked.push_str(before);
-        if let Some((name, after)) = variable(marked.ends_with('/'), from) {
+        let segment = from.strip_prefix('$').filter(|rest| rest.starts_with('{')).unwrap_or(from);
+        if let Some((name, after)) = variable(marked.ends_with('/'), segment) {
             marked.push_str(&mark(names.len()));
             names.push(name);
             rest = after;
@@ -156,28 +158,63 @@ fn mark_variables(text: &str) -> (String, Vec<&str>) {
     (marked, names)
 }
 
-/// The variable at the start of `text` and the rest. `:id` is a variable only directly after a slash, so that the colons of
-/// schemes and ports stay.
+/// The variable at the start of `text` and the rest. `:id` and `[id]` are variables only directly after a slash, so that the
+/// colons of schemes and ports and the brackets of IPv6 hosts stay.
 fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
-    let close = match text.chars().next()? {
-        '{' => '}',
-        '<' => '>',
-        _ => {
-            let name = text.get(1..)?;
-            let end =
-                name.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(name.len());
-            let (name, after) = name.split_at(end);
-            let named =
-                after_slash && name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
-            return named.then_some((name, after));
-        }
+    let (open, close) = match text.chars().next()? {
+        '{' if text.starts_with("{{") => ("{{", "}}"),
+        '{' => ("{", "}"),
+        '<' => ("<", ">"),
+        '[' if after_slash => ("[", "]"),
+        ':' if after_slash => return variable_of_colon(text.get(1..)?),
+        _ => return None,
     };
-    let inner = text.get(1..)?;
-    let end = inner.find(close)?;
-    let name = inner.get(..end)?;
+    let (inner, after) = text.strip_prefix(open)?.split_once(close)?;
+    let name = match open {
+        // `<int:id>` names the type of the value first.
+        "<" => inner.rsplit(':').next()?,
+        "[" => inner.trim_start_matches("..."),
+        _ => inner.trim_end_matches('?'),
+    };
+    let is_segment = open != "[" || after.is_empty() || after.starts_with(['/', '?', '#', '.']);
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
-    let name_ok = !name.is_empty() && name.chars().all(plain);
-    name_ok.then_some((name, inner.get(end + 1..)?))
+    let name_ok = is_segment && !name.is_empty() && name.chars().all(plain);
+    name_ok.then_some((name, after))
+}
+
+/// The variable after a colon and the rest: `id` of `:id`, also of `:id?`.
+fn variable_of_colon(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
+    let (name, after) = text.split_at(end);
+    let is_end = |rest: &&str| rest.is_empty() || rest.starts_with('/');
+    let after = after.strip_prefix('?').filter(is_end).unwrap_or(after);
+    name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some((name, after))
+}
+
+/// The address in a member that is for addresses, where it lacks its beginning: a host without scheme
+/// (`mcp.acme.example/mcp`) or a path without slash (`rwa/alpha`). `None` if the text is neither, or begins as an address does.
+pub(crate) fn completed(text: &str) -> Option<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~/{}%".contains(letter);
+    if text.starts_with('/') || text.len() > URL_BYTES_MAX || !text.chars().all(is_plain) {
+        return None;
+    }
+    let (first, rest) = text.split_once('/')?;
+    let is_method_of_protocol = matches!(first, "tools" | "resources" | "prompts" | "message" | "tasks");
+    let is_relative = first.chars().all(|letter| letter == '.');
+    if rest.is_empty() || is_method_of_protocol || is_relative {
+        return None;
+    }
+    Some(if is_host(first) { ["https://", text].concat() } else { ["/", text].concat() })
+}
+
+/// Whether the first part of a path is a host: labels that end with a name of letters, which is no ending of a file.
+fn is_host(text: &str) -> bool {
+    let endings =
+        ["json", "txt", "html", "htm", "php", "md", "yaml", "yml", "xml", "aspx", "js", "py", "well-known"];
+    text.rsplit_once('.').is_some_and(|(labels, last)| {
+        let is_name = last.len() >= 2 && last.bytes().all(|letter| letter.is_ascii_alphabetic());
+        !labels.is_empty() && is_name && !endings.contains(&last) && !text.contains(['{', '}', '%', '~', '_'])
+    })
 }
 
 /// Splits a method off an address such as `GET https://…` or `POST /orders`.
@@ -215,6 +252,14 @@ mod tests {
             ("api/search?q={query}", Some("https://shop.example/api/search?q={query}")),
             ("/orders/:id/items/:item_id", Some("https://shop.example/orders/{id}/items/{item_id}")),
             ("/orders/<id>", Some("https://shop.example/orders/{id}")),
+            ("/orders/<int:id>/x", Some("https://shop.example/orders/{id}/x")),
+            ("/orders/{{id}}/x", Some("https://shop.example/orders/{id}/x")),
+            ("/orders/{id?}", Some("https://shop.example/orders/{id}")),
+            ("/orders/:id?", Some("https://shop.example/orders/{id}")),
+            ("/orders/${id}/x", Some("https://shop.example/orders/{id}/x")),
+            ("/orders/[id]/[...rest]", Some("https://shop.example/orders/{id}/{rest}")),
+            ("/price/$5", Some("https://shop.example/price/$5")),
+            ("https://[2001:db8::1]/x", Some("https://[2001:db8::1]/x")),
             ("https://api.example:8443/x", Some("https://api.example:8443/x")),
             ("wss://live.example/feed", Some("wss://live.example/feed")),
             ("https://{tenant}.example/x", Some("https://{tenant}.example/x")),
@@ -229,6 +274,24 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(on(text).as_deref(), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn completes_addresses_without_their_beginning() {
+        for (text, address) in [
+            ("rwa/alpha", Some("/rwa/alpha")),
+            ("v1.2/items/{id}", Some("/v1.2/items/{id}")),
+            ("mcp.acme.example/mcp", Some("https://mcp.acme.example/mcp")),
+            ("index.html/x", Some("/index.html/x")),
+            ("/rwa", None),
+            ("https://a.example/x", None),
+            ("search", None),
+            ("tools/call", None),
+            ("../x", None),
+            ("npx run/it now", None),
+        ] {
+            assert_eq!(completed(text).as_deref(), address, "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::address;
 use crate::auth;
 use crate::budget;
 use crate::model::{AuthScheme, Invocation};
-use crate::text::capped;
+use crate::text::{self, capped};
 
 /// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,15 +49,43 @@ impl Location {
 
     /// The location of a parameter that declares none: a variable of the address, else by the method.
     pub(crate) fn of(invocation: &Invocation, name: &str) -> Self {
-        let mut variables = invocation.endpoint().into_iter().flat_map(address::variables);
-        if variables.any(|variable| variable == name) {
+        let (path, query) = parts_of_template(invocation);
+        if address::variables(path).any(|variable| variable == name) {
             return Self::Path;
+        }
+        if address::variables(query).any(|variable| variable == name) {
+            return Self::Query;
         }
         match invocation.method.as_deref() {
             Some("GET" | "HEAD" | "DELETE" | "OPTIONS") => Self::Query,
             _ => Self::Body,
         }
     }
+}
+
+/// The address of a call up to its query, and the query.
+fn parts_of_template(invocation: &Invocation) -> (&str, &str) {
+    let template = invocation.endpoint().unwrap_or_default();
+    template.split_once('?').unwrap_or((template, ""))
+}
+
+/// Adds the variables of an address that no parameter stands for: a call cannot be made without those of the path.
+pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocation) {
+    if invocation.url_template.is_none() {
+        return;
+    }
+    let (path, query) = parts_of_template(invocation);
+    let mut found = Parameters::default();
+    let of_path = address::variables(path).map(|name| (name, Location::Path, Presence::Required));
+    let of_query = address::variables(query).map(|name| (name, Location::Query, Presence::Optional));
+    let known = parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+    for (name, location, presence) in of_path.chain(of_query) {
+        if !name.is_empty() && known.is_none_or(|known| !known.contains_key(name)) {
+            let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+            found.add(name, schema, location, presence);
+        }
+    }
+    merge(parameters, found.finish());
 }
 
 /// The schema of an object of parameters, while its properties are added.
@@ -204,6 +232,36 @@ pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
     }
 }
 
+/// The parameters in a member of a call. The text of one that is called after parameters may list their names.
+fn of_member(key: &str, value: &Value, invocation: &Invocation) -> Option<Value> {
+    let mut last = String::new();
+    text::each_word(key, |word| word.clone_into(&mut last));
+    let is_list = matches!(last.as_str(), "params" | "parameters" | "args" | "arguments" | "fields");
+    let Some(names) = value.as_str().filter(|_| is_list).map(names_in) else {
+        return lenient(value, invocation);
+    };
+    let mut parameters = Parameters::default();
+    for name in names {
+        let name = name.trim_end_matches('?');
+        parameters.add(name, Map::new(), Location::of(invocation, name), Presence::Optional);
+    }
+    parameters.finish()
+}
+
+/// The names in a text that lists two or more: `q, limit`.
+fn names_in(text: &str) -> Vec<&str> {
+    let is_name = |name: &&str| {
+        let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '[' | ']');
+        let bare = name.trim_end_matches('?');
+        !bare.is_empty() && bare.chars().all(plain)
+    };
+    let names: Vec<&str> = text.split(',').take(NAMES_MAX).map(str::trim).collect();
+    if names.len() > 1 && names.iter().all(is_name) { names } else { Vec::new() }
+}
+
+/// Names of parameters in one text that are read.
+const NAMES_MAX: usize = 100;
+
 /// Members with the parameters of a call.
 const PARAMETER_KEYS: &[&str] = &[
     "inputSchema",
@@ -215,12 +273,14 @@ const PARAMETER_KEYS: &[&str] = &[
     "arguments",
     "args",
     "schema",
+    "requestSchema",
+    "request_schema",
 ];
 /// Members with the parameters of one part of a request.
 const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[
     (&["path_params", "pathParams", "path_parameters", "pathParameters"], Location::Path),
     (&["query_params", "queryParams", "query_parameters", "queryParameters", "query"], Location::Query),
-    (&["header_params", "headerParams"], Location::Header),
+    (&["header_params", "headerParams", "headers"], Location::Header),
     (
         &[
             "body_params",
@@ -230,6 +290,9 @@ const PARAMETER_KEYS_BY_LOCATION: &[(&[&str], Location)] = &[
             "requestBody",
             "json_body",
             "body",
+            "body_schema",
+            "bodySchema",
+            "payload",
             "fields",
         ],
         Location::Body,
@@ -246,16 +309,19 @@ const NAMES_KEYS: &[(&str, Presence)] = &[
     ("optional_fields", Presence::Optional),
     ("optionalFields", Presence::Optional),
     ("optional_params", Presence::Optional),
+    ("optional", Presence::Optional),
 ];
 
 /// The parameters of a call, from every member that describes them.
 pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Option<Value> {
-    let mut schema = PARAMETER_KEYS.iter().find_map(|key| lenient(call.get(*key)?, invocation));
+    let mut schema = PARAMETER_KEYS.iter().find_map(|key| of_member(key, call.get(*key)?, invocation));
     for (keys, location) in PARAMETER_KEYS_BY_LOCATION {
-        for value in keys.iter().filter_map(|key| call.get(*key)) {
+        for (key, value) in keys.iter().filter_map(|key| Some((*key, call.get(*key)?))) {
             // Fields of a call without a body are those of its query.
             let own = if *location == Location::Body { Location::of(invocation, "") } else { *location };
-            merge(&mut schema, lenient(value, invocation).map(|found| relocated(found, own)));
+            let found =
+                if own == Location::Header { headers(value) } else { of_member(key, value, invocation) };
+            merge(&mut schema, found.map(|found| relocated(found, own)));
         }
     }
     for (key, presence) in NAMES_KEYS {
@@ -269,6 +335,24 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
         merge(&mut schema, named.finish());
     }
     schema
+}
+
+/// Headers of a call that are parameters: those that HTTP and credentials define are none.
+fn headers(value: &Value) -> Option<Value> {
+    let is_defined = |name: &str| {
+        ["authorization", "content-type", "accept", "user-agent", "cookie"]
+            .iter()
+            .any(|defined| defined.eq_ignore_ascii_case(name))
+            || auth::scheme(name) != AuthScheme::Other
+    };
+    let mut schema = lenient(value, &Invocation::default())?;
+    let properties = schema.get_mut("properties")?.as_object_mut()?;
+    properties.retain(|name, _| !is_defined(name));
+    let is_empty = properties.is_empty();
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name.as_str().is_some_and(|name| !is_defined(name)));
+    }
+    (!is_empty).then_some(schema)
 }
 
 /// Parameters that are sent in one part of a request; variables of the path stay in it.
@@ -439,16 +523,44 @@ mod tests {
             "fields": ["name", {"name": "size", "type": "integer"}, "note?"],
             "required_fields": ["name", "plan"],
             "parameters": {"type": "object", "properties": {"trace": {"type": "string"}}},
+            "headers": {"X-Trip": "string", "Authorization": "Bearer <token>"},
+            "payload": {"seats": "integer"},
+            "required": ["name"],
+            "optional": ["colour"],
         });
         let schema = of_call(call.as_object().unwrap(), &invocation).unwrap();
         let located = |name: &str| schema["properties"][name]["x-in"].as_str().unwrap().to_owned();
         assert_eq!(
-            ["lang", "name", "size", "note", "plan", "trace"].map(located),
-            ["query", "body", "body", "body", "body", "body"]
+            ["lang", "name", "size", "note", "plan", "trace", "X-Trip", "seats", "colour"].map(located),
+            ["query", "body", "body", "body", "body", "body", "header", "body", "body"]
         );
+        assert_eq!(schema["properties"].get("Authorization"), None);
         assert_eq!(schema["required"], json!(["name", "plan"]));
         assert_eq!(schema["properties"]["size"]["type"], "integer");
-        let none = json!({"name": "x", "description": "d"});
+        let listed = json!({"params": "q, limit?", "input": "text, image"});
+        let listed = of_call(listed.as_object().unwrap(), &invocation).unwrap();
+        assert_eq!(listed["properties"], json!({"q": {"x-in": "body"}, "limit": {"x-in": "body"}}));
+        let none = json!({"name": "x", "description": "d", "params": "see the docs"});
         assert_eq!(of_call(none.as_object().unwrap(), &invocation), None);
+    }
+
+    #[test]
+    fn variables_of_an_address_are_parameters() {
+        let url_template = Some("https://a.example/{kind}/{id}?lat={lat}&unit={unit}".to_owned());
+        let invocation = Invocation { url_template, ..Invocation::default() };
+        let mut parameters = lenient(&json!({"kind": "string", "lat": "number"}), &invocation);
+        add_variables(&mut parameters, &invocation);
+        assert_eq!(
+            parameters,
+            Some(json!({"type": "object", "required": ["id"], "properties": {
+                "kind": {"type": "string", "x-in": "path"}, "lat": {"type": "number", "x-in": "query"},
+                "id": {"type": "string", "x-in": "path"}, "unit": {"type": "string", "x-in": "query"}}}))
+        );
+        let mut none = None;
+        add_variables(
+            &mut none,
+            &Invocation { url: Some("https://a.example/x".to_owned()), ..Invocation::default() },
+        );
+        assert_eq!(none, None);
     }
 }

@@ -27,7 +27,7 @@ use crate::name::{ContentHash, ManifestId, ManifestUrl};
 use crate::object::Object;
 use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
-use crate::{check, safety, semantic, text};
+use crate::{check, safety, schema, semantic, text};
 
 /// Capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
@@ -306,6 +306,7 @@ impl<'d> Draft<'d> {
     /// Infers missing values and keeps the capability, unless the document has too many already.
     pub(crate) fn push(&mut self, mut capability: Capability) {
         let kept = self.manifest.capabilities.len();
+        schema::add_variables(&mut capability.parameters, &capability.invocation);
         if kept >= CAPABILITIES_MAX || !self.charge(budget::memory_of(&capability, MODEL_BYTES_MAX)) {
             self.full = true;
             let text = format!("only the first {kept} capabilities are read");

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, ai_txt, generic, header, lenient, outbound, payments, terms};
 use crate::model::{Format, Interface, Protocol};
@@ -105,7 +106,8 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
         }
         _ => return,
     };
-    let Some(url) = published.and_then(|text| absolute(text, draft)) else {
+    let is_block = matches!(block, Some(Value::Object(_)));
+    let Some(url) = published.and_then(|text| absolute(text, is_block, draft)) else {
         // A server that its caller starts has no address.
         if own == Some("stdio") && published.is_none() {
             let mut interface = Interface::new(protocol, None);
@@ -126,7 +128,21 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
 }
 
 /// An address on the served origin. Without a finding, since no format requires these members.
-fn absolute(published: &str, draft: &Draft<'_>) -> Option<String> {
+fn absolute(published: &str, is_block: bool, draft: &Draft<'_>) -> Option<String> {
+    let completed = address::completed(published).or_else(|| {
+        let is_name = is_block && is_path_segment(published);
+        is_name.then(|| ["/", published].concat())
+    });
+    let published = completed.as_deref().unwrap_or(published);
     let plain = published.starts_with('/') || published.starts_with("https://");
     plain.then(|| draft.origin_url(published)).flatten()
+}
+
+/// Whether a word in a member for addresses is a path: none that names a transport instead.
+fn is_path_segment(word: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let is_transport =
+        ["stdio", "http", "https", "sse", "streamable", "streamable-http", "websocket", "none", "local"]
+            .contains(&word.to_ascii_lowercase().as_str());
+    !word.is_empty() && word.chars().all(is_plain) && !is_transport
 }

@@ -81,6 +81,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
         let mut capability = read_skill(&skill, draft);
         keep_modes(&skill, &capability.native_id, draft);
+        own_endpoint(&skill, &interfaces, draft, &mut capability);
         capability.auth = schemes.of_skill(&skill);
         if capability.invocation.endpoint().is_none() {
             invoke_by_message(&mut capability, interfaces.first(), generation);
@@ -198,18 +199,35 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     capability.parameters =
         skill.value("inputSchema").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.response = skill.value("outputSchema").and_then(lenient::response);
-    own_endpoint(skill, draft, &mut capability);
     capability
 }
 
-/// Reads the endpoint of a skill, which no version defines.
-fn own_endpoint(skill: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capability) {
-    let Some(published) = skill.text("endpoint") else { return };
-    let (prefixed, published) = address::split_method(published);
+/// Reads the endpoint of a skill, which no version defines. Where it is an interface of the card, messages are sent to it.
+fn own_endpoint(
+    skill: &Object<'_>,
+    interfaces: &[Interface],
+    draft: &mut Draft<'_>,
+    capability: &mut Capability,
+) {
+    let Some(key) = ["endpoint", "url", "path"].into_iter().find(|key| skill.text(key).is_some()) else {
+        return;
+    };
+    let (prefixed, published) = address::split_method(skill.text(key).unwrap_or_default());
     let method = skill.text("method").map(str::to_ascii_uppercase).or_else(|| prefixed.map(str::to_owned));
-    let Some(method) = method.filter(|method| address::is_method(method)) else { return };
-    if let Some(address) = draft.on_origin(published, &skill.at("endpoint")) {
-        endpoint::set_call(capability, &method, address);
+    let method = method.filter(|method| address::is_method(method));
+    let is_address = published.starts_with('/') || published.contains("://");
+    let completed = (!is_address).then(|| address::completed(published)).flatten();
+    // The page of a skill is no call.
+    if (!is_address && completed.is_none()) || (key != "endpoint" && method.is_none()) {
+        return;
+    }
+    let published = completed.as_deref().unwrap_or(published);
+    let Some(address) = draft.on_origin(published, &skill.at(key)) else { return };
+    let is_interface = interfaces.iter().any(|known| known.url.as_deref() == Some(address.as_str()));
+    match method {
+        Some(method) => endpoint::set_call(capability, &method, address),
+        None if is_interface => {}
+        None => endpoint::set(capability, address),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, lenient, mcp};
-use crate::model::{AuthScheme, Capability, Protocol, Tristate};
+use crate::model::{Capability, Protocol, Tristate};
 use crate::name::ManifestUrl;
 use crate::object::{Object, texts};
 use crate::schema;
@@ -47,6 +47,9 @@ const BASE_KEYS: &[&str] = &[
 const SERVER_KEYS: &[&str] =
     &["mcp_endpoint", "mcpEndpoint", "mcp_url", "mcpUrl", "mcp_server", "mcpServer", "mcp"];
 const SERVER_ADDRESS_KEYS: &[&str] = &["endpoint", "url", "server", "server_url", "serverUrl", "http", "sse"];
+/// Blocks in the description of a server that hold its address.
+const SERVER_BLOCKS: &[&str] =
+    &["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"];
 const ADDRESS_KEYS: &[&str] = &[
     "endpoint",
     "url",
@@ -70,15 +73,19 @@ impl Context {
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
         let inner = object.object_of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols"]);
-        let server = (object.text_of(SERVER_ADDRESS_KEYS).filter(|_| is_mcp))
+        let server = (is_mcp.then(|| address_of_server(object)).flatten())
             .or_else(|| object.text_of(SERVER_KEYS))
             .or_else(|| inner.as_ref()?.text_of(&["mcp"]))
-            .or_else(|| object.object_of(SERVER_KEYS)?.text_of(SERVER_ADDRESS_KEYS))
-            .filter(|text| text.starts_with('/') || text.contains("://"))
+            .or_else(|| address_of_server(&object.object_of(SERVER_KEYS)?))
             .filter(|text| crate::format::addresses::classify(text).follow.is_none());
+        let absolute = |text: &str| {
+            let is_address = text.starts_with('/') || text.contains("://");
+            let completed = (!is_address).then(|| address::completed(text)).flatten();
+            draft.origin_url(completed.as_deref().or(is_address.then_some(text))?)
+        };
         Self {
             base: base.or_else(|| self.base.clone()),
-            server: server.and_then(|text| draft.origin_url(text)).or_else(|| self.server.clone()),
+            server: server.and_then(absolute).or_else(|| self.server.clone()),
             auth: self.auth,
             has_groups: false,
         }
@@ -109,6 +116,14 @@ impl Context {
         });
         Self { auth, ..self.clone() }
     }
+}
+
+/// The address in the description of an MCP server, or in a block of it.
+fn address_of_server<'v>(server: &Object<'v>) -> Option<&'v str> {
+    let inner = || SERVER_BLOCKS.iter().filter_map(|key| server.object(key));
+    server
+        .text_of(SERVER_ADDRESS_KEYS)
+        .or_else(|| inner().find_map(|block| block.text_of(SERVER_ADDRESS_KEYS)))
 }
 
 /// Method and address, if the text is an address. Words after the address are comments.
@@ -168,8 +183,12 @@ pub(super) struct Call<'o, 'v> {
 
 impl<'o, 'v> Call<'o, 'v> {
     pub(super) fn of(object: &'o Object<'v>) -> Self {
-        let published =
-            object.text_of(ADDRESS_KEYS).map(|text| published_address(text).unwrap_or((None, text)));
+        let published = object.text_of(ADDRESS_KEYS).map(|text| {
+            let (method, rest) = address::split_method(text);
+            // `GET p/r` is a path below the base.
+            let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
+            published_address(text).or(relative).unwrap_or((None, text))
+        });
         Self { object, published }
     }
 
@@ -306,32 +325,7 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
         capability.auth.scopes = draft::tags(texts(scopes));
     }
     capability.auth.required = context.auth;
-    for (key, value) in [
-        ("auth_required", true),
-        ("requires_auth", true),
-        ("requiresAuth", true),
-        ("authRequired", true),
-        ("authentication_required", true),
-        ("public", false),
-    ] {
-        if let Some(flag) = object.flag(key) {
-            capability.auth.required = Tristate::from_option(Some(flag == value));
-        }
-    }
-    match object.value_of(&["auth", "authentication"]) {
-        Some(Value::Bool(flag)) => capability.auth.required = Tristate::from_option(Some(*flag)),
-        Some(value) => {
-            let needed = lenient::required_by(&lenient::auth(value));
-            let stated = lenient::auth_required(value);
-            if needed.required != Tristate::Unknown || stated.is_some() {
-                capability.auth.required =
-                    stated.map_or(needed.required, |stated| Tristate::from_option(Some(stated)));
-                capability.auth.schemes =
-                    needed.schemes.into_iter().filter(|scheme| *scheme != AuthScheme::None).collect();
-            }
-        }
-        None => {}
-    }
+    lenient::read_own_auth(object, &mut capability.auth);
     capability.price = lenient::price_of(object);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

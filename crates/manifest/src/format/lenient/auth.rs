@@ -1,10 +1,12 @@
 //! Credentials of any shape: words, objects, lists, sentences.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::auth;
-use crate::draft::{Draft, NAME_CHARS_MAX, SCHEMES_PER_CAPABILITY_MAX};
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX, SCHEMES_PER_CAPABILITY_MAX};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
 use crate::text::capped;
@@ -63,7 +65,9 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
         }
     } else if let Some(id) = object.text("id").filter(|id| auth::scheme(id) != AuthScheme::Other) {
         found.push(auth_of_word(id));
-    } else if object.flag("required") == Some(false) {
+    } else if object.flag("required").or_else(|| object.text("required").and_then(flag_in_words))
+        == Some(false)
+    {
         found.push(Auth::new(AuthScheme::None));
     } else {
         return auth_by_name(&object);
@@ -116,26 +120,20 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
         auth.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
     }
     let known = auth.token_url.take();
-    auth.token_url =
-        url(&["token_url", "tokenUrl", "token_endpoint", "tokenEndpoint", "oauth_token"]).or(known);
+    auth.token_url = url(TOKEN_KEYS).or(known);
     let known = auth.authorize_url.take();
-    auth.authorize_url = url(&[
-        "authorize_url",
-        "authorizationUrl",
-        "authorization_url",
-        "authorization_endpoint",
-        "client_url",
-    ])
-    .or(known);
+    auth.authorize_url = url(AUTHORIZE_KEYS).or(known);
     let known = auth.docs_url.take();
     auth.docs_url =
         url(&["docs_url", "docsUrl", "docs", "documentation", "documentation_url", "instructions_url"])
             .or(known);
-    auth.scopes.extend(scopes(object).map(|scope| (scope, String::new())));
-    for (scope, description) in object.object("scopes").into_iter().flat_map(|scopes| scopes.map) {
-        auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
-    }
+    auth.scopes.extend(described_scopes(object));
+    auth.add_flows(flows(object));
 }
+
+const TOKEN_KEYS: &[&str] = &["token_url", "tokenUrl", "token_endpoint", "tokenEndpoint", "oauth_token"];
+const AUTHORIZE_KEYS: &[&str] =
+    &["authorize_url", "authorizationUrl", "authorization_url", "authorization_endpoint", "client_url"];
 
 /// The name of a header of its own in a sentence: `passed as X-Wallet-Key header`.
 fn header_in(sentence: &str) -> Option<&str> {
@@ -148,7 +146,8 @@ const HEADER_WORDS_MAX: usize = 200;
 
 /// The first scopes that an object lists, each cut to its cap.
 pub(crate) fn scopes(object: &Object<'_>) -> impl Iterator<Item = String> {
-    let listed = object.texts("scopes").into_iter().take(SCOPES_MAX);
+    let listed = ["scopes", "scopes_supported", "scopesSupported"].iter().flat_map(|key| object.texts(key));
+    let listed = listed.take(SCOPES_MAX);
     listed.map(|scope| capped(scope, NAME_CHARS_MAX).to_owned())
 }
 
@@ -181,9 +180,13 @@ fn first_address(text: &str) -> Option<String> {
 pub(crate) fn resolve(draft: &mut Draft<'_>, absolute: impl Fn(&str) -> Option<String>) {
     let mut auth = std::mem::take(&mut draft.manifest.auth);
     for auth in &mut auth {
-        for url in
-            [&mut auth.token_url, &mut auth.authorize_url, &mut auth.registration_url, &mut auth.docs_url]
-        {
+        let of_flows = auth
+            .flows
+            .iter_mut()
+            .flat_map(|flow| [&mut flow.token_url, &mut flow.authorize_url, &mut flow.refresh_url]);
+        let own =
+            [&mut auth.token_url, &mut auth.authorize_url, &mut auth.registration_url, &mut auth.docs_url];
+        for url in own.into_iter().chain(of_flows) {
             let relative = url.as_deref().filter(|url| url.starts_with('/'));
             let absolute = relative.and_then(&absolute);
             if absolute.is_some() {
@@ -282,10 +285,20 @@ pub(crate) fn auth_required(value: &Value) -> Option<bool> {
     let by_type =
         matches!(value.get("type").and_then(Value::as_str), Some("optional" | "freemium" | "tiered"));
     flag("required")
+        .or_else(|| value.get("required").and_then(Value::as_str).and_then(flag_in_words))
         .or_else(|| flag("optional").map(|optional| !optional))
         .or(by_lists)
         .or(in_words)
         .or_else(|| by_type.then_some(false))
+}
+
+/// A word that stands for a flag: `"required": "no"`.
+fn flag_in_words(word: &str) -> Option<bool> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "yes" | "true" | "required" | "always" => Some(true),
+        "no" | "false" | "none" | "optional" | "never" | "not required" => Some(false),
+        _ => None,
+    }
 }
 
 /// Whether a description beside the schemes or of the only scheme begins with the word "optional".
@@ -302,6 +315,68 @@ fn states_optional(map: &Map<String, Value>) -> bool {
         _ => false,
     };
     only || says(map)
+}
+
+/// What one element states of the credentials that it needs.
+pub(crate) fn read_own_auth(element: &Object<'_>, needed: &mut CapabilityAuth) {
+    for (key, value) in [
+        ("auth_required", true),
+        ("requires_auth", true),
+        ("requiresAuth", true),
+        ("authRequired", true),
+        ("authentication_required", true),
+        ("public", false),
+    ] {
+        if let Some(flag) = element.flag(key) {
+            needed.required = Tristate::from_option(Some(flag == value));
+        }
+    }
+    match element.value_of(&["auth", "authentication"]) {
+        Some(Value::Bool(flag)) => needed.required = Tristate::from_option(Some(*flag)),
+        Some(value) => {
+            let by_schemes = required_by(&auth(value));
+            let stated = auth_required(value);
+            if by_schemes.required != Tristate::Unknown || stated.is_some() {
+                needed.required =
+                    stated.map_or(by_schemes.required, |stated| Tristate::from_option(Some(stated)));
+                needed.schemes =
+                    by_schemes.schemes.into_iter().filter(|scheme| *scheme != AuthScheme::None).collect();
+            }
+        }
+        None => {}
+    }
+}
+
+/// The flows of OAuth in the form of OpenAPI, by their name.
+fn flows(object: &Object<'_>) -> Vec<OAuthFlow> {
+    let flows = object.object_of(&["flows", "oauthFlows", "oauth_flows"]);
+    let members = flows.iter().flat_map(Object::members).take(SCHEMES_PER_CAPABILITY_MAX);
+    let flow = |(name, flow): (&str, Object<'_>)| OAuthFlow {
+        flow: capped(name, NAME_CHARS_MAX).to_owned(),
+        authorize_url: relative_address_of(&flow, AUTHORIZE_KEYS),
+        token_url: relative_address_of(&flow, TOKEN_KEYS),
+        refresh_url: relative_address_of(&flow, &["refreshUrl", "refresh_url"]),
+        scopes: described_scopes(&flow),
+    };
+    members.map(flow).collect()
+}
+
+/// An address that may be a path.
+fn relative_address_of(object: &Object<'_>, keys: &[&str]) -> Option<String> {
+    let is_address =
+        |text: &&str| (text.contains("://") || text.starts_with('/')) && text.len() <= URL_BYTES_MAX;
+    object.text_of(keys).filter(is_address).map(str::to_owned)
+}
+
+/// Scopes of a list, or of a map with their descriptions.
+fn described_scopes(object: &Object<'_>) -> BTreeMap<String, String> {
+    let named = object.object("scopes");
+    let described =
+        named.iter().flat_map(|scopes| scopes.map).take(SCOPES_MAX).map(|(scope, description)| {
+            let description = capped(description.as_str().unwrap_or_default(), DESCRIPTION_CHARS_MAX);
+            (capped(scope, NAME_CHARS_MAX).to_owned(), description.to_owned())
+        });
+    scopes(object).map(|scope| (scope, String::new())).chain(described).collect()
 }
 
 /// What credentials a value states and whether they are needed.

@@ -1,6 +1,6 @@
 //! Requirements of the MCP server card, its draft and the registry.
 
-use super::registry;
+use super::{registry, tools};
 use crate::check::is_url;
 use crate::draft::Draft;
 use crate::model::Format;
@@ -188,7 +188,8 @@ fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// Reports a file without an address of a server.
 pub(super) fn check_reachable(root: &Object<'_>, found: usize, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
-    if found == 0 {
+    // Tools with addresses of their own are called without a server.
+    if found == 0 && !root.value("tools").is_some_and(tools::have_addresses) {
         draft.report_rule(rule, String::new());
     }
 }

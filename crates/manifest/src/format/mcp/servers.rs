@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::rules;
+use super::{rules, tools};
 use crate::draft::{self, Draft};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Interface, Protocol};
 use crate::object::Object;
@@ -56,7 +56,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
             found.extend(read_listed(name, &listed, draft));
         }
     }
-    if found.is_empty() {
+    if found.is_empty() && !is_home_of_tools(root) {
         found.extend(read_server(root, draft));
     }
     let version = root.text_of(&["protocolVersion", "protocol_version", "mcp_version", "mcpVersion"]);
@@ -66,6 +66,16 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut seen = HashSet::new();
     found.retain(|interface| seen.insert(interface.url.clone()));
     found
+}
+
+/// Whether the only address of a file is its home page, beside tools with addresses of their own.
+fn is_home_of_tools(root: &Object<'_>) -> bool {
+    let has_endpoint = ADDRESS_KEYS.iter().any(|key| *key != "url" && is_text_address(root, key));
+    let is_home = root
+        .text("url")
+        .and_then(|url| url.split_once("://"))
+        .is_some_and(|(_, rest)| rest.split_once('/').is_none_or(|(_, path)| path.is_empty()));
+    is_home && !has_endpoint && root.value("tools").is_some_and(tools::have_addresses)
 }
 
 /// Packages that a caller installs and starts: interfaces without an address.

@@ -3,13 +3,15 @@
 //! Each tool is one capability, called through the server, which is never contacted. Annotations are declarations (MCP
 //! 2025-11-25 `ToolAnnotations`) and take precedence over inference.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, lenient};
+use crate::format::{addresses, endpoint, lenient};
 use crate::json::push_name;
-use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass, Tristate};
+use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass};
 use crate::object::{Object, children};
 use crate::{safety, schema};
 
@@ -97,32 +99,38 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     capability.tags = draft::tags(tool.texts("tags").into_iter().chain(tool.text("category")));
     capability.price = lenient::price_of(tool);
     capability.deprecated = tool.flag("deprecated") == Some(true);
-    own_endpoint(tool, draft, &mut capability);
+    if server.is_none() {
+        own_endpoint(tool, draft, &mut capability);
+    }
     // The URL of the server has no variables of the tool.
     let own = Invocation { url: None, ..capability.invocation.clone() };
     capability.parameters = schema::of_call(tool.map, &own);
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(tool.value(key)?));
-    for (key, value) in
-        [("auth_required", true), ("requires_auth", true), ("authRequired", true), ("public", false)]
-    {
-        if let Some(flag) = tool.flag(key) {
-            capability.auth.required = Tristate::from_option(Some(flag == value));
-        }
-    }
     if let Some(annotations) = &annotations {
         annotate(annotations.map, &mut capability);
     }
-    let over_http = server.and_then(|_| over_http(tool, &capability, draft));
+    lenient::read_own_auth(tool, &mut capability.auth);
+    let over_http = server.and_then(|server| over_http(tool, &capability, server, draft));
     draft.push(capability);
     if let Some(call) = over_http.filter(|_| !draft.is_full()) {
         draft.push(call);
     }
 }
 
-/// The same call over HTTP, if the tool has a method and an address of its own beside those of the server.
-fn over_http(tool: &Object<'_>, stated: &Capability, draft: &mut Draft<'_>) -> Option<Capability> {
-    own_call(tool)?;
+/// The same call over HTTP, if the tool has an address of its own beside that of the server.
+fn over_http(
+    tool: &Object<'_>,
+    stated: &Capability,
+    server: &str,
+    draft: &mut Draft<'_>,
+) -> Option<Capability> {
+    let call = own_call(tool)?;
+    // The page of a tool is no call, and neither is the server's own address.
+    let is_call = call.method.is_some() || call.key != "url";
+    if !is_call || draft.origin_url(&call.address).is_none_or(|address| address == server) {
+        return None;
+    }
     let name = stated.invocation.native.as_deref()?;
     let mut capability = draft.capability(CapabilityKind::Operation, name, "", tool.pointer.clone());
     own_endpoint(tool, draft, &mut capability);
@@ -137,23 +145,46 @@ fn over_http(tool: &Object<'_>, stated: &Capability, draft: &mut Draft<'_>) -> O
 
 /// Reads the HTTP address of a tool that is not called through a server.
 fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capability) {
-    let Some((key, method, published)) = own_call(tool) else { return };
-    if capability.invocation.url.is_none()
-        && let Some(address) = draft.on_origin(published, &tool.at(key))
-    {
-        endpoint::set_call(capability, &method, address);
+    let Some(call) = own_call(tool) else { return };
+    let Some(address) = draft.on_origin(&call.address, &tool.at(call.key)) else { return };
+    match call.method {
+        Some(method) => endpoint::set_call(capability, &method, address),
+        None => endpoint::set(capability, address),
     }
 }
 
-/// The member with the address of a tool, its method and its address.
-fn own_call<'v>(tool: &Object<'v>) -> Option<(&'static str, String, &'v str)> {
+/// The call of a tool that has an address of its own.
+struct OwnCall<'v> {
+    /// The member with the address.
+    key: &'static str,
+    method: Option<String>,
+    address: Cow<'v, str>,
+}
+
+fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
     let key = ["endpoint", "url", "path", "rest"].into_iter().find(|key| tool.text(key).is_some())?;
     let (prefixed, published) = address::split_method(tool.text(key)?);
     let method = tool.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
-    let method = method.or_else(|| prefixed.map(str::to_owned))?;
+    let method = method.or_else(|| prefixed.map(str::to_owned)).filter(|method| address::is_method(method));
     let is_address = published.starts_with('/') || published.contains("://");
-    (is_address && address::is_method(&method)).then_some((key, method, published))
+    let completed = (!is_address).then(|| address::completed(published)).flatten();
+    let address = completed.map_or(Cow::Borrowed(published), Cow::Owned);
+    let is_document = addresses::classify(&address).follow.is_some() && method.is_none();
+    (matches!(address, Cow::Owned(_)) || is_address)
+        .then_some(OwnCall { key, method, address })
+        .filter(|_| !is_document)
 }
+
+/// Whether the elements of a list of tools have addresses of their own: the home page beside them is no server.
+pub(super) fn have_addresses(tools: &Value) -> bool {
+    let has_address = |(_, tool, _): (Option<&str>, &Value, String)| {
+        tool.as_object().is_some_and(|map| own_call(&Object { map, pointer: String::new() }).is_some())
+    };
+    children(tools, "").take(TOOLS_CHECKED_MAX).any(has_address)
+}
+
+/// Tools of one list that are searched for an address.
+const TOOLS_CHECKED_MAX: usize = 500;
 
 /// Sets the declared effect of a tool.
 pub(crate) fn annotate(annotations: &Map<String, Value>, capability: &mut Capability) {
