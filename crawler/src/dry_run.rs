@@ -31,7 +31,7 @@ pub struct DryRun {
     pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
-    /// An upper bound: responses may end a visit early.
+    /// Responses may end a visit early, and a visit that finds something goes on.
     pub requests: usize,
 }
 
@@ -191,6 +191,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         interrupted: None,
         hints: Vec::new(),
         not_before: None,
+        is_submitted: false,
     }
 }
 

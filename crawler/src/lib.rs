@@ -41,7 +41,7 @@ pub use error::CrawlError;
 pub use fleet::{Cancel, Progress, STOP_MAX};
 pub use inspect::{Inspection, inspect};
 pub use metrics::serve as serve_metrics;
-pub use priors::{PathEstimate, path_estimates};
+pub use priors::{PathEstimate, PathTable, path_table};
 pub use run::{check, end_in_words, run, site_of};
 pub use schedule::{ScheduledTask, Schedules};
 pub use summary::Summary;

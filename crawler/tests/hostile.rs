@@ -11,7 +11,7 @@ use store::Seed;
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Certificate, Handshake, Host};
 
-const MANIFEST: &str = "/.well-known/agent-card.json";
+const MANIFEST: &str = "/.well-known/agent.json";
 
 /// A host with this response to the first manifest path.
 fn answering(answer: Answer) -> Host {
@@ -254,7 +254,7 @@ async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
     let wide = format!("{{\"openapi\":\"3.0.0\",\"x\":[{}0]}}", "0,".repeat(4_000_000));
     let hostile = (0..4).map(|number| {
         Host::new(&format!("hostile{number}.example"))
-            .robots("")
+            .robots("Agentmap: /agents.json")
             .file(
                 "/",
                 "text/html",

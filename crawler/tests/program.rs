@@ -109,8 +109,8 @@ async fn status_shows_the_state_of_the_crawl() {
     let fixture = Fixture::with([
         shop(),
         Host::new("gone.example").refusing_connections(),
-        Host::new("slow.example").robots("").route("/agent.json", slow.clone()).route("/agents.json", slow),
-        Host::new("busy.example").robots("").route("/.well-known/agent-card.json", busy),
+        Host::new("slow.example").robots("").route("/agent.json", slow.clone()).route("/agents.txt", slow),
+        Host::new("busy.example").robots("").route("/.well-known/agent.json", busy),
         Host::new("patient.example").robots("User-agent: *\nCrawl-delay: 3600\n"),
     ])
     .await;
@@ -157,25 +157,27 @@ async fn ranks_paths_by_results() {
         )
     });
     let fixture = Fixture::with(hosts.chain([Host::new("later.example")])).await;
-    let seeds: Vec<String> = (0..40).map(|index| format!("llms{index}.example")).collect();
+    let seeds: Vec<String> = (0..40).map(|index| format!("https://llms{index}.example/llms.txt")).collect();
     fixture.file("seeds", &seeds.join("\n"));
     let before = fixture.json(&["paths", "--format", "json"]).await;
     let position = |paths: &serde_json::Value| {
         paths.as_array().unwrap().iter().position(|row| row["path"] == "/llms.txt").unwrap()
     };
-    assert_eq!(position(&before), 17, "{before}");
+    assert_eq!(position(&before), 16, "{before}");
+    assert_eq!((&before[16]["first"], &before[16]["visit"]), (&0.into(), &3.into()), "{before}");
     let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!(summary["sites_visited"], 40, "{summary}");
     let after = fixture.json(&["paths", "--format", "json"]).await;
     let row = &after[position(&after)];
     assert_eq!(
         (&row["asked"], &row["found"], &row["assumed"]),
-        (&40.into(), &40.into(), &500.into()),
+        (&40.into(), &40.into(), &1_910.into()),
         "{row}"
     );
     assert!(position(&after) < 8 && row["estimated"].as_u64().unwrap() > 1_000, "{after}");
     let shown = text(&fixture.run(&["paths"]).await.stdout);
-    assert!(shown.contains("40      40  /llms.txt"), "{shown}");
+    assert!(shown.contains("40      40   1  /llms.txt"), "{shown}");
+    assert!(shown.contains("A first visit that finds nothing leaves "), "{shown}");
     fixture.file("later", "later.example\n");
     fixture.json(&["--seeds", "later", "--delay", "0s", "--format", "json"]).await;
     let asked = fixture.web.log().hits_on("later.example");
@@ -354,7 +356,7 @@ async fn dry_run_lists_requests_and_sends_nothing() {
     let fixture = Fixture::with([shop(), Host::new("other.example")]).await;
     fixture.file("seeds", "shop.example\nhttps://other.example/special/agent.json\n");
     let plan = fixture.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
-    assert_eq!((&plan["requests"], fixture.web.log().hit_count()), (&41.into(), 0), "{plan}");
+    assert_eq!((&plan["requests"], fixture.web.log().hit_count()), (&31.into(), 0), "{plan}");
     assert_eq!(plan["sites"][0]["requests"][0]["url"], "https://other.example/robots.txt");
     let status = fixture.json(&["status", "--format", "json"]).await;
     assert_eq!(status["sites"], 0, "a dry run leaves the store as it was: {status}");

@@ -18,7 +18,7 @@ use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, 
 use support::{AWP, Crawl, now, shop};
 use testweb::{Addresses, Answer, Host, Web};
 
-const MANIFEST: &str = "/.well-known/agent-card.json";
+const MANIFEST: &str = "/.well-known/agent.json";
 const VICTIM: &str = "victim.example";
 const LIST: &str = "/top.txt";
 const ATTACKERS: usize = 12;
@@ -662,7 +662,7 @@ async fn a_visit_keeps_connections_to_two_hosts_at_most() {
     let robots = || Answer::text("User-agent: *\nDisallow: /\n").after(Duration::from_millis(50));
     let others = (0..12).map(|number| Host::new(&name(number)).route("/robots.txt", robots()));
     let shop =
-        Host::new("shop.example").robots("").file("/.well-known/ard.json", "application/json", catalog);
+        Host::new("shop.example").robots("").file("/.well-known/agents.json", "application/json", catalog);
     let web = Web::builder().hosts(std::iter::once(shop).chain(others)).start().await.unwrap();
     let crawl = Crawl::on(web, "shop.example").await;
     crawl.pass().await;

@@ -166,14 +166,16 @@ async fn a_manifest_that_was_denied_for_a_while_comes_back_unchanged() {
     ];
     let site = SiteName::parse("shop.example").unwrap();
     for denial in denials {
-        let mut crawl = Crawl::of([shop()]).await;
+        // the likeliest path, which is requested again after three misses
+        let path = "/.well-known/agent.json";
+        let mut crawl = Crawl::of([Host::new("shop.example").file(path, "application/json", AWP)]).await;
         assert_eq!(crawl.pass().await.manifests_added, 1);
-        crawl.web.set("shop.example", "/agent.json", denial);
+        crawl.web.set("shop.example", path, denial);
         for _ in 0..3 {
             crawl.pass_again().await;
         }
         assert!(crawl.store.manifests_of_site(&site).await.unwrap().is_empty());
-        crawl.web.set_file("shop.example", "/agent.json", "application/json", AWP.to_owned());
+        crawl.web.set_file("shop.example", path, "application/json", AWP.to_owned());
         crawl.pass_again().await;
         assert_eq!(crawl.store.manifests_of_site(&site).await.unwrap().len(), 1);
     }

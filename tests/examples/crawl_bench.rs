@@ -21,14 +21,14 @@ use tokio::task::JoinSet;
 /// robots.txt and the eight most likely paths, which every tool is given.
 const PATHS: [&str; 9] = [
     "/robots.txt",
-    "/.well-known/agent-card.json",
     "/.well-known/agent.json",
-    "/agent.json",
-    "/.well-known/ard.json",
-    "/.well-known/ai-catalog.json",
     "/.well-known/agents.json",
-    "/agents.json",
-    "/.well-known/agents.txt",
+    "/.well-known/mcp/server-card.json",
+    "/.well-known/agent-manifest.json",
+    "/agents.txt",
+    "/agent.json",
+    "/.well-known/mcp.json",
+    "/.well-known/api-catalog",
 ];
 /// Percentage of sites that publish something.
 const POSITIVES: usize = 30;

@@ -57,7 +57,7 @@ pub(crate) struct StateRow {
 impl TryFrom<StateRow> for SiteState {
     type Error = StoreError;
 
-    /// The site without its hosts and resources, which are rows of other tables.
+    /// The site without its hosts, its resources and its priority, which are in other tables.
     fn try_from(row: StateRow) -> Result<Self, StoreError> {
         let at = RowRef::new("site_state", &row.name);
         let progress = match row.parked_progress {
@@ -89,6 +89,7 @@ impl TryFrom<StateRow> for SiteState {
             interrupted,
             hints: Vec::new(),
             not_before: None,
+            is_submitted: false,
         })
     }
 }

@@ -33,6 +33,7 @@ mod names;
 mod respond;
 mod sequence;
 mod server;
+pub mod shares;
 mod tamper;
 mod web;
 

@@ -8,11 +8,16 @@ use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
 use policy::RobotsKind;
 use policy::delay::{Scope, day_of};
+use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
+use serde::Serialize;
 use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport};
 
 use super::duration;
+use super::paths::why_left;
 use crate::output::{self, OutputFormat};
+use crate::priors::PathPriors;
+use crate::visit::next_paths;
 use crate::{UsageError, clock, end_in_words, site_of};
 
 /// Shows the timeline of a site.
@@ -23,11 +28,19 @@ pub(super) async fn run(
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
-    let known = store.site_report(&site, visits).await?;
+    let known = match store.site_report(&site, visits).await? {
+        Some(report) => {
+            let priors = PathPriors::default();
+            priors.re_estimate(store).await?;
+            let plan = next_paths(&report.state, &priors.now());
+            Some(Explained { paths: plan.map(NextPaths::of), report })
+        }
+        None => None,
+    };
     if format == OutputFormat::Json {
         output::json(&known)?;
     }
-    let Some(known) = known else {
+    let Some(Explained { report: known, paths }) = known else {
         anyhow::bail!(
             "{site} is not known here: it was neither seeded nor linked to; crawler check {site} visits it now, \
              --seeds adds it, and --data-dir or --database-url name another database"
@@ -36,7 +49,7 @@ pub(super) async fn run(
     if format == OutputFormat::Json {
         return Ok(());
     }
-    for line in lines_before_hosts(&known) {
+    for line in lines_before_hosts(&known).into_iter().chain(paths.iter().flat_map(NextPaths::lines)) {
         output::line(&line)?;
     }
     for host in &known.state.hosts {
@@ -55,6 +68,65 @@ pub(super) async fn run(
         output::line(&format!("Its address is in group {group} of the fleet, which is visited by {owner}."))?;
     }
     Ok(())
+}
+
+/// What is known of a site, as JSON.
+#[derive(Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    report: SiteReport,
+    /// Absent while there is nothing to leave for later: before the first visit, and once every path was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<NextPaths>,
+}
+
+/// The paths of the table that were not requested yet.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct NextPaths {
+    /// The next visit requests these.
+    next: Vec<&'static str>,
+    /// Later visits request these.
+    later: Vec<&'static str>,
+    /// Why they were left, in words.
+    reason: String,
+}
+
+impl NextPaths {
+    fn of(plan: PathPlan) -> Self {
+        let names = |rows: &[&'static PlannedPath]| rows.iter().map(|row| row.path).collect();
+        let reason = match plan.remaining {
+            Remaining::Requested(reason) => {
+                format!("the next visit requests them since {}", in_words(reason))
+            }
+            remaining => why_left(remaining),
+        };
+        Self { next: names(&plan.requested), later: names(&plan.left), reason }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let count = self.next.len() + self.later.len();
+        let mut lines = vec![
+            format!("Paths left for later visits: {count}, because {}.", self.reason),
+            format!("  next visit: {}", self.next.join(" ")),
+        ];
+        if !self.later.is_empty() {
+            lines.push(format!("  after that: {}", self.later.join(" ")));
+            lines.push(
+                "  A submission of the site (or check) makes the next visit request all of them.".to_owned(),
+            );
+        }
+        lines
+    }
+}
+
+fn in_words(reason: FullTableReason) -> &'static str {
+    match reason {
+        FullTableReason::Submitted => "the site was submitted",
+        FullTableReason::UrlNamed => "a seed names a URL of the site",
+        FullTableReason::ManifestKnown | FullTableReason::ManifestFound => "the site has a manifest",
+        FullTableReason::Agentmap => "its robots.txt has an Agentmap line",
+        FullTableReason::Linked => "the site links to a document",
+    }
 }
 
 fn lines_before_hosts(report: &SiteReport) -> Vec<String> {

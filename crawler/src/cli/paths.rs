@@ -1,22 +1,85 @@
-//! `paths`: the path table in request order, and what was found under each path.
+//! `paths`: the path table in request order, what was found under each path, and which visit requests it.
 
+use policy::plan::Remaining;
 use store::Store;
 
 use crate::output::{self, OutputFormat};
-use crate::path_estimates;
+use crate::path_table;
 
 /// Shows the table.
 pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
-    let estimates = path_estimates(store).await?;
+    let table = path_table(store).await?;
     if format == OutputFormat::Json {
-        return Ok(output::json(&estimates)?);
+        return Ok(output::json(&table.rows)?);
     }
-    output::line("of 10,000 sites with manifests, here: estimated (assumed); sites requested, found")?;
-    for row in &estimates {
+    output::line(
+        "of 10,000 sites with manifests, here: estimated (assumed), and at no path above; sites requested, found; \
+         visit that requests it",
+    )?;
+    for row in &table.rows {
         output::line(&format!(
-            "{:>6} ({:>5})  {:>7} {:>7}  {}",
-            row.estimated, row.assumed, row.asked, row.found, row.path
+            "{:>6} ({:>5}) {:>6}  {:>7} {:>7}  {:>2}  {}",
+            row.estimated, row.assumed, row.first, row.asked, row.found, row.visit, row.path
         ))?;
     }
-    Ok(())
+    output::line(&format!(
+        "A first visit that finds nothing leaves {} paths for later: {}. A visit requests all of them at once if it \
+         finds a manifest or a link to one, if a seed names a URL of the site, or if the site was submitted.",
+        table.first_visit.left.len(),
+        why_left(table.first_visit.remaining)
+    ))
+    .map_err(Into::into)
+}
+
+/// Why paths are left for later visits, in words.
+pub(super) fn why_left(remaining: Remaining) -> String {
+    let chance_ppm = match remaining {
+        Remaining::Requested(_) => return "they are requested in the same visit".to_owned(),
+        Remaining::Enough { chance_ppm } => {
+            let chance = chance_in_words(chance_ppm);
+            return format!(
+                "a visit without a reason for more requests {} paths at most, although {chance} has something there",
+                policy::plan::PATHS_ON_CHANCE_MAX
+            );
+        }
+        Remaining::Likely { chance_ppm } | Remaining::Unlikely { chance_ppm } => chance_ppm,
+    };
+    format!("{} has something there and nothing at the paths before", chance_in_words(chance_ppm))
+}
+
+fn chance_in_words(chance_ppm: u32) -> String {
+    match 1_000_000_u32.checked_div(chance_ppm) {
+        Some(sites) => format!("about one site in {sites}"),
+        None => "hardly any site".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::plan::FullTableReason;
+
+    use super::*;
+
+    #[test]
+    fn says_why_paths_are_left() {
+        let table = [
+            (
+                Remaining::Unlikely { chance_ppm: 765 },
+                "about one site in 1307 has something there and nothing at the paths before",
+            ),
+            (
+                Remaining::Unlikely { chance_ppm: 0 },
+                "hardly any site has something there and nothing at the paths before",
+            ),
+            (
+                Remaining::Enough { chance_ppm: 5_000 },
+                "a visit without a reason for more requests 9 paths at most, although about one site in 200 has \
+                 something there",
+            ),
+            (Remaining::Requested(FullTableReason::Submitted), "they are requested in the same visit"),
+        ];
+        for (remaining, words) in table {
+            assert_eq!(why_left(remaining), words);
+        }
+    }
 }

@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
-use policy::plan::Priors;
+use policy::plan::{PathPlan, PlannedPath, Priors};
 use policy::{NextStep, VisitEnd};
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, SiteState, StoreError, VisitRecord};
 
@@ -93,6 +93,17 @@ struct Visit<'a> {
 pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
     let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
     progress.plan.tasks().map(|task| task.url).collect()
+}
+
+/// How the next visit divides the paths that were never requested, after a visit that left some of them.
+pub(crate) fn next_paths(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
+    let is_left = |row: &&PlannedPath| site.paths_checked.get(row.slot).is_none();
+    if site.paths_checked.is_empty() {
+        return None;
+    }
+    let mut plan = prepare::outlook(site, priors)?;
+    plan.requested.retain(is_left);
+    (plan.requested.len() + plan.left.len() > 0).then_some(plan)
 }
 
 /// Visits a site, or resumes a visit that was parked.

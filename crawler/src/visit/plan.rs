@@ -38,6 +38,15 @@ impl Plan {
         }
     }
 
+    /// Adds tasks of the site itself, behind its other tasks, once per URL.
+    pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
+        for task in tasks {
+            if self.is_new(&task) {
+                self.queue.insert_before_others(task);
+            }
+        }
+    }
+
     /// Adds tasks at the front in their order, once per URL.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
         for task in tasks.into_iter().rev() {

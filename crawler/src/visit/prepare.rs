@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::plan::{self, LastCheck, Priors};
+use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
@@ -27,10 +27,9 @@ const HOSTS_NAMED_MAX: usize = 10;
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
-    let own = OwnHosts::of(site);
-    let (own, named): (Vec<&HostState>, Vec<&HostState>) =
-        site.hosts.iter().partition(|state| own.contains(&state.host));
-    for state in in_turn(&own, HOSTS_MAX, site.visits) {
+    let own_hosts = OwnHosts::of(site);
+    let named: Vec<&HostState> = site.hosts.iter().filter(|state| !own_hosts.contains(&state.host)).collect();
+    for state in own(site, &own_hosts) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
@@ -44,12 +43,38 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in named_by_others(site) {
         progress.plan.add(task);
     }
-    for state in in_turn(&named, HOSTS_NAMED_MAX, site.visits) {
+    for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {
         for task in tasks_of(site, state, priors) {
             progress.plan.add(Task { named_by: NamedBy::Others, ..task });
         }
     }
     progress
+}
+
+/// The own hosts of this visit.
+fn own<'a>(site: &'a SiteState, own: &OwnHosts<'_>) -> impl Iterator<Item = &'a HostState> {
+    let hosts: Vec<&HostState> = site.hosts.iter().filter(|state| own.contains(&state.host)).collect();
+    in_turn(hosts, HOSTS_MAX, site.visits)
+}
+
+/// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
+/// visit has requested or planned are among them.
+pub(crate) fn remaining(site: &SiteState, priors: &Priors, reason: FullTableReason) -> Vec<Task> {
+    let own_hosts = OwnHosts::of(site);
+    let hosts = own(site, &own_hosts).filter(|state| state.is_seeded());
+    hosts
+        .flat_map(|state| {
+            let planned = plan_of(site, &state.host, Some(reason), priors).requested;
+            planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))
+        })
+        .collect()
+}
+
+/// How the next visit divides the path table at the site's first own host; `None` if it has none that is searched.
+pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
+    let own_hosts = OwnHosts::of(site);
+    let state = site.hosts.iter().find(|state| own_hosts.contains(&state.host) && state.is_seeded())?;
+    Some(plan_of(site, &state.host, full_table(site), priors))
 }
 
 /// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest.
@@ -83,11 +108,11 @@ fn is_named_by_others(known: &ResourceState) -> bool {
 
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
 /// looks at the next ones.
-fn in_turn<'a>(hosts: &[&'a HostState], max: usize, visits: u32) -> impl Iterator<Item = &'a HostState> {
+fn in_turn(hosts: Vec<&HostState>, max: usize, visits: u32) -> impl Iterator<Item = &HostState> {
     let count = hosts.len();
     let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(max);
     let first = if count > max { turn % count } else { 0 };
-    hosts.iter().copied().cycle().skip(first).take(count.min(max))
+    hosts.into_iter().cycle().skip(first).take(count.min(max))
 }
 
 /// A visit to one document.
@@ -105,12 +130,31 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     if !state.is_seeded() {
         return known.collect();
     }
+    let planned = plan_of(site, &state.host, full_table(site), priors).requested;
+    known.chain(planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))).collect()
+}
+
+fn plan_of(site: &SiteState, host: &Host, reason: Option<FullTableReason>, priors: &Priors) -> PathPlan {
     let last = |slot| {
         let check = site.paths_checked.get(slot)?;
         Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
     };
-    let planned = plan::paths(standing(site, &state.host), priors, last);
-    known.chain(planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))).collect()
+    plan::paths(standing(site, host), reason, priors, last)
+}
+
+/// Why a visit begins with every path that was never requested, as far as the store knows.
+fn full_table(site: &SiteState) -> Option<FullTableReason> {
+    let is_named = |discovery: Discovery| matches!(discovery, Discovery::Submitted | Discovery::Listed);
+    let mut hints = site.hints.iter().map(|hint| hint.discovery);
+    let mut resources = site.resources.iter();
+    match () {
+        () if resources.any(|known| known.manifest_id.is_some()) => Some(FullTableReason::ManifestKnown),
+        () if hints.any(is_named) || site.resources.iter().any(|known| is_named(known.discovery)) => {
+            Some(FullTableReason::UrlNamed)
+        }
+        () if site.is_submitted => Some(FullTableReason::Submitted),
+        () => None,
+    }
 }
 
 /// Parts come with their manifest, and documents that have been missing for long are skipped. What another site linked to
@@ -151,6 +195,6 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
         () if has_manifests => HostKnowledge::Positive,
         () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
         () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
-        () => HostKnowledge::Negative,
+        () => HostKnowledge::Negative { visits: site.negatives_in_row },
     }
 }

@@ -31,6 +31,16 @@ impl Queue {
         }
     }
 
+    /// Adds a task behind the tasks of the site itself.
+    pub(crate) fn insert_before_others(&mut self, task: Task) {
+        let is_of_others =
+            |segment: &Segment| matches!(segment, Segment::Task(task) if task.named_by == NamedBy::Others);
+        let first = self.0.iter().position(is_of_others).unwrap_or(self.0.len());
+        let others = self.0.split_off(first);
+        self.push_back(task);
+        self.0.extend(others);
+    }
+
     pub(crate) fn push_front(&mut self, task: Task) {
         let host = task.url.host();
         match (row_of(&task, &host), self.0.front_mut()) {
@@ -173,6 +183,12 @@ mod tests {
             queue.push_front(task);
         }
         assert_eq!(queue, tasks.iter().cloned().collect());
+        let others = Task { named_by: NamedBy::Others, ..planned("c.example").next().unwrap() };
+        let mut with_others: Queue = tasks.iter().take(3).cloned().chain([others.clone()]).collect();
+        for task in tasks.iter().skip(3).cloned() {
+            with_others.insert_before_others(task);
+        }
+        assert_eq!(with_others, tasks.iter().cloned().chain([others]).collect());
         let asked_again = queue.pop_front().unwrap();
         queue.push_front(asked_again);
         assert_eq!(queue.tasks().collect::<Vec<_>>(), tasks);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manifest::{Discovery, Host};
+use policy::plan::FullTableReason;
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState};
 
@@ -12,6 +13,7 @@ use super::fetched::Fetched;
 use super::findings::known;
 use super::links;
 use super::parts::StoredCopy;
+use super::prepare;
 use super::requester::Robots;
 use super::task::{NamedBy, Role, Task, Validators};
 use crate::clock;
@@ -75,11 +77,21 @@ impl Visit<'_> {
             NextStep::Stop(_) => self.deny_known(host, verdict).await?,
             _ => {
                 if let Some(file) = verdict.file() {
-                    self.progress.follow(links::of_robots(&task.url, file));
+                    let follow_ups = links::of_robots(&task.url, file);
+                    self.request_remaining(FullTableReason::Agentmap, task, !follow_ups.tasks.is_empty());
+                    self.progress.follow(follow_ups);
                 }
             }
         }
         Ok(next)
+    }
+
+    /// Plans the paths that were left for later, if `task` led to a reason for it at one of the site's own URLs.
+    fn request_remaining(&mut self, reason: FullTableReason, task: &Task, is_given: bool) {
+        if is_given && task.named_by == NamedBy::Site {
+            let tasks = prepare::remaining(self.site, &self.tools.priors.now(), reason);
+            self.progress.plan.add_own(tasks);
+        }
     }
 
     /// Follows TXT records that name a manifest.
@@ -87,7 +99,9 @@ impl Visit<'_> {
         let host = task.url.host();
         for label in links::TEXT_LABELS {
             for text in self.requester.text_records(label, &host).await {
-                self.progress.follow(links::of_text_record(&task.url, &text));
+                let follow_ups = links::of_text_record(&task.url, &text);
+                self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
+                self.progress.follow(follow_ups);
             }
         }
     }
@@ -151,9 +165,11 @@ impl Visit<'_> {
             fetched.reject(FetchOutcome::NotAManifest, reason);
         }
         if let Some(follow_ups) = fetched.page.take() {
+            self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
             self.progress.follow(*follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
+            self.request_remaining(FullTableReason::ManifestFound, task, fetched.outcome.is_present());
             self.progress.follow(links::of_manifest(manifest));
         }
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;

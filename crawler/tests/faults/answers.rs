@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use policy::{FetchOutcome, VisitEnd};
 use testweb::hit::HandshakeOutcome;
-use testweb::{Answer, Certificate, Handshake, Host};
+use testweb::{Answer, Certificate, Handshake, Host, Web};
 use tokio::net::TcpListener;
 
 use crate::support::{AWP, Crawl};
 
-const FIRST: &str = "/.well-known/agent-card.json";
+const FIRST: &str = "/.well-known/agent.json";
 const KIB: u64 = 1024;
 
 /// One host for each response to the first manifest path, visited in one pass.
@@ -125,7 +125,11 @@ async fn endless(paced: impl Fn(Answer) -> Answer) -> (Vec<testweb::Hit>, Crawl)
         let answer = paced(Answer::endless(kind)).with_status(*status);
         Host::new(&format!("endless{index}.example")).robots("").route(path, answer)
     };
-    let crawl = Crawl::of(CAPS.iter().enumerate().map(host)).await;
+    let web = Web::builder().hosts(CAPS.iter().enumerate().map(host)).start().await.unwrap();
+    // a seed that names a URL makes the first visit request every path
+    let seeds: Vec<String> =
+        (0..CAPS.len()).map(|index| format!("https://endless{index}.example/agents.json")).collect();
+    let crawl = Crawl::on(web, &seeds.join("\n")).await;
     crawl.pass().await;
     let hit = |(index, (path, ..)): (usize, &(&str, &str, u16, u64))| {
         let hits = crawl.hits(&format!("endless{index}.example"));
@@ -337,7 +341,7 @@ async fn retry_after_in_every_form_is_kept() {
 #[tokio::test]
 async fn fifty_thousand_names_below_a_domain_are_one_site() {
     const NAMES: usize = 50_000;
-    let web = testweb::Web::builder().many(NAMES, "n{}.shop.example", |_| Host::new("any.example"));
+    let web = Web::builder().many(NAMES, "n{}.shop.example", |_| Host::new("any.example"));
     let web = web.start().await.unwrap();
     let seeds: Vec<String> = (0..NAMES).map(|index| format!("n{index}.shop.example")).collect();
     let crawl = Crawl::on(web, &seeds.join("\n")).await;

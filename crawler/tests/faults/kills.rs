@@ -90,7 +90,7 @@ fn counted<'a>(hits: &[&'a Hit]) -> BTreeMap<&'a str, usize> {
 async fn keeps_retry_after_across_a_kill() {
     let busy = Host::new("busy.example")
         .robots("")
-        .route("/.well-known/agent-card.json", Answer::retry_after(429, "120"));
+        .route("/.well-known/agent.json", Answer::retry_after(429, "120"));
     let others = (0..8).map(|index| Host::new(&format!("shop{index}.example")));
     let names: Vec<String> = std::iter::once("busy.example".to_owned())
         .chain((0..8).map(|index| format!("shop{index}.example")))

@@ -7,7 +7,7 @@ use testweb::{Answer, Handshake, Host};
 
 use crate::support::{AWP, Crawl};
 
-const FIRST: &str = "/.well-known/agent-card.json";
+const FIRST: &str = "/.well-known/agent.json";
 /// Number of sites of each kind; with the good ones, nearly twice as many as may be open.
 const EACH: usize = 40;
 const OPEN_MAX: usize = 120;

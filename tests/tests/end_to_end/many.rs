@@ -23,7 +23,7 @@ fn site(index: usize) -> Host {
             kiosk(&name),
         ),
         2 => host.file(
-            "/.well-known/agents.txt",
+            "/agents.txt",
             "text/plain",
             format!("Name: Kiosk {index}\nURL: https://{name}\nCapabilities: search, order\n"),
         ),

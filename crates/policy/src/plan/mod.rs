@@ -1,18 +1,21 @@
 //! Plans the paths that a visit requests, their order, and how much of a response is read.
 //!
-//! The path table is data in one place (`table`). A first visit requests all of it, in the order of the priors and with the
-//! homepage last. Visits to a site without manifests request a few paths each, those checked longest ago. Visits to a site
-//! with manifests request these and one more path. Rarer paths are requested only if something links to them.
+//! The path table is data in one place (`table`). A first visit requests the likeliest paths, in the order of the priors
+//! (`priors`). If none has anything, the others are left to the next two visits (`remaining`); if one has, they are requested
+//! in the same visit. Visits to a site without manifests then request a few paths each, those checked longest ago. Visits to a
+//! site with manifests request these and one more path. Rarer paths are requested only if something links to them.
 
+mod priors;
+mod remaining;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
-
 use chrono::{DateTime, Utc};
 use manifest::string_enum;
 
+pub use self::priors::{Priors, SitePaths};
+pub use self::remaining::{FullTableReason, PATHS_ON_CHANCE_MAX, Remaining, remaining};
 pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, PATHS, PlannedPath, find};
 use crate::outcome::FetchOutcome;
 use crate::spread::Seed;
@@ -25,7 +28,7 @@ pub const ACCEPT: &str = "application/json, application/woa+json, application/li
 pub const ACCEPT_ENCODING: &str = "gzip";
 /// The path of robots.txt (RFC 9309 §2.3). It is requested first and is not in the table.
 pub const ROBOTS_PATH: &str = "/robots.txt";
-/// Paths per visit of a site without manifests. Seven visits cover the table.
+/// Paths per visit of a site without manifests. Once three visits have requested every path, seven cover the table again.
 const PROBES_OF_NEGATIVE: usize = 3;
 /// Paths per visit of a site with manifests, in addition to the known ones.
 const PROBES_OF_POSITIVE: usize = 1;
@@ -110,99 +113,116 @@ pub enum HostKnowledge {
     /// Never visited.
     Unknown,
     /// Visited, and nothing was found.
-    Negative,
+    Negative {
+        /// Visits in a row that found nothing.
+        visits: u32,
+    },
     /// Answers every path with a page.
     CatchAll,
     /// Has manifests, which are requested in addition to the planned paths.
     Positive,
 }
 
-/// The paths to request from a host, in order, without robots.txt and known resources. `last` gives the last check of a slot.
+/// The paths of a visit to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPlan {
+    /// The paths to request, in order, without robots.txt and known resources.
+    pub requested: Vec<&'static PlannedPath>,
+    /// The paths that were never requested and are left to later visits, in order.
+    pub left: Vec<&'static PlannedPath>,
+    /// Why they are left, or requested.
+    pub remaining: Remaining,
+}
+
+/// Plans the paths of a visit to a host. `last` gives the last check of a slot.
 pub fn paths(
     knowledge: HostKnowledge,
+    full_table: Option<FullTableReason>,
+    priors: &Priors,
+    last: impl Fn(u8) -> Option<LastCheck>,
+) -> PathPlan {
+    let mut left: Vec<&'static PlannedPath> = priors.order().filter(|row| last(row.slot).is_none()).collect();
+    let remaining_of = |requested: usize, left: &[&'static PlannedPath]| {
+        remaining(full_table, requested, priors.only_at(left))
+    };
+    let count = match knowledge {
+        HostKnowledge::CatchAll => 0,
+        HostKnowledge::Unknown | HostKnowledge::Negative { .. } | HostKnowledge::Positive
+            if full_table.is_some() =>
+        {
+            left.len()
+        }
+        HostKnowledge::Unknown => {
+            let is_requested = |count: &usize| {
+                let left = left.get(*count..).unwrap_or_default();
+                matches!(remaining_of(*count, left), Remaining::Likely { .. })
+            };
+            (0..left.len()).find(|count| !is_requested(count)).unwrap_or(left.len())
+        }
+        HostKnowledge::Negative { visits } => {
+            // it leads to the paths that are not in the table
+            left.sort_by_key(|row| !is_homepage(row));
+            count_on_chance(left.len(), visits)
+        }
+        HostKnowledge::Positive => left.len().min(PROBES_OF_POSITIVE),
+    };
+    let mut requested: Vec<&'static PlannedPath> = left.drain(..count).collect();
+    requested.extend(again(knowledge, &requested, priors, last));
+    left.retain(|row| !requested.contains(row));
+    let remaining = remaining_of(requested.len(), &left);
+    requested.sort_by_key(is_homepage);
+    PathPlan { requested, left, remaining }
+}
+
+/// How many of the paths that were never requested a visit requests, after `visits` visits in a row that found nothing. The
+/// second visit requests as few as every later one, and the third requests the rest.
+fn count_on_chance(left: usize, visits: u32) -> usize {
+    let count = if visits == 1 { PROBES_OF_NEGATIVE } else { PATHS_ON_CHANCE_MAX };
+    left.min(count)
+}
+
+/// The paths that fill up a visit, those checked longest ago, besides those that are requested for the first time.
+fn again(
+    knowledge: HostKnowledge,
+    requested: &[&'static PlannedPath],
     priors: &Priors,
     last: impl Fn(u8) -> Option<LastCheck>,
 ) -> Vec<&'static PlannedPath> {
-    let is_homepage = |row: &&PlannedPath| row.body == BodyKind::Homepage;
-    let mut chosen: Vec<&'static PlannedPath> = match knowledge {
-        HostKnowledge::Unknown => PATHS.iter().collect(),
-        HostKnowledge::Negative => checked_longest_ago(PATHS.iter(), priors, &last, PROBES_OF_NEGATIVE),
+    let others = |row: &&'static PlannedPath| !requested.contains(row);
+    match knowledge {
+        HostKnowledge::Unknown => Vec::new(),
+        HostKnowledge::Negative { .. } => {
+            let count = PROBES_OF_NEGATIVE.saturating_sub(requested.len());
+            checked_longest_ago(priors.order().filter(others), last, count)
+        }
         HostKnowledge::CatchAll => {
-            let probes = PATHS.iter().filter(|row| !is_homepage(row));
-            let homepage = PATHS.iter().filter(is_homepage);
-            checked_longest_ago(probes, priors, &last, PROBES_OF_CATCH_ALL)
-                .into_iter()
-                .chain(homepage)
-                .collect()
+            let probes = priors.order().filter(|row| !is_homepage(row));
+            let homepage = priors.order().filter(is_homepage);
+            checked_longest_ago(probes, last, PROBES_OF_CATCH_ALL).into_iter().chain(homepage).collect()
         }
         HostKnowledge::Positive => {
             let present =
                 |row: &&PlannedPath| last(row.slot).is_some_and(|check| check.class == PathClass::Present);
-            let unknown = PATHS.iter().filter(|row| !present(row));
-            checked_longest_ago(unknown, priors, &last, PROBES_OF_POSITIVE)
+            let unknown = priors.order().filter(others).filter(|row| !present(row));
+            checked_longest_ago(unknown, &last, PROBES_OF_POSITIVE.saturating_sub(requested.len()))
         }
-    };
-    chosen.sort_by_key(|row| (is_homepage(row), Reverse(priors.of(row)), row.slot));
-    chosen
+    }
+}
+
+fn is_homepage(row: &&'static PlannedPath) -> bool {
+    row.body == BodyKind::Homepage
 }
 
 fn checked_longest_ago(
     rows: impl Iterator<Item = &'static PlannedPath>,
-    priors: &Priors,
     last: impl Fn(u8) -> Option<LastCheck>,
     count: usize,
 ) -> Vec<&'static PlannedPath> {
     let mut rows: Vec<_> = rows.collect();
-    // Never checked sorts before any day.
-    rows.sort_by_key(|row| (last(row.slot).map(|check| check.day), Reverse(priors.of(row)), row.slot));
+    // Never checked sorts before any day. The sort is stable, so the likeliest of a day comes first.
+    rows.sort_by_key(|row| last(row.slot).map(|check| check.day));
     rows.truncate(count);
     rows
-}
-
-/// The frequency of each path among 10,000 sites with any manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Priors([u16; PATHS.len()]);
-
-/// The observed frequency of one path.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PathCount {
-    /// Sites with any manifest from which the path was requested.
-    pub requested: u64,
-    /// Sites among these that have a manifest at the path.
-    pub found: u64,
-}
-
-/// The weight of the assumed priors, in sites: a few hundred observations change them, a dozen do not.
-const PRIOR_WEIGHT: u64 = 500;
-
-impl Default for Priors {
-    fn default() -> Self {
-        let mut priors = [0; PATHS.len()];
-        for (prior, row) in priors.iter_mut().zip(PATHS) {
-            *prior = row.prior;
-        }
-        Self(priors)
-    }
-}
-
-impl Priors {
-    /// The assumed priors, corrected by observed counts (the mean of a Beta distribution).
-    #[must_use]
-    pub fn estimated(count_of: impl Fn(u8) -> PathCount) -> Self {
-        let mut priors = Self::default();
-        for (prior, row) in priors.0.iter_mut().zip(PATHS) {
-            let count = count_of(row.slot);
-            let found = u128::from(count.found.min(count.requested)) * 10_000;
-            let assumed = u128::from(row.prior) * u128::from(PRIOR_WEIGHT);
-            let mean = (assumed + found) / u128::from(count.requested.saturating_add(PRIOR_WEIGHT));
-            *prior = u16::try_from(mean).unwrap_or(10_000);
-        }
-        priors
-    }
-
-    pub fn of(&self, row: &PlannedPath) -> u16 {
-        self.0.get(usize::from(row.slot)).copied().unwrap_or_default()
-    }
 }
 
 /// A path that no site has. A host that serves a page or a manifest here serves one at every path.

@@ -1,7 +1,7 @@
 //! The path table: every path that is requested without a link to it.
 //!
-//! The order is that of the assumed priors. Slots are positions in packed records and never change. The expected kind of
-//! body decides how much of it is read.
+//! Slots are positions in packed records and never change. [`super::Priors`] decides the order of requests. The expected kind
+//! of body decides how much of it is read.
 
 use manifest::{Format, string_enum};
 
@@ -48,67 +48,50 @@ pub struct PlannedPath {
     pub slot: u8,
     pub path: &'static str,
     pub body: BodyKind,
-    /// The assumed number of sites with this path among 10,000 sites with any manifest, until counts are available.
-    pub prior: u16,
     /// The dialects that specify the path, most common first. Only the body decides the dialect.
     pub formats: &'static [Format],
 }
 
-const fn row(
-    slot: u8,
-    path: &'static str,
-    prior: u16,
-    body: BodyKind,
-    formats: &'static [Format],
-) -> PlannedPath {
-    PlannedPath { slot, path, body, prior, formats }
+const fn row(slot: u8, path: &'static str, body: BodyKind, formats: &'static [Format]) -> PlannedPath {
+    PlannedPath { slot, path, body, formats }
 }
 
 /// Every path that is requested without a link to it.
 pub const PATHS: &[PlannedPath] = &[
-    row(0, "/.well-known/agent-card.json", 1_900, BodyKind::Manifest, &[Format::A2a, Format::Erc8004]),
+    row(0, "/.well-known/agent-card.json", BodyKind::Manifest, &[Format::A2a, Format::Erc8004]),
     row(
         1,
         "/.well-known/agent.json",
-        1_700,
         BodyKind::Manifest,
         &[Format::A2a, Format::Awp, Format::Atp, Format::Ahp, Format::Air, Format::Facts],
     ),
-    row(2, "/agent.json", 1_400, BodyKind::Manifest, &[Format::Awp, Format::A2a]),
-    row(3, "/.well-known/ard.json", 1_200, BodyKind::Manifest, &[Format::Ard]),
-    row(4, "/.well-known/ai-catalog.json", 1_150, BodyKind::Manifest, &[Format::Ard]),
+    row(2, "/agent.json", BodyKind::Manifest, &[Format::Awp, Format::A2a]),
+    row(3, "/.well-known/ard.json", BodyKind::Manifest, &[Format::Ard]),
+    row(4, "/.well-known/ai-catalog.json", BodyKind::Manifest, &[Format::Ard]),
     row(
         5,
         "/.well-known/agents.json",
-        1_100,
         BodyKind::Manifest,
         &[Format::AgentsJson, Format::Wildcard, Format::W2a, Format::AgentsJsonLt],
     ),
-    row(
-        6,
-        "/agents.json",
-        1_050,
-        BodyKind::Manifest,
-        &[Format::AgentsJson, Format::Wildcard, Format::AgentsJsonJm],
-    ),
-    row(7, "/.well-known/agents.txt", 1_000, BodyKind::Manifest, &[Format::AgentsTxt]),
-    row(8, "/agents.txt", 950, BodyKind::Manifest, &[Format::AgentsTxt]),
-    row(9, "/.well-known/agent-manifest.json", 900, BodyKind::Manifest, &[Format::Arws, Format::ManifestV1]),
-    row(10, "/.well-known/woa.json", 850, BodyKind::Manifest, &[Format::Woa]),
-    row(11, "/.well-known/mcp/server-card.json", 800, BodyKind::Manifest, &[Format::McpCard]),
+    row(6, "/agents.json", BodyKind::Manifest, &[Format::AgentsJson, Format::Wildcard, Format::AgentsJsonJm]),
+    row(7, "/.well-known/agents.txt", BodyKind::Manifest, &[Format::AgentsTxt]),
+    row(8, "/agents.txt", BodyKind::Manifest, &[Format::AgentsTxt]),
+    row(9, "/.well-known/agent-manifest.json", BodyKind::Manifest, &[Format::Arws, Format::ManifestV1]),
+    row(10, "/.well-known/woa.json", BodyKind::Manifest, &[Format::Woa]),
+    row(11, "/.well-known/mcp/server-card.json", BodyKind::Manifest, &[Format::McpCard]),
     row(
         12,
         "/.well-known/mcp.json",
-        750,
         BodyKind::Manifest,
         &[Format::McpFreeform, Format::McpCard, Format::McpConfig],
     ),
-    row(13, "/.well-known/api-catalog", 700, BodyKind::Manifest, &[Format::ApiCatalog]),
-    row(14, "/.well-known/agent-skills/index.json", 650, BodyKind::Manifest, &[Format::SkillsIndex]),
-    row(15, "/.well-known/ai-plugin.json", 600, BodyKind::Manifest, &[Format::AiPlugin]),
-    row(16, "/.well-known/llms.txt", 550, BodyKind::LlmsTxt, &[Format::LlmsTxt, Format::Arws]),
-    row(17, "/llms.txt", 500, BodyKind::LlmsTxt, &[Format::LlmsTxt]),
-    row(18, "/", 0, BodyKind::Homepage, &[]),
+    row(13, "/.well-known/api-catalog", BodyKind::Manifest, &[Format::ApiCatalog]),
+    row(14, "/.well-known/agent-skills/index.json", BodyKind::Manifest, &[Format::SkillsIndex]),
+    row(15, "/.well-known/ai-plugin.json", BodyKind::Manifest, &[Format::AiPlugin]),
+    row(16, "/.well-known/llms.txt", BodyKind::LlmsTxt, &[Format::LlmsTxt, Format::Arws]),
+    row(17, "/llms.txt", BodyKind::LlmsTxt, &[Format::LlmsTxt]),
+    row(18, "/", BodyKind::Homepage, &[]),
 ];
 
 /// The row of a path; `None` for paths that are not in the table.

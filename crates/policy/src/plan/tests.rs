@@ -27,53 +27,144 @@ fn slots_are_table_positions_and_paths_are_distinct() {
     assert_eq!(PATHS.iter().map(|row| row.path).collect::<HashSet<_>>().len(), PATHS.len());
 }
 
-#[test]
-fn a_first_visit_requests_every_path_with_the_homepage_last() {
-    let requested = names(&paths(HostKnowledge::Unknown, &Priors::default(), |_| None));
-    assert_eq!(requested.len(), PATHS.len());
-    assert_eq!(requested.first(), Some(&"/.well-known/agent-card.json"));
-    assert_eq!(requested.last(), Some(&"/"));
+fn never(_slot: u8) -> Option<LastCheck> {
+    None
 }
 
 #[test]
-fn seven_visits_cover_the_table_of_a_site_without_manifests() {
-    let mut days: HashMap<u8, LastCheck> = HashMap::new();
-    let mut requested = HashSet::new();
-    for visit in 0..7 {
-        let rows = paths(HostKnowledge::Negative, &Priors::default(), |slot| days.get(&slot).copied());
-        assert_eq!(rows.len(), PROBES_OF_NEGATIVE);
-        for row in rows {
-            requested.insert(row.path);
-            days.insert(row.slot, LastCheck { class: PathClass::Absent, day: 20_000 + visit });
-        }
+fn a_first_visit_requests_nine_paths_and_leaves_the_others() {
+    let plan = paths(HostKnowledge::Unknown, None, &Priors::default(), never);
+    assert_eq!(
+        names(&plan.requested),
+        [
+            "/.well-known/agent.json",
+            "/.well-known/agents.json",
+            "/.well-known/mcp/server-card.json",
+            "/.well-known/agent-manifest.json",
+            "/agents.txt",
+            "/agent.json",
+            "/.well-known/mcp.json",
+            "/.well-known/api-catalog",
+            "/.well-known/agent-card.json",
+        ]
+    );
+    assert_eq!(plan.requested.len() + plan.left.len(), PATHS.len());
+    assert_eq!(plan.remaining, Remaining::Unlikely { chance_ppm: 765 });
+}
+
+#[test]
+fn a_visit_with_a_reason_requests_every_path_with_the_homepage_last() {
+    for reason in FullTableReason::ALL {
+        let plan = paths(HostKnowledge::Unknown, Some(*reason), &Priors::default(), never);
+        assert_eq!((plan.requested.len(), plan.left.len()), (PATHS.len(), 0));
+        assert_eq!(names(&plan.requested).first(), Some(&"/.well-known/agent.json"));
+        assert_eq!(names(&plan.requested).last(), Some(&"/"));
+        assert_eq!(plan.remaining, Remaining::Requested(*reason));
     }
-    assert_eq!(requested.len(), PATHS.len());
+}
+
+#[test]
+fn three_visits_cover_the_table_and_seven_more_cover_it_again() {
+    let mut days: HashMap<u8, LastCheck> = HashMap::new();
+    let mut visit = |number: u32| {
+        let knowledge = match number {
+            0 => HostKnowledge::Unknown,
+            visits => HostKnowledge::Negative { visits },
+        };
+        let plan = paths(knowledge, None, &Priors::default(), |slot| days.get(&slot).copied());
+        for row in &plan.requested {
+            let day = 20_000 + u16::try_from(number).unwrap();
+            days.insert(row.slot, LastCheck { class: PathClass::Absent, day });
+        }
+        names(&plan.requested)
+    };
+    let first: Vec<usize> = (0..3).map(|number| visit(number).len()).collect();
+    assert_eq!(first, [9, 3, 7]);
+    let again: Vec<Vec<&str>> = (3..10).map(&mut visit).collect();
+    assert!(again.iter().all(|requested| requested.len() == PROBES_OF_NEGATIVE));
+    assert_eq!(again.iter().flatten().collect::<HashSet<_>>().len(), PATHS.len());
+    assert_eq!(days.len(), PATHS.len());
+}
+
+#[test]
+fn the_second_visit_requests_the_homepage() {
+    let first = paths(HostKnowledge::Unknown, None, &Priors::default(), never).requested;
+    let last = |slot: u8| {
+        let was_requested = first.iter().any(|row| row.slot == slot);
+        was_requested.then_some(LastCheck { class: PathClass::Absent, day: 20_000 })
+    };
+    let plan = paths(HostKnowledge::Negative { visits: 1 }, None, &Priors::default(), last);
+    assert_eq!(names(&plan.requested), ["/agents.json", "/.well-known/ai-plugin.json", "/"]);
+    assert_eq!(plan.left.len(), 7);
+}
+
+#[test]
+fn a_visit_never_requests_more_than_nine_paths_on_chance() {
+    // a first visit that ended early, and two that robots.txt ended
+    for (visits, requested) in [(0, 9), (1, 3), (2, 9), (u32::MAX, 9)] {
+        let last = |slot| (slot < 2).then_some(LastCheck { class: PathClass::Refused, day: 20_000 });
+        let plan = paths(HostKnowledge::Negative { visits }, None, &Priors::default(), last);
+        assert_eq!(plan.requested.len(), requested, "{visits}");
+    }
 }
 
 #[test]
 fn a_site_with_manifests_is_probed_at_one_other_path() {
-    let last = |slot| (slot == 0).then_some(LastCheck { class: PathClass::Present, day: 1 });
-    assert_eq!(names(&paths(HostKnowledge::Positive, &Priors::default(), last)), ["/.well-known/agent.json"]);
+    let last = |slot| {
+        let class = if slot == 1 { PathClass::Present } else { PathClass::Absent };
+        Some(LastCheck { class, day: if slot == 1 { 1 } else { 2 } })
+    };
+    let known = Some(FullTableReason::ManifestKnown);
+    let plan = paths(HostKnowledge::Positive, known, &Priors::default(), last);
+    assert_eq!(names(&plan.requested), ["/.well-known/agents.json"]);
 }
 
 #[test]
 fn a_catch_all_host_is_probed_at_one_path_and_the_homepage() {
-    let requested = names(&paths(HostKnowledge::CatchAll, &Priors::default(), |_| None));
-    assert_eq!(requested, ["/.well-known/agent-card.json", "/"]);
+    let plan = paths(HostKnowledge::CatchAll, None, &Priors::default(), never);
+    assert_eq!(names(&plan.requested), ["/.well-known/agent.json", "/"]);
+    assert_eq!(plan.left.len(), PATHS.len() - 2);
+}
+
+/// A site with manifests at some paths, where every path was requested.
+fn site(published: &[&str]) -> SitePaths {
+    let mut site = SitePaths::default();
+    for row in PATHS {
+        let is_published = published.contains(&row.path);
+        site.add(row, if is_published { PathClass::Present } else { PathClass::Absent });
+    }
+    site
 }
 
 #[test]
-fn counts_change_priors() {
-    let count = |slot| match slot {
-        17 => PathCount { requested: 10_000, found: 9_000 },
-        0 => PathCount { requested: 10_000, found: 10 },
-        _ => PathCount::default(),
-    };
-    let priors = Priors::estimated(count);
-    let requested = names(&paths(HostKnowledge::Unknown, &priors, |_| None));
-    assert_eq!(requested.first(), Some(&"/llms.txt"));
-    assert_eq!(requested.last(), Some(&"/"));
-    assert_eq!(Priors::estimated(|_| PathCount::default()), Priors::default());
+fn what_a_crawl_finds_changes_the_order_and_the_number_of_paths() {
+    let dozen = [site(&["/llms.txt"]); 12];
+    let changed = Priors::estimated(&dozen);
+    assert_eq!(
+        names(&changed.order().take(2).collect::<Vec<_>>()),
+        ["/.well-known/agent.json", "/.well-known/agents.json"]
+    );
+    let mut many = vec![site(&["/llms.txt"]); 9_000];
+    many.extend([site(&["/agents.json", "/llms.txt"]); 900]);
+    let priors = Priors::estimated(&many);
+    let requested = paths(HostKnowledge::Unknown, None, &priors, never).requested;
+    // the second file is at sites that the first path has found already
+    assert_eq!(names(&requested), ["/llms.txt"]);
+    assert!(priors.of(find("/agents.json").unwrap()) > 800);
+    let even: Vec<SitePaths> = PATHS.iter().flat_map(|row| [site(&[row.path]); 500]).collect();
+    let plan = paths(HostKnowledge::Unknown, None, &Priors::estimated(&even), never);
+    assert_eq!(plan.requested.len(), PATHS_ON_CHANCE_MAX);
+    assert!(matches!(plan.remaining, Remaining::Enough { chance_ppm: 4_000.. }), "{:?}", plan.remaining);
+}
+
+#[test]
+fn failures_change_no_prior() {
+    let mut failed = SitePaths::default();
+    for row in PATHS {
+        failed.add(row, PathClass::Failed);
+        failed.add(row, PathClass::Refused);
+    }
+    assert_eq!(Priors::estimated(&[failed; 1_000]), Priors::default());
 }
 
 #[test]
@@ -95,18 +186,27 @@ fn canaries_differ_by_host_and_day_numbers_saturate() {
 }
 
 proptest! {
-    /// For any history, no path is requested twice and the homepage comes last.
+    /// For any history, no path is requested twice, the homepage comes last, and no path is requested and left at once.
     #[test]
-    fn plans_have_distinct_paths_with_the_homepage_last(days in proptest::collection::vec(proptest::option::of(0_u16..50), PATHS.len())) {
+    fn plans_have_distinct_paths_with_the_homepage_last(
+        days in proptest::collection::vec(proptest::option::of(0_u16..50), PATHS.len()),
+        visits in 0_u32..5,
+    ) {
         let last = |slot: u8| {
             days.get(usize::from(slot)).copied().flatten().map(|day| LastCheck { class: PathClass::Absent, day })
         };
-        for knowledge in [HostKnowledge::Unknown, HostKnowledge::Negative, HostKnowledge::CatchAll, HostKnowledge::Positive] {
-            let rows = paths(knowledge, &Priors::default(), last);
-            let distinct: HashSet<_> = rows.iter().map(|row| row.slot).collect();
-            prop_assert_eq!(distinct.len(), rows.len());
-            let homepage = rows.iter().position(|row| row.path == "/");
-            prop_assert!(homepage.is_none_or(|position| position + 1 == rows.len()));
+        let standings =
+            [HostKnowledge::Unknown, HostKnowledge::Negative { visits }, HostKnowledge::CatchAll, HostKnowledge::Positive];
+        for knowledge in standings {
+            for reason in [None, Some(FullTableReason::Submitted)] {
+                let PathPlan { requested, left, .. } = paths(knowledge, reason, &Priors::default(), last);
+                let distinct: HashSet<_> = requested.iter().chain(&left).map(|row| row.slot).collect();
+                prop_assert_eq!(distinct.len(), requested.len() + left.len());
+                prop_assert!(left.iter().all(|row| last(row.slot).is_none()));
+                let homepage = requested.iter().position(|row| row.path == "/");
+                prop_assert!(homepage.is_none_or(|position| position + 1 == requested.len()));
+                prop_assert!(reason.is_some() || requested.len() <= PATHS_ON_CHANCE_MAX);
+            }
         }
     }
 }

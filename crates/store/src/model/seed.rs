@@ -92,6 +92,8 @@ pub struct SeedsAdded {
     pub refused: u64,
 }
 
+/// Priority of sites that were submitted. No seed lowers it.
+pub(crate) const PRIORITY_SUBMITTED: i32 = 0;
 /// Priority of sites that only other sites link to, and of sites without a planned visit. They are leased last, since any site
 /// can link to any number of names.
 pub(crate) const PRIORITY_LINKED: i32 = 1;

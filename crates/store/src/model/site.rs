@@ -42,6 +42,9 @@ pub struct SiteState {
     pub hints: Vec<Hint>,
     /// The latest Retry-After of any host of the site.
     pub not_before: Option<DateTime<Utc>>,
+    /// A client, or the operator's `check`, has submitted the site.
+    #[serde(default)]
+    pub is_submitted: bool,
 }
 
 /// A URL that was seeded or linked and never fetched.

@@ -16,7 +16,7 @@ use super::{Connection, Database, batch, convert, skip_locked};
 use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
 use crate::fault::Outcome;
-use crate::model::seed::PRIORITY_LINKED;
+use crate::model::seed::{PRIORITY_LINKED, PRIORITY_SUBMITTED};
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
 /// Values of `site.priority` in the order of leasing. [`PRIORITY_LINKED`] comes last, and has a share.
@@ -137,7 +137,7 @@ async fn states_add(
 }
 
 fn leased_site(
-    LeasedRow { address_group, site, .. }: LeasedRow,
+    LeasedRow { priority, address_group, site }: LeasedRow,
     states: &mut States,
     request: &LeaseRequest,
     now: DateTime<Utc>,
@@ -145,10 +145,11 @@ fn leased_site(
     let name = site.name.clone();
     let at = RowRef::new("site", &name);
     let (fence, due_at) = (site.fence, at.time("next_visit_at_ms", site.next_visit_at_ms)?);
-    let site = match site.decode()? {
+    let mut site = match site.decode()? {
         Some(compacted) => compacted.into_site_state()?,
         None => states.take(&name)?,
     };
+    site.is_submitted = priority == PRIORITY_SUBMITTED;
     let token = LeaseToken {
         site: site.name.clone(),
         worker: request.worker.clone(),

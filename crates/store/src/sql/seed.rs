@@ -13,7 +13,7 @@ use super::{Connection, batch, block, sites_put, unhex};
 use crate::compaction::CompactedSite;
 use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::fault::Outcome;
-use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
+use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking};
 use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
 
 /// What the seeds of a batch say about one site.
@@ -112,7 +112,7 @@ fn first_priority(one: i32, other: i32) -> i32 {
 /// See the comment on `site.priority`.
 const fn priority(seed: &Seed) -> i32 {
     match (&seed.origin, seed.rank) {
-        (SeedOrigin::Submitted, _) => 0,
+        (SeedOrigin::Submitted, _) => PRIORITY_SUBMITTED,
         (SeedOrigin::Linked { .. }, _) => PRIORITY_LINKED,
         (SeedOrigin::File, None | Some(0..=10_000)) => PRIORITY_LISTED,
         (SeedOrigin::File, Some(10_001..=100_000)) => 3,

@@ -12,6 +12,7 @@ use crate::StoreError;
 use crate::compaction::CompactedSite;
 use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::model::seed::PRIORITY_SUBMITTED;
 use crate::model::{SiteReport, SiteState, SiteSummary, SitesRequest, is_main_host};
 
 /// robots.txt files of a brief report, and the bytes that it has of each.
@@ -226,6 +227,7 @@ pub(crate) async fn site_report(
     let listed = names([name.as_str()])?;
     let mut state =
         site::states_load(connection, &listed, RobotsBodies::None, hosts_max).await?.take(name.as_str())?;
+    state.is_submitted = is_submitted(connection, name).await?;
     let (hosts_total, not_before_ms) = hosts_count(connection, name.as_str()).await?;
     let not_before = RowRef::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
     state.not_before = state.not_before.max(not_before);
@@ -242,6 +244,12 @@ pub(crate) async fn site_report(
         blocked: block::block_find(connection, name.as_str()).await?,
         visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))
+}
+
+async fn is_submitted(connection: &mut Connection, name: &SiteName) -> Outcome<bool> {
+    let query = sqlx::query_scalar("SELECT priority FROM site WHERE name = $1").bind(name.as_str());
+    let priority: Option<i32> = query.fetch_optional(&mut *connection).await?;
+    Ok(priority == Some(PRIORITY_SUBMITTED))
 }
 
 /// Adds the starts of a few robots.txt files, those of the main hosts first.

@@ -53,10 +53,19 @@ fn host(site: &Site) -> Host {
 
 fn open_host(name: &str, site: &Site) -> Host {
     let host = Host::new(name)
-        .route("/robots.txt", with_cache_headers(Answer::text(OPEN_ROBOTS)))
+        .route("/robots.txt", with_cache_headers(Answer::text(open_robots(site))))
         .route("/", with_cache_headers(home_page(site)))
         .catch_all(Answer::html(NOT_FOUND).with_status(404).without_validators());
     site.files.iter().fold(host, |host, file| host.route(file.path, with_cache_headers(file_answer(file))))
+}
+
+/// The robots.txt of a site. Sites with files at rare paths alone name them there, so that a first visit finds them.
+fn open_robots(site: &Site) -> String {
+    const USUAL: [&str; 3] = ["agent.json", "agents.json", "agent-card.json"];
+    let is_usual = |file: &File| USUAL.iter().any(|name| file.path.ends_with(name));
+    let named: &[File] = if site.files.iter().any(is_usual) { &[] } else { site.files };
+    let lines = named.iter().map(|file| format!("Agentmap: {}\n", file.path));
+    std::iter::once(OPEN_ROBOTS.to_owned()).chain(lines).collect()
 }
 
 fn file_answer(file: &File) -> Answer {

@@ -1,0 +1,184 @@
+//! Which paths a visit requests: few of a site with nothing, all of a site that has something or was submitted.
+//!
+//! The simulation runs the decisions over a web with the shares of counted sites; the other tests count what servers saw.
+
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use policy::plan::{FullTableReason, LastCheck, PATHS, Priors};
+use policy::{FetchOutcome, HostKnowledge, PathClass, plan};
+use store::{Seed, SeedOrigin};
+use support::{AWP, Crawl, now, shop};
+use testweb::{Answer, Host, Web, shares};
+
+/// robots.txt, the other paths of the table, and the home page.
+const FULL_TABLE: usize = PATHS.len() + 1;
+/// robots.txt and the likeliest paths.
+const FIRST_VISIT: usize = 10;
+
+/// A simulated site.
+struct Site {
+    published: Vec<&'static str>,
+    checked: BTreeMap<u8, LastCheck>,
+    found: BTreeSet<&'static str>,
+    visits: u32,
+}
+
+impl Site {
+    fn new(published: Vec<&'static str>) -> Self {
+        Self { published, checked: BTreeMap::new(), found: BTreeSet::new(), visits: 0 }
+    }
+
+    /// Visits the site as a crawler does, and returns the number of requests. robots.txt is always one of them.
+    fn visit(&mut self, priors: &Priors) -> usize {
+        let knowledge = match (self.found.is_empty(), self.visits) {
+            (false, _) => HostKnowledge::Positive,
+            (true, 0) => HostKnowledge::Unknown,
+            (true, visits) => HostKnowledge::Negative { visits },
+        };
+        let known = self.found.len();
+        let mut reason = (known > 0).then_some(FullTableReason::ManifestKnown);
+        let before = self.checked.clone();
+        let last = |slot: u8| before.get(&slot).copied();
+        let mut planned = plan::paths(knowledge, reason, priors, last).requested;
+        let mut requested = 0;
+        while let Some(row) = planned.get(requested).copied() {
+            requested += 1;
+            let is_published = self.published.contains(&row.path);
+            let class = if is_published { PathClass::Present } else { PathClass::Absent };
+            self.checked
+                .insert(row.slot, LastCheck { class, day: 20_000 + u16::try_from(self.visits).unwrap() });
+            if is_published {
+                self.found.insert(row.path);
+            }
+            if is_published && reason.is_none() {
+                reason = Some(FullTableReason::ManifestFound);
+                let more = plan::paths(knowledge, reason, priors, last).requested;
+                let more: Vec<_> = more.into_iter().filter(|row| !planned.contains(row)).collect();
+                planned.extend(more);
+            }
+        }
+        self.visits += 1;
+        1 + known + requested
+    }
+}
+
+/// On a web with the shares of the counted sites, where one in a hundred declares something.
+#[test]
+fn ten_requests_find_98_percent_of_the_manifests_and_three_visits_find_all() {
+    let priors = Priors::default();
+    let mut sites: Vec<Site> = shares::paths(shares::SITES).map(Site::new).collect();
+    let published: usize = sites.iter().map(|site| site.published.len()).sum();
+    let mut requests_of_empty = Vec::new();
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let mut requests = 0;
+        for site in &mut sites {
+            let sent = site.visit(&priors);
+            requests += if site.published.is_empty() { sent } else { 0 };
+        }
+        let empty = sites.iter().filter(|site| site.published.is_empty()).count();
+        assert_eq!(requests % empty, 0, "each of them gets as many");
+        requests_of_empty.push(requests / empty);
+        found.push(sites.iter().map(|site| site.found.len()).sum::<usize>());
+    }
+    assert_eq!(requests_of_empty, [10, 4, 8], "requests to a site with nothing, by visit");
+    assert_eq!((published, found.as_slice()), (212, [208, 210, 212].as_slice()));
+    assert!(found[0] * 100 >= published * 98);
+    assert!(sites.iter().all(|site| site.checked.len() == PATHS.len()), "every path of every site");
+}
+
+#[tokio::test]
+async fn a_site_with_nothing_gets_ten_requests_and_three_visits_cover_the_table() {
+    let mut crawl = Crawl::of([Host::new("empty.example")]).await;
+    let summary = crawl.pass().await;
+    let mut requested = crawl.paths("empty.example");
+    assert_eq!((requested.len(), summary.requests), (FIRST_VISIT, 10), "{requested:?}");
+    assert_eq!(crawl.outcome("empty.example", "/agents.txt").await, FetchOutcome::NotFound);
+    // the copy of robots.txt is used
+    for count in [3, 7] {
+        crawl.pass_again().await;
+        let paths = crawl.paths("empty.example");
+        assert_eq!(paths.len(), count, "{paths:?}");
+        requested.extend(paths);
+    }
+    let distinct: BTreeSet<&str> = requested.iter().map(String::as_str).collect();
+    assert_eq!((requested.len(), distinct.len()), (FULL_TABLE, FULL_TABLE), "{requested:?}");
+    assert!(PATHS.iter().all(|row| distinct.contains(row.path)));
+    crawl.pass_again().await;
+    assert_eq!(crawl.paths("empty.example").len(), 3, "those checked longest ago");
+}
+
+#[tokio::test]
+async fn the_web_of_the_counted_sites_is_found_in_three_visits() {
+    let mut declaring = 0;
+    let hosts = shares::paths(shares::SITES).enumerate().filter_map(|(number, paths)| {
+        declaring += usize::from(!paths.is_empty());
+        let is_taken = !paths.is_empty() || number < 10;
+        is_taken.then(|| shares::host(&format!("s{number}.example"), &paths))
+    });
+    let mut crawl = Crawl::of(hosts.collect::<Vec<_>>()).await;
+    let first = crawl.pass().await;
+    let empty: Vec<usize> = (1..10).map(|number| crawl.paths(&format!("s{number}.example")).len()).collect();
+    assert_eq!(empty, [FIRST_VISIT; 9]);
+    let later = [crawl.pass_again().await, crawl.pass_again().await].map(|summary| summary.manifests_added);
+    assert_eq!((first.manifests_added, later), (208, [2, 2]), "{first:?}");
+}
+
+#[tokio::test]
+async fn a_submitted_site_gets_the_full_table() {
+    let hosts = [Host::new("empty.example"), Host::new("known.example")];
+    let crawl = Crawl::on(Web::builder().hosts(hosts).start().await.unwrap(), "known.example").await;
+    crawl.pass().await;
+    assert_eq!(crawl.paths("known.example").len(), FIRST_VISIT);
+    let submit = |host: &str| Seed {
+        origin: SeedOrigin::Submitted,
+        revisit_now: true,
+        ..Seed::of_host(host.parse().unwrap())
+    };
+    let seeds = [submit("empty.example"), submit("known.example")];
+    crawl.store.seeds_add(&seeds, now()).await.unwrap();
+    assert!(crawl.report("empty.example").await.state.is_submitted);
+    crawl.pass().await;
+    assert_eq!(crawl.paths("empty.example").len(), FULL_TABLE);
+    let known = crawl.paths("known.example");
+    assert_eq!(known.len(), FULL_TABLE, "what the first visit left: {known:?}");
+    assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), FULL_TABLE);
+}
+
+#[tokio::test]
+async fn a_seed_that_names_a_url_gets_the_full_table() {
+    let web = Web::builder().host(Host::new("empty.example")).start().await.unwrap();
+    let crawl = Crawl::on(web, "https://empty.example/special.json").await;
+    crawl.pass().await;
+    assert_eq!(crawl.paths("empty.example").len(), FULL_TABLE + 1);
+}
+
+#[tokio::test]
+async fn agentmaps_and_finds_lead_to_the_full_table_in_the_same_visit() {
+    let mapped = Host::new("mapped.example").robots("User-agent: *\nAllow: /\nAgentmap: /maps/agents.json\n");
+    let found = shop().file("/llms.txt", "application/json", AWP.replace("buy_book", "lend_book"));
+    let crawl = Crawl::of([mapped, found]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(crawl.paths("mapped.example").len(), FULL_TABLE + 1);
+    assert_eq!(crawl.paths("shop.example").len(), FULL_TABLE);
+    assert_eq!(summary.manifests_added, 2, "{summary:?}");
+}
+
+#[tokio::test]
+async fn a_home_page_that_links_leads_to_the_full_table() {
+    let page = "<html><head><link rel='agent-manifest' href='/hidden/awp.json'></head></html>";
+    let host = Host::new("shop.example")
+        .route("/", Answer::html(page))
+        .file("/hidden/awp.json", "application/json", AWP)
+        .file("/.well-known/woa.json", "application/json", AWP.replace("buy_book", "lend_book"));
+    let mut crawl = Crawl::of([host]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 0);
+    let second = crawl.pass_again().await;
+    assert_eq!(second.manifests_added, 2, "{second:?}");
+    // ten paths that the first visit left, and the linked one
+    assert_eq!(crawl.paths("shop.example").len(), 11);
+}
