@@ -195,7 +195,7 @@ mod tests {
         let shown = text(&page(), Some(70));
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[0], "NAME         SITE            TYPE           WHAT IT DOES");
-        assert_eq!(lines[1], "Book flight  skyhop.example  travel:Flight  Books a seat. Pays for it,…");
+        assert_eq!(lines[1], "Book flight  skyhop.example  travel:Flight  Books a seat. Pays for it…");
         assert_eq!(lines[2], "予約する     kyoto.example   tool");
         assert_eq!(lines[4], "2 of 7 results; --limit shows up to 100.");
         assert!(lines.iter().all(|line| line.width() <= 70), "{shown}");

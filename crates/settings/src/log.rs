@@ -69,10 +69,9 @@ impl LogLevel {
         EnvFilter::new(match self {
             Self::Trace => level.to_owned(),
             Self::Error => format!("{level},{SILENCED}"),
-            _ => {
-                let own = OWN_CRATES.iter().map(|own| format!(",{own}={level}")).collect::<String>();
-                format!("warn,{SILENCED}{own},{PROGRESS}")
-            }
+            _ => OWN_CRATES
+                .iter()
+                .fold(format!("warn,{SILENCED},{PROGRESS}"), |all, own| format!("{all},{own}={level}")),
         })
     }
 }

@@ -83,7 +83,7 @@ fn rejects_sources_without_seeds() {
         .to_string();
     assert!(empty.contains("list holds no seed"), "{empty}");
     let wrong =
-        SeedReader::new(SiteScope::Public).read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
+        SeedReader::new(SiteScope::Public).read("list", &b"}\n}\n"[..], |_| {}).unwrap_err().to_string();
     assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
 }
 

@@ -53,6 +53,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let tracker = TaskTracker::new();
     let rate = 10_000.try_into().unwrap();
     let tools = Tools {
+        activity: crate::activity::Activity::default(),
         egress: egress.unwrap(),
         pace: Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &tracker),
         groups: Groups::unshared(),
