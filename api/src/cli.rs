@@ -8,7 +8,7 @@ use indexer::snapshot::SnapshotLocation;
 
 /// Serves search, sites and manifests as JSON and as pages.
 #[derive(Debug, Parser)]
-#[command(name = "api", version, max_term_width = 100)]
+#[command(name = "api", version, max_term_width = 100, after_long_help = settings::exit::help())]
 pub struct Arguments {
     #[command(flatten)]
     pub reader: ReaderFlags,

@@ -35,10 +35,20 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryPairs {
 
 impl QueryPairs {
     pub(crate) fn parse(query: &str) -> Result<Self, Problem> {
-        let mut pairs = Vec::new();
-        for piece in query.split('&').filter(|piece| !piece.is_empty()) {
+        let pieces = query.split('&').filter(|piece| !piece.is_empty());
+        Self::checked(pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            let (name, value) = (decoded(name)?, decoded(value)?);
+            Ok((decoded(name)?, decoded(value)?))
+        }))
+    }
+
+    /// Takes pairs that are decoded, up to the lengths and the number that a request may have.
+    pub(crate) fn checked(
+        given: impl IntoIterator<Item = Result<(String, String), Problem>>,
+    ) -> Result<Self, Problem> {
+        let mut pairs = Vec::new();
+        for pair in given {
+            let (name, value) = pair?;
             let is_cursor = CURSORS.contains(&name.as_str());
             let bytes_max = if is_cursor { CURSOR_BYTES_MAX } else { VALUE_BYTES_MAX };
             if value.len() > bytes_max {

@@ -7,15 +7,13 @@ use anyhow::Context;
 use clap::Parser;
 use indexer::cli::ReaderFlags;
 use runtime::{ReaderProgram, Shutdown};
-use settings::log::{Log, LogLevel};
+use settings::exit;
+use settings::log::{Log, LogFormat, LogLevel};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Arguments, Command};
 use crate::state::App;
 use crate::{ApiConfig, ApiSettings};
-
-/// Exit codes of all programs: 2 for wrong arguments, 1 for other failures.
-const EXIT_USAGE: u8 = 2;
 
 /// Runs the program with its command line.
 pub fn main() -> ExitCode {
@@ -23,20 +21,20 @@ pub fn main() -> ExitCode {
     if matches!(arguments.command, Some(Command::ReadDocument)) {
         return runtime::read_from_stdin();
     }
+    let format = arguments.reader.shared.log_format.unwrap_or_default();
     let (config, _log) = match configured(&arguments) {
         Ok(configured) => configured,
-        Err(error) => return failed(&error, ExitCode::from(EXIT_USAGE)),
+        Err(error) => return failed(&error, format, exit::USAGE),
     };
     match run(config, &arguments.reader) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error, ExitCode::FAILURE),
+        Err(error) => failed(&error, format, exit::FAILURE),
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the error of a program that failed")]
-fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
-    eprintln!("api: {}", settings::escape::line(&error.to_string()));
-    code
+fn failed(error: &anyhow::Error, format: LogFormat, code: u8) -> ExitCode {
+    settings::log::report("api", format, &error.to_string());
+    ExitCode::from(code)
 }
 
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {

@@ -108,6 +108,8 @@ pub enum SeedSource {
     Url(ManifestUrl),
     /// Another registry of agents, searched by ARD's `POST /search`.
     Registry(ManifestUrl),
+    /// A registry of MCP servers, listed by `GET /v0.1/servers`.
+    McpRegistry(ManifestUrl),
     /// Built-in text, such as the demo's.
     Text {
         name: String,
@@ -133,7 +135,7 @@ impl SeedSource {
             Self::File(path) => path.display().to_string(),
             Self::Stdin => "stdin".to_owned(),
             Self::Url(url) => url.to_string(),
-            Self::Registry(url) => format!("the registry {url}"),
+            Self::Registry(url) | Self::McpRegistry(url) => format!("the registry {url}"),
             Self::Text { name, .. } => name.clone(),
         }
     }

@@ -92,7 +92,7 @@ fn read_seeds(sources: &[SeedSource], scope: SiteScope) -> Result<(Vec<Seed>, Se
             }
             SeedSource::Stdin => reader.read(&name, io::stdin().lock(), each)?,
             SeedSource::Text { text, .. } => reader.read(&name, text.as_bytes(), each)?,
-            SeedSource::Url(_) | SeedSource::Registry(_) => {
+            SeedSource::Url(_) | SeedSource::Registry(_) | SeedSource::McpRegistry(_) => {
                 tracing::warn!(source = name, "not fetched in a dry run");
             }
         }

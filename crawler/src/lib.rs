@@ -3,6 +3,7 @@
 //! The only crate that sends requests to the web, through one module, [`egress`]. `policy` decides, `manifest` reads documents,
 //! `store` keeps the results; this crate does the IO.
 
+mod activity;
 mod batcher;
 pub mod cli;
 mod clock;
@@ -17,6 +18,7 @@ mod events;
 mod fleet;
 mod groups;
 mod inspect;
+mod mcp_registry;
 mod metrics;
 mod metrics_listener;
 pub mod output;
@@ -32,13 +34,14 @@ pub mod seeds;
 pub mod summary;
 mod visit;
 
+pub use activity::ActivityCounts;
 pub use cli::UsageError;
 pub use config::{CrawlConfig, Mode, SeedSource};
 pub use crontab::{Crontab, CrontabError};
 pub use database_lock::LockError;
 pub use dry_run::{DryRequest, DryRun, DrySite, dry_run};
 pub use error::CrawlError;
-pub use fleet::{Cancel, Progress, STOP_MAX};
+pub use fleet::{Cancel, CrawlState, Progress, STOP_MAX};
 pub use inspect::{Inspection, inspect};
 pub use metrics::serve as serve_metrics;
 pub use priors::{PathEstimate, PathTable, path_table};

@@ -23,9 +23,9 @@ const HOPS_MAX: usize = 3;
 /// Results per page; the maximum of ARD.
 const PAGE_SIZE: u32 = 100;
 /// Longest token of a page that is sent back.
-const TOKEN_BYTES_MAX: usize = 4 * 1_024;
+pub(crate) const TOKEN_BYTES_MAX: usize = 4 * 1_024;
 /// Pages of one registry: a hundred thousand entries.
-const PAGES_MAX: usize = 1_000;
+pub(crate) const PAGES_MAX: usize = 1_000;
 /// The query if the operator named none.
 const QUERY_DEFAULT: &str = "*";
 
@@ -105,7 +105,7 @@ pub(crate) async fn search_registry(
     Ok(seeds)
 }
 
-fn denial_text(head: &Head) -> String {
+pub(crate) fn denial_text(head: &Head) -> String {
     match bot_wall_header(&head.headers) {
         Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
         None => format!("the server answered {}", head.status),

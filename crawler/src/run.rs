@@ -64,6 +64,7 @@ pub async fn run(
     summary = fleet.summary;
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         fleet.tools.store.housekeeping(clock::now()).await?;
+        summary.next_due_at = fleet.tools.store.next_due_at().await?;
     }
     drop((fleet.tools, fleet.writer, fleet.hand_overs));
     tracker.close();

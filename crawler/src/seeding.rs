@@ -14,6 +14,7 @@ use crate::clock;
 use crate::config::{CrawlConfig, SeedLists, SeedSource};
 use crate::error::CrawlError;
 use crate::fleet::Progress;
+use crate::mcp_registry::list_mcp_registry;
 use crate::remote_seeds::{Incomplete, fetch_list, search_registry};
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
@@ -47,6 +48,9 @@ pub(crate) async fn seed(
             SeedSource::Registry(url) => {
                 SourceContent::Seeds(search_registry(&mut requests, url, incomplete).await?)
             }
+            SeedSource::McpRegistry(url) => {
+                SourceContent::Seeds(list_mcp_registry(&mut requests, url, incomplete).await?)
+            }
             SeedSource::File(path) => SourceContent::File(path.clone()),
             SeedSource::Stdin => SourceContent::Stdin,
             SeedSource::Text { text, .. } => SourceContent::Bytes(text.clone().into_bytes()),
@@ -76,7 +80,13 @@ pub(crate) async fn seed(
         Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
     })?;
     report.refused = refused;
-    if config.seed_lists == SeedLists::Followed {
+    if let Some(cut) = report.sources.iter().find(|source| source.is_cut) {
+        tracing::warn!(
+            source = cut.source,
+            names = cut.names,
+            "a source has more names than are read of one"
+        );
+    } else if config.seed_lists == SeedLists::Followed {
         report.sites_forgotten = delete_unlisted(store, &named).await?;
     }
     Ok(report)
@@ -127,7 +137,7 @@ fn read_sources(
             }
             SourceContent::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
             SourceContent::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
-            SourceContent::Seeds(seeds) => reader.take_all(seeds, &mut add),
+            SourceContent::Seeds(seeds) => reader.take_all(&name, seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
     }

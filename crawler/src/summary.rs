@@ -51,6 +51,8 @@ pub struct Summary {
     /// Capabilities of the sites that were visited.
     pub capabilities: u64,
     pub parked: Vec<ParkedSite>,
+    /// When the next site is due, after a pass.
+    pub next_due_at: Option<DateTime<Utc>>,
     /// Visits that failed because of an error in this crawler.
     pub failed: u64,
     /// The crawl was stopped before it was complete.
@@ -66,6 +68,11 @@ impl Summary {
         let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
         let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
         count > 0 && count == self.sites_visited
+    }
+
+    /// Whether no site was due, and none waits.
+    pub(crate) fn had_nothing_to_do(&self) -> bool {
+        self.sites_visited == 0 && self.failed == 0 && self.parked.is_empty() && !self.interrupted
     }
 
     /// Counts a visit that was saved.

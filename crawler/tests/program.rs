@@ -417,6 +417,28 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
 }
 
 #[tokio::test]
+async fn reads_the_hosts_of_an_mcp_registry() {
+    let page = |cursor: &str, host: &str| {
+        format!(
+            r#"{{"servers":[{{"server":{{"name":"x","remotes":[{{"url":"https://{host}/mcp"}}]}}}}],"metadata":{{"nextCursor":"{cursor}"}}}}"#
+        )
+    };
+    let pages = testweb::Answer::json(page("next", "one.example"))
+        .times(1, testweb::Answer::json(page("", "two.example")));
+    let registry = Host::new("registry.example").route("/v0.1/servers", pages);
+    let fixture = Fixture::with([registry, Host::new("one.example"), Host::new("two.example")]).await;
+    let source = "mcp:https://registry.example/?updated_since=2026-11-01T00:00:00Z";
+    let summary = fixture.json(&["--seeds", source, "--delay", "0s", "--format", "json"]).await;
+    assert_eq!((&summary["seeds"]["read"], &summary["sites_visited"]), (&2.into(), &2.into()), "{summary}");
+    assert_eq!(summary["seeds"]["sources"][0]["names"], 2, "{summary}");
+    let called = |host: &str| fixture.web.log().hits_on(host).iter().any(|hit| hit.path.starts_with("/mcp"));
+    assert!(!called("one.example") && !called("two.example"), "an endpoint of MCP was called");
+    let asked: Vec<String> =
+        fixture.web.log().hits_on("registry.example").iter().map(|hit| hit.path.clone()).collect();
+    assert_eq!(asked.len(), 3, "robots.txt and both pages: {asked:?}");
+}
+
+#[tokio::test]
 async fn ignores_proxies_in_the_environment() {
     let fixture = Fixture::with([shop()]).await;
     fixture.file("seeds", "shop.example\n");

@@ -19,7 +19,7 @@ use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
 /// Keeps the search index up to date with the crawler's results.
 #[derive(Debug, Parser)]
-#[command(name = "indexer", version, max_term_width = 100)]
+#[command(name = "indexer", version, max_term_width = 100, after_long_help = settings::exit::help())]
 pub struct Arguments {
     #[command(flatten)]
     pub reader: ReaderFlags,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use runtime::Shutdown;
+use settings::exit;
+use settings::log::LogFormat;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,20 +21,19 @@ use crate::vectors::{self, Embedder};
 
 /// Longest time from the first signal to the end: the current commit, and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
-/// Exit code of an error on the command line or in the configuration file.
-const USAGE: u8 = 2;
 
 /// Runs the program with its command line.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let format = arguments.reader.shared.log_format.unwrap_or_default();
     let settings = match arguments.reader.settings() {
         Ok(settings) => settings,
-        Err(error) => return fail(&error, USAGE),
+        Err(error) => return fail(&error, format, exit::USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
     let embedder = match settings.open_embedder() {
         Ok(embedder) => embedder,
-        Err(error) => return fail(&error, USAGE),
+        Err(error) => return fail(&error, format, exit::USAGE),
     };
     let started = Shutdown::on_signals(STOP_MAX).and_then(|shutdown| Ok((shutdown, runtime::start()?)));
     let outcome = started.context("cannot start").and_then(|(shutdown, (runtime, _watchdog))| {
@@ -45,13 +46,12 @@ pub fn main() -> ExitCode {
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(error.as_ref(), 1),
+        Err(error) => fail(error.as_ref(), format, exit::FAILURE),
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the error must appear at every log level")]
-fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
-    eprintln!("indexer: {}", settings::escape::line(&error.to_string()));
+fn fail(error: &dyn std::error::Error, format: LogFormat, code: u8) -> ExitCode {
+    settings::log::report("indexer", format, &error.to_string());
     ExitCode::from(code)
 }
 

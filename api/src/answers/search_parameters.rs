@@ -108,6 +108,16 @@ impl SearchParameters {
         Ok(Self { request, view, fields: fields(query, view)? })
     }
 
+    /// Refuses a request with neither a query nor a filter.
+    pub(crate) fn require_query(&self) -> Result<(), Problem> {
+        if self.is_empty() {
+            return Err(Problem::bad_request(
+                "give \"q\", as in /search?q=book+flight, or at least one filter, as in /search?format=awp",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether there is neither a query nor a filter.
     pub(crate) fn is_empty(&self) -> bool {
         self.request.phrasings.is_empty() && self.request.filters.is_empty()

@@ -26,11 +26,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     if context.wants_page() {
         return page(&app, client, &context, &query, parameters).await;
     }
-    if parameters.is_empty() {
-        return Err(Problem::bad_request(
-            "give \"q\", as in /search?q=book+flight, or at least one filter, as in /search?format=awp",
-        ));
-    }
+    parameters.require_query()?;
     let tag = tag(&app, &context)?;
     if parameters.view == View::Compact
         && let Some(unchanged) = context.unchanged(&tag, Caching::Search)

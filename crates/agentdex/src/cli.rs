@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use crawler::cli::{CrawlFlags, REQUEST_FLAGS, show_only_used};
+use crawler::cli::{CrawlFlags, REQUEST_FLAGS, SUBCOMMAND_FLAGS, show_only_used};
 use settings::SharedFlags;
 
 use crate::configuration::ConfigCommand;
@@ -12,12 +12,14 @@ use crate::doctor::DoctorArgs;
 use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
+use crate::search::SearchArgs;
 use crate::serve::ServeFlags;
 use crate::validate::ValidateArgs;
 
 /// Crawls, indexes and serves the capabilities that web sites declare to AI agents, in one process.
 ///
-/// `agentdex demo` does so for a small local web; `agentdex --seeds FILE` for the real one.
+/// `agentdex demo` does so for a small local web; `agentdex --seeds FILE` for the real one, and `agentdex --seeds starter` for
+/// some sites that are known to publish manifests.
 #[derive(Debug, Parser)]
 #[command(name = "agentdex", version, max_term_width = 100)]
 pub(crate) struct Flags {
@@ -36,6 +38,9 @@ pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     Demo,
     Validate(ValidateArgs),
+    Search(SearchArgs),
+    #[command(flatten)]
+    Crawler(crawler::cli::Command),
     /// Serve the index to one MCP client over standard input and output
     Mcp,
     /// Maintain, export and import the database
@@ -49,16 +54,14 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    /// Read one document from standard input under limits of the operating system; run by the crawler
-    #[command(hide = true)]
-    ReadDocument,
 }
 
 const SHARED: &[&str] = SharedFlags::NAMES;
 
-/// The global flags that each subcommand uses. Subcommands that are not listed use all of them.
+/// The global flags that each subcommand uses, and those of the crawler's. Subcommands that are not listed use all of them.
 const USED: [(&str, &[&[&str]]); 10] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
+    ("search", &[SHARED, &["format", "embedder"]]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
     ("db", &[SHARED]),
     ("feedback", &[SHARED]),
@@ -67,21 +70,63 @@ const USED: [(&str, &[&[&str]]); 10] = [
     ("probe", &[]),
     ("completions", &[]),
     ("man", &[]),
-    ("read-document", &[]),
 ];
+
+/// The subcommands by what people want to do.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Crawl and serve", &["demo", "mcp"]),
+    ("Look", &["search", "status", "explain", "paths"]),
+    ("Decide", &["block", "unblock"]),
+    ("Check documents", &["validate", "check"]),
+    ("Maintain", &["doctor", "config", "db", "feedback", "keys", "probe", "completions", "man"]),
+];
+
+fn used() -> Vec<(&'static str, &'static [&'static [&'static str]])> {
+    USED.into_iter().chain(SUBCOMMAND_FLAGS).collect()
+}
 
 /// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
-    show_only_used(Flags::command(), &USED)
+    show_only_used(Flags::command().after_long_help(settings::exit::help()), &used())
+}
+
+/// The command line with its subcommands in groups, which `clap` cannot show: they are part of the template of the help, and
+/// hidden from the list that `clap` makes.
+fn grouped() -> clap::Command {
+    let command = command();
+    let (header, literal) = (*command.get_styles().get_header(), *command.get_styles().get_literal());
+    let mut groups = format!(
+        "{header}Crawl and serve:{header:#}\n  {literal}--seeds FILE{literal:#}  Crawl these sites, index and serve the results, and go \
+         on; with --once end after one pass\n"
+    );
+    for (index, (title, names)) in GROUPS.into_iter().enumerate() {
+        if index > 0 {
+            groups = format!("{groups}\n{header}{title}:{header:#}\n");
+        }
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups = format!("{groups}  {literal}{name:<12}{literal:#}  {about}\n");
+        }
+    }
+    let template = format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\n{{all-args}}{{after-help}}"
+    );
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, |subcommand| subcommand.hide(true)))
+        .override_usage("agentdex [OPTIONS] [COMMAND]")
+        .help_template(template)
 }
 
 /// Parses the arguments of the program; exits if they are invalid.
 pub(crate) fn parse() -> Flags {
-    crawler::cli::typed(&mut command(), &USED, std::env::args_os()).unwrap_or_else(|error| error.exit())
+    crawler::cli::typed(&mut grouped(), &used(), std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
-    write!(out, "{}", command().render_long_help())
+    write!(out, "{}", grouped().render_long_help())
 }
 
 #[cfg(test)]
@@ -107,6 +152,9 @@ mod tests {
             (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
             (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
             (&["demo"], ["--delay", "--listen"], ["--nothing", "--less"]),
+            (&["search"], ["--filter", "--limit"], ["--listen", "--delay"]),
+            (&["status"], ["--data-dir", "--format"], ["--listen", "--delay"]),
+            (&["check"], ["--delay", "--ca-file"], ["--listen", "--concurrency"]),
         ] {
             let help = help(words);
             assert!(shown.iter().all(|flag| help.contains(flag)), "{help}");
@@ -114,9 +162,46 @@ mod tests {
         }
         let known: Vec<clap::Id> =
             Flags::command().get_arguments().map(|flag| flag.get_id().to_owned()).collect();
-        for (name, used) in USED {
+        for (name, used) in used() {
             assert!(used.concat().iter().all(|flag| known.iter().any(|known| known == flag)), "{name}");
         }
+    }
+
+    #[test]
+    fn the_help_lists_every_subcommand_in_a_group() {
+        let help = grouped().render_long_help().to_string();
+        let mut named: Vec<&str> = GROUPS.into_iter().flat_map(|(_, names)| names).copied().collect();
+        for (title, _) in GROUPS {
+            assert!(help.contains(&format!("\n{title}:\n")), "{title} is not in {help}");
+        }
+        for name in &named {
+            let line = help.lines().find(|line| line.starts_with(&format!("  {name} ")));
+            assert!(line.is_some_and(|line| line.len() > 16), "{name} has no line in {help}");
+        }
+        named.push("read-document");
+        named.sort_unstable();
+        let whole = command();
+        let mut known: Vec<&str> = whole.get_subcommands().map(clap::Command::get_name).collect();
+        known.sort_unstable();
+        assert_eq!(known, named);
+        assert!(!help.contains("\nCommands:"), "{help}");
+        assert!(help.contains("--seeds") && help.contains("Exit codes:"), "{help}");
+        grouped().debug_assert();
+    }
+
+    #[test]
+    fn refuses_flags_of_a_crawl_before_a_subcommand() {
+        for words in [
+            ["agentdex", "--seeds=x", "status"],
+            ["agentdex", "--daemon", "search"],
+            ["agentdex", "--once", "validate"],
+        ] {
+            let typed: Result<Flags, clap::Error> = crawler::cli::typed(&mut grouped(), &used(), words);
+            assert!(typed.is_err(), "{words:?}");
+        }
+        let typed: Flags =
+            crawler::cli::typed(&mut grouped(), &used(), ["agentdex", "--delay", "3s", "status"]).unwrap();
+        assert!(matches!(typed.command, Some(Command::Crawler(crawler::cli::Command::Status))));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crawler::cli::CrawlFlags;
 use runtime::RuntimeHealth;
 use settings::SharedFlags;
 
+use crate::announce::Announcement;
 use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 
 /// Delay between two requests to a host of the demo.
@@ -32,12 +33,12 @@ pub(crate) async fn run(
     })?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
-    serve::print_line(&format!(
-        "A small web of {} sites runs on 127.0.0.1:{}. Results are stored in {}.",
-        seeds.len(),
-        web.port(),
-        dir.display()
-    ))?;
+    let announcement = Announcement::Demo {
+        sites: seeds.len(),
+        address: format!("127.0.0.1:{}", web.port()),
+        data_dir: dir.display().to_string(),
+    };
+    announcement.print(crawl.format.unwrap_or_default())?;
     let seeds_file = dir.join("seeds.txt");
     std::fs::write(&seeds_file, seeds.join("\n"))
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;

@@ -1,6 +1,7 @@
 //! All of agentdex in one process: crawler, indexer and API, on embedded storage by default. It parses the command line and
 //! connects the three libraries.
 
+mod announce;
 mod cli;
 mod configuration;
 mod db;
@@ -10,13 +11,16 @@ mod feedback;
 mod manual;
 mod mcp;
 mod probe;
+mod search;
 mod serve;
 mod validate;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
+use crawler::cli::{is_closed_pipe, is_usage};
 use runtime::{ReaderProgram, RuntimeHealth, read_isolated};
+use settings::exit;
+use settings::log::LogFormat;
 
 use crate::cli::{Command, Flags};
 
@@ -25,11 +29,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let flags = cli::parse();
+    let format = flags.shared.log_format.unwrap_or_default();
     match run(flags) {
         Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error);
-            ExitCode::from(if is_usage(&error) { 2 } else { 1 })
+            report(&error, format);
+            ExitCode::from(if is_usage(&error) { exit::USAGE } else { exit::FAILURE })
         }
     }
 }
@@ -54,8 +60,8 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
                 }
                 Err(error) if is_usage(&error) => Err(error),
                 Err(error) => {
-                    report(&error);
-                    Ok(ExitCode::from(validate::UNREADABLE))
+                    report(&error, flags.shared.log_format.unwrap_or_default());
+                    Ok(ExitCode::from(exit::UNREADABLE))
                 }
             }
         }
@@ -74,25 +80,27 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         Some(Command::Demo) => {
             block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health))
         }
-        Some(Command::ReadDocument) => Ok(runtime::read_from_stdin()),
+        Some(Command::Search(args)) => {
+            let format = flags.crawl.format.unwrap_or_default();
+            block_on(|_| search::run(&args, &flags.shared, &flags.serve, format, &mut out))
+        }
+        Some(Command::Crawler(crawler::cli::Command::ReadDocument)) => Ok(runtime::read_from_stdin()),
+        Some(Command::Crawler(command)) => {
+            let settings = crawler::cli::resolve(&flags.shared, &flags.crawl)?;
+            let _log = settings.shared.start_logging("agentdex");
+            block_on(|_| crawler::cli::perform(command, settings)).map(|()| ExitCode::SUCCESS)
+        }
         Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
             cli::print_help(&mut out)?;
-            Ok(ExitCode::from(2))
+            Ok(ExitCode::from(exit::USAGE))
         }
         None => block_on(|health| serve::run(&flags.shared, &flags.crawl, &flags.serve, health)),
     }
 }
 
-/// Writes an error to stderr. If stderr is closed, the error cannot be reported.
-fn report(error: &anyhow::Error) {
-    drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&with_causes(error))));
-}
-
-/// Whether the command line or the settings are invalid.
-fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<crawler::cli::UsageError>()
-        || error.downcast_ref::<crawler::CrawlError>().is_some_and(crawler::CrawlError::is_usage)
+fn report(error: &anyhow::Error, format: LogFormat) {
+    settings::log::report("agentdex", format, &with_causes(error));
 }
 
 /// An error with its causes. A cause that the message already quotes is left out.

@@ -1,7 +1,6 @@
 //! Crawler, indexer and API in one process: the crawl runs in the foreground, the index follows the feed, and the API
 //! responds from the start.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use api::{ApiConfig, ApiSettings, App};
 use chrono::Utc;
 use clap::Args;
 use crawler::cli::{CrawlFlags, Settings, UsageError, Watch};
+use crawler::output::OutputFormat;
 use crawler::{Cancel, CrawlConfig, Crontab, Mode, STOP_MAX, Schedules};
 use indexer::cli::ReaderFlags;
 use indexer::follow::IndexConfig;
@@ -23,6 +23,8 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+use crate::announce::Announcement;
 
 /// Flags of serving.
 #[derive(Debug, Clone, Args)]
@@ -97,11 +99,10 @@ pub(crate) async fn run(
         source.check_readable().map_err(usage)?;
     }
     let after_pass = if crawl.once { AfterPass::End } else { AfterPass::GoOn };
-    if after_pass == AfterPass::GoOn && resolved.contact.is_missing() && crawl.allow_addresses.is_empty() {
-        let why = "a crawl that keeps running needs --contact-email or --contact-url, so that site owners can reach you; \
-                   --once makes one pass without";
-        return Err(UsageError(why.to_owned()).into());
-    }
+    let resolved = match after_pass {
+        AfterPass::GoOn => resolved.going_on()?,
+        AfterPass::End => resolved,
+    };
     let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
     run_on(endpoint, resolved, shared, serve, after_pass).await
 }
@@ -115,6 +116,9 @@ pub(crate) async fn run_on(
     after_pass: AfterPass,
 ) -> anyhow::Result<ExitCode> {
     let _log = resolved.shared.start_logging("agentdex");
+    if after_pass == AfterPass::End {
+        resolved.warn_without_contact();
+    }
     let Endpoint { listener, config, embedder } = endpoint;
     let url = format!("http://{}", listener.local_addr()?);
     if resolved.dry_run {
@@ -154,11 +158,12 @@ pub(crate) async fn run_on(
     let until = stop.clone();
     services.spawn(async move { api::serve(listener, app, until).await.context("the API stopped") });
 
-    print_line(&format!("Dashboard and API: {url}. Results appear while the crawl runs."))?;
+    let output = resolved.output;
+    Announcement::Serving { url: &url }.print(output)?;
     let data_dir = resolved.shared.data_dir.display().to_string();
-    let node = Node { store: store.clone(), index, url, data_dir, open: serve.open };
+    let node = Node { store: store.clone(), index, url, data_dir, output, open: serve.open };
     let worked = tokio::select! {
-        worked = node.work(resolved.crawl, &cancel, Watch::new(resolved.shared.verbosity), after_pass) => worked,
+        worked = node.work(resolved.crawl, &cancel, Watch::new(&resolved.shared), after_pass) => worked,
         Some(ended) = services.join_next() => ended.context("a task of agentdex failed").flatten(),
     };
     stop.cancel();
@@ -233,6 +238,7 @@ struct Node {
     index: IndexConfig,
     url: String,
     data_dir: String,
+    output: OutputFormat,
     open: bool,
 }
 
@@ -254,7 +260,7 @@ impl Node {
             crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await;
         watch.finish();
         let summary = crawled?;
-        print_line(&crawler::cli::summary_text(&summary))?;
+        Announcement::Crawled(&summary).print(self.output)?;
         if cancel.soft.is_cancelled() {
             return Ok(());
         }
@@ -265,18 +271,10 @@ impl Node {
         if !summary.reached_no_site() {
             self.announce()?;
         }
-        print_line(&self.next_visit().await?)?;
+        let next_due_at = self.store.next_due_at().await?;
+        Announcement::GoingOn { next_due_at }.print(self.output)?;
         crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
         Ok(())
-    }
-
-    /// When the crawl goes on, in words.
-    async fn next_visit(&self) -> anyhow::Result<String> {
-        let next = match self.store.next_due_at().await? {
-            Some(at) => format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")),
-            None => "No site is due.".to_owned(),
-        };
-        Ok(format!("The crawl goes on. {next} Press Ctrl-C to stop; everything is kept."))
     }
 
     /// Waits until the index contains all results of the crawl.
@@ -294,7 +292,8 @@ impl Node {
 
     fn announce(&self) -> anyhow::Result<()> {
         let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
-        print_line(&next_steps(&self.url, &program.to_string_lossy(), &self.data_dir))?;
+        let program = program.to_string_lossy().into_owned();
+        Announcement::Indexed { url: &self.url, program, data_dir: &self.data_dir }.print(self.output)?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
@@ -317,45 +316,4 @@ fn going_on(pass: &CrawlConfig) -> anyhow::Result<CrawlConfig> {
         schedules: Schedules { housekeeping: Some(housekeeping), ..pass.schedules.clone() },
         ..pass.clone()
     })
-}
-
-/// The next steps. Commands name this program as it was started, so that they can be copied.
-fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
-    let (program, data_dir) = (quoted(program), quoted(data_dir));
-    format!(
-        "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
-         {url}/crawl shows the state of the crawl. Inspect the state with\n  \
-         {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
-    )
-}
-
-/// Quotes a word for a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-/// Prints a line to standard output.
-pub(crate) fn print_line(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suggests_valid_commands() {
-        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
-        let mut commands = 0;
-        for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
-            crate::cli::command().try_get_matches_from(line.split(' ')).unwrap();
-            commands += 1;
-        }
-        assert_eq!(commands, 2, "{text}");
-        let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
-        assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
-    }
 }

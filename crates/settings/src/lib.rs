@@ -7,6 +7,7 @@
 mod environment;
 mod error;
 pub mod escape;
+pub mod exit;
 mod file;
 mod flags;
 mod keys;

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
@@ -18,11 +18,14 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::TracesUrl;
+use crate::escape;
 pub use crate::lines::LogFormat;
 use crate::lines::{self, Colours};
 
 /// The crates of agentdex, which log at the configured level. Others log at `warn`, unless it is `trace`.
 const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
+/// Lines about the progress of a crawl, which are wanted wherever warnings are.
+const PROGRESS: &str = "crawler::progress=info";
 /// The MCP library warns about mistakes of clients only, which operators cannot correct. The tools log their own
 /// failures.
 const SILENCED: &str = "rmcp=off";
@@ -66,10 +69,24 @@ impl LogLevel {
         EnvFilter::new(match self {
             Self::Trace => level.to_owned(),
             Self::Error => format!("{level},{SILENCED}"),
-            _ => {
-                OWN_CRATES.iter().fold(format!("warn,{SILENCED}"), |all, own| format!("{all},{own}={level}"))
-            }
+            _ => OWN_CRATES
+                .iter()
+                .fold(format!("warn,{SILENCED},{PROGRESS}"), |all, own| format!("{all},{own}={level}")),
         })
+    }
+}
+
+/// Writes the error that ends a program to stderr, in the format of its log.
+pub fn report(program: &'static str, format: LogFormat, error: &str) {
+    match format {
+        // a closed stderr cannot report anything
+        LogFormat::Text => {
+            drop(writeln!(std::io::stderr().lock(), "{program}: {}", escape::lines(error)));
+        }
+        LogFormat::Json => {
+            let _log = start(program, format, LogLevel::Error, None);
+            tracing::error!("{error}");
+        }
     }
 }
 

@@ -1,18 +1,19 @@
 //! The program: parses, resolves and dispatches commands, and reports errors in one sentence.
 //!
-//! Exits with 0 when the pass is complete, regardless of the sites' responses; 1 on an error of the crawler; 2 on wrong usage.
+//! `settings::exit` has the exit codes.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use ::settings::SharedFlags;
+use ::settings::log::LogFormat;
+use ::settings::{SharedFlags, exit};
 use anyhow::Context;
 use store::Store;
 use tokio_util::task::TaskTracker;
 
 use super::flags::Command;
 use super::report::{self, Audience};
-use super::settings::{Settings, Verbosity, log_level, resolve};
+use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
 use super::{commands, explain, paths, shown, status};
 use crate::fleet::{Cancel, STOP_MAX};
@@ -28,21 +29,32 @@ pub fn main() -> ExitCode {
     if matches!(flags.command, Some(Command::ReadDocument)) {
         return runtime::read_from_stdin();
     }
-    match resolve(&flags.shared, &flags.crawl) {
-        Ok(settings) => match work(flags.command, settings, flags.shared) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => complain(&error),
-        },
-        Err(error) => complain(&error.into()),
+    let mut format = flags.shared.log_format.unwrap_or_default();
+    let resolved = resolve(&flags.shared, &flags.crawl).map_err(anyhow::Error::from);
+    let done = resolved.and_then(|settings| {
+        format = settings.shared.log_format;
+        work(flags.command, settings, flags.shared)
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => complain(&error, format),
     }
 }
 
-fn complain(error: &anyhow::Error) -> ExitCode {
-    // a closed stderr cannot report anything
-    drop(writeln!(std::io::stderr().lock(), "crawler: {}", ::settings::escape::line(&error.to_string())));
-    let is_usage =
-        error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage);
-    ExitCode::from(if is_usage { 2 } else { 1 })
+fn complain(error: &anyhow::Error, format: LogFormat) -> ExitCode {
+    ::settings::log::report("crawler", format, &error.to_string());
+    ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
+}
+
+/// Whether the reader of standard output reads no more, such as `head`.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Whether the command line or the settings are wrong.
+pub fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage)
 }
 
 fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
@@ -52,34 +64,53 @@ fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> any
 }
 
 async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
-    if command.as_ref().is_some_and(Command::only_reads) {
-        settings.shared.store.url.existing().map_err(|error| UsageError(error.to_string()))?;
+    match command {
+        Some(command) => perform(command, settings).await,
+        None if settings.dry_run => {
+            let store = Store::open(&settings.shared.store).await?;
+            let done = commands::dry_run(&settings, &store).await;
+            store.close().await;
+            done
+        }
+        None => crawl(settings, flags).await,
     }
-    if command.is_none() && !settings.dry_run {
-        return crawl(settings, flags).await;
+}
+
+/// Performs a subcommand.
+///
+/// # Errors
+///
+/// If the arguments are wrong, the database cannot be used, or the subcommand fails.
+pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()> {
+    if command.only_reads() {
+        settings.shared.store.url.existing().map_err(|error| UsageError(error.to_string()))?;
     }
     let store = Store::open(&settings.shared.store).await?;
     let done = match command {
-        None => commands::dry_run(&settings, &store).await,
-        Some(Command::Explain { domain, visits }) => {
-            explain::run(&store, &domain, visits, settings.output).await
-        }
-        Some(Command::Check { domain }) => commands::check(settings, store.clone(), &domain).await,
-        Some(Command::Block { domains, reason }) => commands::block(&store, &domains, &reason).await,
-        Some(Command::Unblock { domains }) => commands::unblock(&store, &domains).await,
-        Some(Command::Status) => status::run(&store, settings.output).await,
-        Some(Command::Paths) => paths::run(&store, settings.output).await,
-        Some(Command::Keys) => commands::keys(&settings),
+        Command::Explain { domain, visits } => explain::run(&store, &domain, visits, settings.output).await,
+        Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
+        Command::Block { domains, reason } => commands::block(&store, &domains, &reason).await,
+        Command::Unblock { domains } => commands::unblock(&store, &domains).await,
+        Command::Status => status::run(&store, settings.output).await,
+        Command::Paths => paths::run(&store, settings.output).await,
+        Command::Keys => commands::keys(&settings),
         // this command needs neither settings nor a database: see `main`
-        Some(Command::ReadDocument) => Ok(()),
+        Command::ReadDocument => Ok(()),
     };
     store.close().await;
     done
 }
 
+/// The name under which this program was started, for messages that suggest a command.
+pub(super) fn program() -> String {
+    let started = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&started).file_name().unwrap_or_default();
+    if name.is_empty() { "crawler".to_owned() } else { name.to_string_lossy().into_owned() }
+}
+
 /// Opens the database, waiting while it is unavailable, and crawls until the pass is complete or a signal arrives.
 async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
-    warn_without_contact(&settings);
+    settings.warn_without_contact();
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let tracker = TaskTracker::new();
     tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));
@@ -106,7 +137,7 @@ async fn crawl_with(
         std::fs::write(&path, signer.directory().to_string())
             .with_context(|| format!("cannot write the key directory to {}", path.display()))?;
     }
-    let watch = Watch::new(settings.shared.verbosity);
+    let watch = Watch::new(&settings.shared);
     let output = settings.output;
     let data_dir = settings.shared.data_dir.display().to_string();
     let ran = crate::run(settings.crawl, store.clone(), cancel, |update| watch.show(&update)).await;
@@ -126,10 +157,4 @@ async fn crawl_with(
         summary.failed
     );
     Ok(())
-}
-
-fn warn_without_contact(settings: &Settings) {
-    if settings.contact.is_missing() && settings.shared.verbosity != Verbosity::Quiet {
-        tracing::warn!("site owners cannot reach you: add --contact-url or --contact-email");
-    }
 }

@@ -20,7 +20,8 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
         blocked.is_empty(),
-        "{site} is blocked: its owner asked to be left out; see crawler unblock"
+        "{site} is blocked: its owner asked to be left out; see {} unblock",
+        super::app::program()
     );
     let output = settings.output;
     let summary = crate::check(settings.crawl, store.clone(), Cancel::default(), seed).await?;

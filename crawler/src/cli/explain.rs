@@ -42,8 +42,9 @@ pub(super) async fn run(
     }
     let Some(Explained { report: known, paths }) = known else {
         anyhow::bail!(
-            "{site} is not known here: it was neither seeded nor linked to; crawler check {site} visits it now, \
-             --seeds adds it, and --data-dir or --database-url name another database"
+            "{site} is not known here: it was neither seeded nor linked to; {} check {site} visits it now, \
+             --seeds adds it, and --data-dir or --database-url name another database",
+            super::app::program()
         )
     };
     if format == OutputFormat::Json {

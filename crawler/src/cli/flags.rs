@@ -26,8 +26,9 @@ pub struct Flags {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Crawling")]
 pub struct CrawlFlags {
-    /// Seeds: files of domains (text, CSV, Tranco's zip, OPML, sitemap), - for stdin, the https URL of such a list, or
-    /// ard:https://registry to search another registry
+    /// Seeds: files of domains (text, CSV, Tranco's zip, OPML, sitemap, certificates in JSON, Common Crawl's graphs, links in
+    /// Markdown; also in gzip), - for stdin, the https URL of such a list, ard:https://registry to search another registry,
+    /// mcp:https://registry for a registry of MCP servers, or `starter` for the list that ships
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
     /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too

@@ -32,7 +32,10 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         VisitEnd::TlsFailed,
         "Name the authority of a private network with --ca-file; other sites have to renew their certificates.",
     ),
-    (VisitEnd::AddressRefused, "Name private networks that are yours with --allow-addresses."),
+    (
+        VisitEnd::AddressRefused,
+        "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
+    ),
     (VisitEnd::RobotsDenied, "These sites do not want to be read; `explain` shows the rule."),
     (VisitEnd::Blocked, "These sites deny access to crawlers; --contact-url tells their owners who you are."),
 ];
@@ -69,8 +72,12 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     let out = &mut text;
     let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
-    let sites = counted(summary.sites_visited, "site");
-    writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
+    if summary.had_nothing_to_do() {
+        writeln!(out, "{}", nothing_due(summary))?;
+    } else {
+        let sites = counted(summary.sites_visited, "site");
+        writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
+    }
     seeds(out, &summary.seeds)?;
     counts(out, "Visits", &summary.ends)?;
     counts(out, "Fetches", &summary.outcomes)?;
@@ -97,6 +104,17 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
     Ok(text)
+}
+
+/// The end of a pass that had nothing to do, and when there is something to do again.
+fn nothing_due(summary: &Summary) -> String {
+    let next = match summary.next_due_at {
+        Some(at) => format!("The next site is due at {}", at.format("%Y-%m-%d %H:%M:%S UTC")),
+        None => "No site has a next visit".to_owned(),
+    };
+    format!(
+        "Every site was visited before, and none is due yet. {next}; --revisit 0s visits all of them now."
+    )
 }
 
 /// The commonest reasons why sites were not read, with what to do.
@@ -155,6 +173,13 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
         writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
     }
     more(out, report.rejected_count, report.rejected.len().min(SHOWN_MAX))?;
+    if report.sources.len() > 1 || report.sources.iter().any(|source| source.kind != "list" || source.is_cut)
+    {
+        for source in &report.sources {
+            let cut = if source.is_cut { ", and it has more" } else { "" };
+            writeln!(out, "  {} ({}): {}{cut}", source.source, source.kind, counted(source.names, "name"))?;
+        }
+    }
     if report.refused > 0 {
         writeln!(
             out,
@@ -215,6 +240,17 @@ mod tests {
         for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
             assert!(!printed(ends).contains("No site was reached"), "{ends:?}");
         }
+    }
+
+    #[test]
+    fn a_pass_without_a_due_site_says_when_the_next_is_due() {
+        let at = chrono::DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
+        let summary = Summary { next_due_at: Some(at), ..Summary::default() };
+        let text = summary_text(&summary);
+        assert!(text.contains("none is due yet. The next site is due at 2024-10-04 00:00:00 UTC"), "{text}");
+        assert!(!text.contains("0 sites visited"), "{text}");
+        let stopped = summary_text(&Summary { interrupted: true, ..summary });
+        assert!(stopped.starts_with("Stopped. 0 sites visited"), "{stopped}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ::settings::{SettingsError, SharedFlags, TracesUrl};
 use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
-use policy::delay::DELAY_DEFAULT;
+use policy::delay::{DELAY_DEFAULT, DELAY_FLOOR};
 use store::{
     DatabaseUrl, LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig,
 };
@@ -25,7 +25,7 @@ use crate::config::{
     TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
-use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
+use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach, Signer};
 use crate::output::OutputFormat;
 use crate::schedule::Schedules;
 use runtime::ReaderProgram;
@@ -36,6 +36,8 @@ const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 const RETAINED_MIN: Duration = Duration::from_hours(24);
 /// Default port of name servers.
 const DNS_PORT: u16 = 53;
+/// The name of the list of seeds that ships with the program, unless a file has it.
+const STARTER: &str = "starter";
 /// More visits would need more file descriptors than a process has.
 const CONCURRENCY_MAX: u32 = 50_000;
 
@@ -85,24 +87,58 @@ pub struct Settings {
     pub dry_run: bool,
 }
 
+impl Settings {
+    /// The settings of a crawl that goes on until it is stopped. Site owners must be able to reach its operator. Without a contact
+    /// it visits only the operator's own networks.
+    ///
+    /// # Errors
+    ///
+    /// If there is no contact, and no network of the operator's own.
+    pub fn going_on(mut self) -> Result<Self, UsageError> {
+        if !self.contact.is_missing() {
+            return Ok(self);
+        }
+        if self.crawl.egress.own_networks == OwnNetworks::default() {
+            return Err(UsageError(
+                "a crawl that keeps running needs --contact-email or --contact-url (or the same keys in [crawler] of the \
+                 configuration file), so that site owners can reach you; --once makes one pass without"
+                    .to_owned(),
+            ));
+        }
+        self.crawl.egress.reach = Reach::OwnNetworks;
+        Ok(self)
+    }
+
+    /// Says before a single pass why a contact is needed, if there is none.
+    pub fn warn_without_contact(&self) {
+        if self.contact.is_missing() && self.shared.verbosity != Verbosity::Quiet {
+            tracing::warn!(
+                "site owners cannot reach you: requests name no contact, so who has a complaint can only block the crawler; \
+                 add --contact-email you@example.org or --contact-url https://example.org/crawler"
+            );
+        }
+    }
+}
+
 /// Combines flags with the configuration file they name.
 pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, UsageError> {
     let file = read_file(shared)?;
     let contact = contact(crawl, &file)?;
-    let mode = mode(crawl, &file, &contact)?;
+    let mode = mode(crawl, &file)?;
     let shared = shared_settings(shared, &file)?;
     let locked_database = match &shared.store.url {
         DatabaseUrl::Sqlite(path) => Some(path.clone()),
         DatabaseUrl::Postgres(_) => None,
     };
-    Ok(Settings {
+    let settings = Settings {
         crawl: CrawlConfig { locked_database, ..crawl_config(crawl, &file, &contact, mode)? },
         shared,
         contact,
         output: crawl.format.unwrap_or_default(),
         metrics: crawl.operator.metrics.or(file.crawler.metrics),
         dry_run: crawl.operator.dry_run,
-    })
+    };
+    if mode == Mode::Daemon { settings.going_on() } else { Ok(settings) }
 }
 
 /// The log level of the flags and the current file; read again at SIGHUP.
@@ -164,9 +200,10 @@ fn crawl_config(
     if lease.is_some_and(|lease| lease > LEASE_DURATION_MAX) {
         return Err(UsageError("--lease must be at most one day".to_owned()));
     }
-    let delay = read_duration("--delay", flags.delay.as_deref().or(table.delay.as_deref()))?;
+    let egress = egress_settings(flags, file, contact)?;
     Ok(CrawlConfig {
-        egress: egress_settings(flags, file, contact)?,
+        delay: delay(flags, file, &egress.own_networks)?,
+        egress,
         seeds: seed_sources(seeds)?,
         seed_lists: if flags.follow_seeds || table.follow_seeds == Some(true) {
             SeedLists::Followed
@@ -175,7 +212,6 @@ fn crawl_config(
         },
         seeds_read_at: None,
         mode,
-        delay: delay.unwrap_or(DELAY_DEFAULT),
         rate: rate(flags.rate.or(table.rate))?,
         concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
@@ -192,6 +228,20 @@ fn crawl_config(
         },
         reader: ReaderProgram::this_program().ok(),
     })
+}
+
+/// The delay. Public addresses never get less than the floor, so a shorter delay needs networks to which it applies.
+fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
+    let typed = flags.delay.as_deref().or(file.crawler.delay.as_deref());
+    let delay = read_duration("--delay", typed)?.unwrap_or(DELAY_DEFAULT);
+    if delay < DELAY_FLOOR && *own == OwnNetworks::default() {
+        return Err(UsageError(format!(
+            "--delay must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+             have less",
+            duration::in_words(DELAY_FLOOR)
+        )));
+    }
+    Ok(delay)
 }
 
 fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageError> {
@@ -267,6 +317,7 @@ fn egress_settings(
         identity: Identity::new(contact),
         additional_roots_pem,
         own_networks: own_networks(allowed)?,
+        reach: Reach::Everywhere,
         own_rules: if flags.operator.strict || table.strict { OwnRules::Strict } else { OwnRules::Relaxed },
         hosts,
         name_servers: name_servers(if flags.operator.name_servers.is_empty() {
@@ -302,17 +353,13 @@ fn name_servers(texts: &[String]) -> Result<Vec<SocketAddr>, UsageError> {
     texts.iter().map(parse).collect()
 }
 
-fn mode(flags: &CrawlFlags, file: &ConfigFile, contact: &Contact) -> Result<Mode, UsageError> {
-    if !flags.daemon {
-        let park_wait = flags.park_wait.as_deref().or(file.crawler.park_wait.as_deref());
-        let park_wait = read_duration("--park-wait", park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
-        return Ok(Mode::Once { park_wait });
+fn mode(flags: &CrawlFlags, file: &ConfigFile) -> Result<Mode, UsageError> {
+    if flags.daemon {
+        return Ok(Mode::Daemon);
     }
-    if contact.is_missing() {
-        let why = "--daemon needs --contact-url or --contact-email, so that site owners can reach you";
-        return Err(UsageError(why.to_owned()));
-    }
-    Ok(Mode::Daemon)
+    let park_wait = flags.park_wait.as_deref().or(file.crawler.park_wait.as_deref());
+    let park_wait = read_duration("--park-wait", park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
+    Ok(Mode::Once { park_wait })
 }
 
 fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError> {
@@ -345,9 +392,16 @@ fn seed_sources(paths: &[PathBuf]) -> Result<Vec<SeedSource>, UsageError> {
 fn seed_source(path: &Path) -> Result<SeedSource, UsageError> {
     let text = path.to_str().unwrap_or_default();
     let url = |text: &str| ManifestUrl::parse(text).map_err(|error| UsageError(format!("--seeds: {error}")));
+    if let Some(registry) = text.strip_prefix("mcp:") {
+        return url(registry).map(SeedSource::McpRegistry);
+    }
     match text.strip_prefix("ard:") {
         Some(registry) => Ok(SeedSource::Registry(url(registry)?)),
         None if text == "-" => Ok(SeedSource::Stdin),
+        None if text == STARTER && !path.exists() => Ok(SeedSource::Text {
+            name: "the starter list of agentdex".to_owned(),
+            text: include_str!("../../../deploy/seeds/starter.txt").to_owned(),
+        }),
         None if text.contains("://") => Ok(SeedSource::Url(url(text)?)),
         None => Ok(SeedSource::File(path.to_owned())),
     }
@@ -406,6 +460,7 @@ mod tests {
         let with = |operator| CrawlFlags { operator, ..CrawlFlags::default() };
         for (flags, named) in [
             (CrawlFlags { delay: text("3"), ..CrawlFlags::default() }, "--delay"),
+            (CrawlFlags { delay: text("999ms"), ..CrawlFlags::default() }, "--delay must be at least 1 s"),
             (CrawlFlags { rate: Some(0), ..CrawlFlags::default() }, "--rate"),
             (CrawlFlags { concurrency: Some(0), ..CrawlFlags::default() }, "--concurrency"),
             (
@@ -437,6 +492,50 @@ mod tests {
             let error = resolved(&flags).unwrap_err();
             assert!(error.contains(named) && !error.contains('\n'), "{error}");
         }
+    }
+
+    #[test]
+    fn short_delays_are_for_own_networks() {
+        let flags = |allow: &[&str]| CrawlFlags {
+            delay: Some("10ms".to_owned()),
+            allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),
+            ..CrawlFlags::default()
+        };
+        assert!(resolved(&flags(&[])).is_err());
+        assert_eq!(resolved(&flags(&["10.0.0.0/8"])).unwrap().crawl.delay, Duration::from_millis(10));
+        let second = CrawlFlags { delay: Some("1s".to_owned()), ..CrawlFlags::default() };
+        assert_eq!(resolved(&second).unwrap().crawl.delay, DELAY_FLOOR);
+    }
+
+    #[test]
+    fn a_crawl_that_goes_on_without_a_contact_stays_in_own_networks() {
+        let own = CrawlFlags { allow_addresses: vec!["10.0.0.0/8".to_owned()], ..CrawlFlags::default() };
+        let reach = |flags: &CrawlFlags| resolved(flags).map(|settings| settings.crawl.egress.reach);
+        assert_eq!(reach(&own), Ok(Reach::Everywhere));
+        let daemon = CrawlFlags { daemon: true, ..own.clone() };
+        assert_eq!(reach(&daemon), Ok(Reach::OwnNetworks));
+        let reachable = CrawlFlags { contact_email: Some("me@example.org".to_owned()), ..daemon };
+        assert_eq!(reach(&reachable), Ok(Reach::Everywhere));
+        assert_eq!(resolved(&own).unwrap().going_on().unwrap().crawl.egress.reach, Reach::OwnNetworks);
+        assert!(resolved(&CrawlFlags::default()).unwrap().going_on().is_err());
+    }
+
+    #[test]
+    fn the_starter_list_ships_with_the_program() {
+        let crawl = CrawlFlags { seeds: vec!["starter".into()], ..CrawlFlags::default() };
+        let settings = resolved(&crawl).unwrap();
+        let [SeedSource::Text { text, .. }] = settings.crawl.seeds.as_slice() else {
+            panic!("{:?}", settings.crawl.seeds)
+        };
+        let mut reader = crate::seeds::SeedReader::new(manifest::SiteScope::Public);
+        reader.read("starter", text.as_bytes(), |_| ()).unwrap();
+        let report = reader.into_report();
+        assert_eq!((report.rejected_count, report.duplicates), (0, 0), "{report:?}");
+        assert!((50..=200).contains(&report.read), "{}", report.read);
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("starter");
+        std::fs::write(&file, "mine.example").unwrap();
+        assert_eq!(seed_source(&file).unwrap(), SeedSource::File(file));
     }
 
     #[test]

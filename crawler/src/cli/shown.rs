@@ -26,7 +26,7 @@ pub const REQUEST_FLAGS: &[&str] = &[
 ];
 
 /// The flags that each subcommand uses.
-const USED: [(&str, &[&[&str]]); 8] = [
+pub const SUBCOMMAND_FLAGS: [(&str, &[&[&str]]); 8] = [
     ("explain", &[SHARED, &["format"]]),
     ("check", &[SHARED, REQUEST_FLAGS, &["format", "rate", "lease", "text_records", "events"]]),
     ("block", &[SHARED]),
@@ -39,12 +39,12 @@ const USED: [(&str, &[&[&str]]); 8] = [
 
 /// The command line of the crawler.
 pub fn command() -> clap::Command {
-    show_only_used(Flags::command(), &USED)
+    show_only_used(Flags::command().after_long_help(::settings::exit::help()), &SUBCOMMAND_FLAGS)
 }
 
 /// Parses the command line; exits on errors.
 pub(super) fn parse() -> Flags {
-    typed(&mut command(), &USED, std::env::args_os()).unwrap_or_else(|error| error.exit())
+    typed(&mut command(), &SUBCOMMAND_FLAGS, std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 /// Parses a command line. Flags of a crawl that stand before a subcommand in `used` would have no effect: they are an error.
@@ -104,20 +104,26 @@ mod tests {
         }
         let whole = Flags::command();
         let known: Vec<&str> = whole.get_arguments().map(|flag| flag.get_id().as_str()).collect();
-        for (name, used) in USED {
+        for (name, used) in SUBCOMMAND_FLAGS {
             assert!(used.concat().iter().all(|flag| known.contains(flag)), "{name}");
         }
-        assert_eq!(USED.len(), whole.get_subcommands().count(), "every subcommand says what it uses");
+        assert_eq!(
+            SUBCOMMAND_FLAGS.len(),
+            whole.get_subcommands().count(),
+            "every subcommand says what it uses"
+        );
     }
 
     #[test]
     fn refuses_flags_of_a_crawl_before_a_subcommand() {
         for words in [["crawler", "--seeds=x", "status"], ["crawler", "--daemon", "paths"]] {
-            let error = typed::<Flags>(&mut command(), &USED, words).unwrap_err().to_string();
+            let error = typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string();
             assert!(error.contains("has no effect on"), "{error}");
         }
-        assert!(typed::<Flags>(&mut command(), &USED, ["crawler", "--delay", "3s", "status"]).is_ok());
-        assert!(typed::<Flags>(&mut command(), &USED, ["crawler", "--seeds", "x"]).is_ok());
+        assert!(
+            typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--delay", "3s", "status"]).is_ok()
+        );
+        assert!(typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--seeds", "x"]).is_ok());
     }
 
     #[test]

@@ -1,50 +1,74 @@
-//! Progress on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with `-q`.
+//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, JSON with `--log-format json`, nothing with
+//! `-q`.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ::settings::escape;
+use ::settings::log::LogFormat;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
+use super::progress::{Rates, Shown};
 use super::report::counted;
-use super::settings::Verbosity;
+use super::settings::{SharedSettings, Verbosity};
 use crate::fleet::Progress;
-use crate::summary::Summary;
 
 /// Interval of progress lines without a terminal.
-const LINE_EVERY: Duration = Duration::from_secs(5);
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// How often the bar is drawn; its spinner shows that the program runs.
+const TICK: Duration = Duration::from_millis(250);
+/// How long the bar shows what the whole crawl waits for.
+const NOTE_SHOWN: Duration = Duration::from_secs(3);
+/// The bar before the sites are counted.
+const SPINNER: &str = "{spinner} {elapsed_precise} {wide_msg}";
+/// The bar. It has two lines, so that the first fits into 80 columns.
+const BAR: &str = "{spinner} {elapsed_precise} [{bar:20}] {pos} of {len} sites, {prefix}\n  {wide_msg}";
 
 /// Shows a crawl's progress.
 pub struct Watch {
-    bar: Option<ProgressBar>,
+    output: Output,
+    state: Mutex<State>,
+}
+
+/// Where progress is shown.
+enum Output {
+    Bar(ProgressBar),
+    Lines,
+    Json,
+    Nowhere,
+}
+
+/// What is remembered between two updates.
+struct State {
+    rates: Rates,
     /// When the last line was written; short crawls need none.
-    lines: Option<Mutex<Instant>>,
+    written_at: Instant,
+    /// What the whole crawl waits for, and since when.
+    note: Option<(String, Instant)>,
 }
 
 impl Watch {
     /// A bar on a terminal, lines elsewhere.
-    pub fn new(verbosity: Verbosity) -> Self {
-        if verbosity == Verbosity::Quiet {
-            return Self { bar: None, lines: None };
-        }
-        if !std::io::stderr().is_terminal() {
-            return Self { bar: None, lines: Some(Mutex::new(Instant::now())) };
-        }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self { bar: Some(bar), lines: None }
+    pub fn new(settings: &SharedSettings) -> Self {
+        let output = match (settings.verbosity, settings.log_format) {
+            (Verbosity::Quiet, _) => Output::Nowhere,
+            (_, LogFormat::Json) => Output::Json,
+            (_, LogFormat::Text) if std::io::stderr().is_terminal() => Output::Bar(new_bar()),
+            (_, LogFormat::Text) => Output::Lines,
+        };
+        let state = State { rates: Rates::default(), written_at: Instant::now(), note: None };
+        Self { output, state: Mutex::new(state) }
     }
 
     /// Shows one update.
     pub fn show(&self, update: &Progress<'_>) {
         match update {
             Progress::Seeding { seeds_read } => {
-                self.tick(&format!("{} read", counted(*seeds_read, "seed")));
+                if let Output::Bar(bar) = &self.output {
+                    bar.set_message(format!("{} read", counted(*seeds_read, "seed")));
+                }
             }
             Progress::Seeded(summary) => self.say(&format!(
                 "{} read, {} skipped",
@@ -56,19 +80,24 @@ impl Watch {
                     next.iter().map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).collect();
                 self.say(&format!("{task}: next at {}", times.join(", ")));
             }
-            Progress::Visited { summary, open, .. } => self.tick(&line_of(summary, *open)),
+            Progress::State(state) => {
+                let shown = self.lock().rates.shown(state, Instant::now());
+                self.draw(&shown);
+            }
             Progress::Parked(parked) => {
                 tracing::info!(site.name = %parked.site, reason = parked.reason, "parked");
             }
             Progress::Waiting { parked, until } => {
-                self.tick(&format!(
-                    "waiting for {parked} parked visits, until {}",
+                self.note(format!(
+                    "waiting for {}, until {}",
+                    counted(*parked as u64, "parked visit"),
                     until.format("%H:%M:%S UTC")
                 ));
             }
             Progress::Held { sites, until } => {
-                self.tick(&format!(
-                    "{sites} sites are held by another process, or by one that was killed: waiting until {} at most",
+                self.note(format!(
+                    "{} held by another process, or by one that was killed: waiting until {} at most",
+                    counted(*sites, "site"),
                     until.format("%H:%M:%S UTC")
                 ));
             }
@@ -78,44 +107,92 @@ impl Watch {
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
+        if let Output::Bar(bar) = &self.output {
             bar.finish_and_clear();
         }
     }
 
-    fn tick(&self, text: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(text.to_owned());
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, text: String) {
+        self.lock().note = Some((text, Instant::now()));
+    }
+
+    fn draw(&self, shown: &Shown) {
+        let mut state = self.lock();
+        let note =
+            state.note.as_ref().filter(|(_, at)| at.elapsed() < NOTE_SHOWN).map(|(text, _)| text.clone());
+        let details = note.unwrap_or_else(|| shown.details());
+        if let Output::Bar(bar) = &self.output {
+            drop(state);
+            if let (Some(known), Ok(style)) = (shown.sites_known, ProgressStyle::with_template(BAR)) {
+                if bar.length() != Some(known) {
+                    bar.set_style(style.progress_chars("=> "));
+                    bar.set_length(known);
+                }
+                bar.set_position(shown.sites_done);
+                bar.set_prefix(shown.pace());
+            }
+            bar.set_message(escape::line(&details).into_owned());
+            return;
         }
-        let Some(last) = &self.lines else { return };
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.elapsed() >= LINE_EVERY {
-            *last = Instant::now();
-            write_line(text);
+        if state.written_at.elapsed() < LINE_EVERY {
+            return;
+        }
+        state.written_at = Instant::now();
+        drop(state);
+        match &self.output {
+            Output::Lines => write_line(&format!("{}; {details}", shown.head())),
+            Output::Json => tracing::info!(
+                target: "crawler::progress",
+                sites_done = shown.sites_done,
+                sites_known = shown.sites_known,
+                requests_per_second = (shown.requests_per_second * 10.0).round() / 10.0,
+                seconds_left = shown.time_left.map(|left| left.as_secs()),
+                manifests = shown.manifests,
+                ended = shown.ends,
+                waiting = details,
+                "crawling"
+            ),
+            Output::Bar(_) | Output::Nowhere => {}
         }
     }
 
     fn say(&self, text: &str) {
-        match (&self.bar, &self.lines) {
-            (Some(bar), _) => bar.println(escape::line(text)),
-            (None, Some(_)) => write_line(text),
-            (None, None) => {}
+        match &self.output {
+            Output::Bar(bar) => bar.println(escape::line(text)),
+            Output::Lines => write_line(text),
+            Output::Json => tracing::info!(target: "crawler::progress", "{text}"),
+            Output::Nowhere => {}
         }
     }
 }
 
-fn line_of(summary: &Summary, open: usize) -> String {
-    let manifests: u64 = summary.manifests.values().sum();
-    format!(
-        "{} visited, {}, {}, {} open",
-        counted(summary.sites_visited, "site"),
-        counted(summary.requests, "request"),
-        counted(manifests, "manifest"),
-        counted(open as u64, "visit")
-    )
+fn new_bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template(SPINNER) {
+        bar.set_style(style);
+    }
+    bar.set_message("reading seeds");
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 /// Errors of writing a progress line are ignored.
 fn write_line(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", escape::line(text)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_of_the_bar_are_valid() {
+        for template in [SPINNER, BAR] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
 }

@@ -60,6 +60,7 @@ pub struct EgressSettings {
     pub additional_roots_pem: Option<Vec<u8>>,
     pub own_networks: OwnNetworks,
     pub own_rules: OwnRules,
+    pub reach: Reach,
     pub hosts: HostsFile,
     /// Used instead of the system's; empty for the system's.
     pub name_servers: Vec<SocketAddr>,
@@ -77,6 +78,16 @@ pub enum OwnRules {
     Strict,
 }
 
+/// Which addresses are visited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Public addresses and the operator's own networks.
+    #[default]
+    Everywhere,
+    /// The operator's own networks alone: nobody else could reach the operator.
+    OwnNetworks,
+}
+
 /// Sends the requests of one process; cheap to clone.
 #[derive(Clone)]
 pub struct Egress(Arc<Shared>);
@@ -86,6 +97,7 @@ struct Shared {
     tls: rustls::ClientConfig,
     own: Arc<OwnNetworks>,
     own_rules: OwnRules,
+    reach: Reach,
     hosts: HostsFile,
     name_servers: Vec<SocketAddr>,
     signer: Option<Signer>,
@@ -102,6 +114,7 @@ impl Egress {
             tls,
             own: Arc::new(settings.own_networks),
             own_rules: settings.own_rules,
+            reach: settings.reach,
             hosts: settings.hosts,
             name_servers: settings.name_servers,
             signer: settings.signer,

@@ -11,6 +11,7 @@ use manifest::Host;
 use policy::{AddressVerdict, OwnNetworks};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use super::Reach;
 use super::failure::{Cause, Failure};
 
 /// Maximum number of addresses used for a name; any of them serves the same content.
@@ -20,12 +21,13 @@ const ADDRESSES_KNOWN_MAX: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Pins {
     own: Arc<OwnNetworks>,
+    reach: Reach,
     names: Arc<Mutex<HashMap<String, Vec<SocketAddr>>>>,
 }
 
 impl Pins {
-    pub(crate) fn new(own: Arc<OwnNetworks>) -> Self {
-        Self { own, names: Arc::default() }
+    pub(crate) fn new(own: Arc<OwnNetworks>, reach: Reach) -> Self {
+        Self { own, reach, names: Arc::default() }
     }
 
     /// The addresses of a name that was pinned before.
@@ -37,7 +39,7 @@ impl Pins {
     /// name that resolves to both public and private addresses is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
-            judge(&self.own, *address)?;
+            self.judge(*address)?;
         }
         let mut pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_KNOWN_MAX).collect();
         pinned.sort_by_key(SocketAddr::is_ipv6);
@@ -65,15 +67,22 @@ impl Pins {
             .get(name)
             .and_then(|pinned| pinned.first().copied())
             .ok_or_else(|| Failure::new(Cause::Address, format!("{name} was not resolved for this visit")))?;
-        judge(&self.own, address)?;
+        self.judge(address)?;
         Ok(address)
     }
-}
 
-fn judge(own: &OwnNetworks, address: SocketAddr) -> Result<(), Failure> {
-    match own.judge(address.ip()) {
-        AddressVerdict::Global | AddressVerdict::Own(_) => Ok(()),
-        AddressVerdict::Refused(refusal) => Err(Failure::address(refusal, address.ip())),
+    fn judge(&self, address: SocketAddr) -> Result<(), Failure> {
+        match (self.own.judge(address.ip()), self.reach) {
+            (AddressVerdict::Own(_), _) | (AddressVerdict::Global, Reach::Everywhere) => Ok(()),
+            (AddressVerdict::Refused(refusal), _) => Err(Failure::address(refusal, address.ip())),
+            (AddressVerdict::Global, Reach::OwnNetworks) => {
+                let reason = format!(
+                    "{} is outside --allow-addresses, and a crawl that keeps running visits it only with a contact",
+                    address.ip()
+                );
+                Err(Failure::new(Cause::Address, reason))
+            }
+        }
     }
 }
 
@@ -97,7 +106,7 @@ mod tests {
 
     #[test]
     fn rejects_names_with_a_private_address() {
-        let pins = Pins::new(Arc::default());
+        let pins = Pins::new(Arc::default(), Reach::Everywhere);
         let host = Host::parse("a.test").unwrap();
         let mixed = [address("93.184.216.34:0"), address("10.0.0.1:0")];
         assert_eq!(pins.pin(&host, &mixed).unwrap_err().cause, Cause::Address);
@@ -108,7 +117,7 @@ mod tests {
 
     #[test]
     fn connects_only_to_the_first_chosen_address() {
-        let pins = Pins::new(Arc::default());
+        let pins = Pins::new(Arc::default(), Reach::Everywhere);
         let host = Host::parse("a.test").unwrap();
         let all = ["9.9.9.9:1", "8.8.8.8:2", "1.1.1.1:3"].map(address);
         assert_eq!(pins.pin(&host, &all).unwrap(), all);
@@ -121,15 +130,23 @@ mod tests {
 
     #[test]
     fn connects_only_to_pinned_names() {
-        assert_eq!(Pins::new(Arc::default()).address("b.test").unwrap_err().cause, Cause::Address);
+        assert_eq!(
+            Pins::new(Arc::default(), Reach::Everywhere).address("b.test").unwrap_err().cause,
+            Cause::Address
+        );
     }
 
     #[test]
     fn allows_only_own_networks() {
         let own = Arc::new(OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]));
-        let pins = Pins::new(own);
+        let pins = Pins::new(Arc::clone(&own), Reach::Everywhere);
         let host = Host::parse("a.test").unwrap();
         assert!(pins.pin(&host, &[address("127.1.0.5:8443")]).is_ok());
         assert!(pins.pin(&host, &[address("192.168.0.1:0")]).is_err());
+        assert!(pins.pin(&host, &[address("9.9.9.9:443")]).is_ok());
+        let pins = Pins::new(own, Reach::OwnNetworks);
+        assert!(pins.pin(&host, &[address("127.1.0.5:8443")]).is_ok());
+        let refused = pins.pin(&host, &[address("9.9.9.9:443")]).unwrap_err();
+        assert!(refused.reason.contains("only with a contact"), "{}", refused.reason);
     }
 }

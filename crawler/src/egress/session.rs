@@ -73,7 +73,7 @@ pub struct Session {
 
 impl Session {
     pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Self {
-        let pins = Pins::new(Arc::clone(&shared.own));
+        let pins = Pins::new(Arc::clone(&shared.own), shared.reach);
         Self { site, clients: Mutex::default(), pins, probe: Probe::new(), shared }
     }
 

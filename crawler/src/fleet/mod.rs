@@ -5,6 +5,7 @@
 
 mod hand_overs;
 mod leases;
+mod progress;
 mod save;
 mod writer;
 
@@ -28,7 +29,6 @@ use crate::clock;
 use crate::config::{CrawlConfig, Mode};
 use crate::events::Event;
 use crate::metrics;
-use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
 
@@ -36,6 +36,8 @@ use crate::visit::Tools;
 const LEASE_BATCH_MAX: usize = 200;
 /// A lease is renewed this many times before it would end: two renewals may fail.
 const HEARTBEATS_PER_LEASE: u32 = 3;
+/// Interval of [`Progress::State`].
+const STATE_EVERY: Duration = Duration::from_secs(1);
 /// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Heartbeat interval of a worker that shares no addresses, which needs none.
@@ -53,26 +55,7 @@ const PARKED_LISTED_MAX: u32 = 10_000;
 /// and leases are released.
 pub use runtime::Shutdown as Cancel;
 
-/// Progress of a crawl.
-#[derive(Debug, Clone, Copy)]
-pub enum Progress<'a> {
-    /// Seeds are being added.
-    Seeding { seeds_read: u64 },
-    /// Seeds were read and added.
-    Seeded(&'a Summary),
-    /// The next times of a scheduled task.
-    Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
-    /// A visit was saved.
-    Visited { site: &'a SiteName, end: policy::VisitEnd, summary: &'a Summary, open: usize },
-    /// A visit waits.
-    Parked(&'a ParkedSite),
-    /// Nothing is due; parked visits are waited for.
-    Waiting { parked: usize, until: DateTime<Utc> },
-    /// Nothing is due; other processes, perhaps dead ones, hold sites.
-    Held { sites: u64, until: DateTime<Utc> },
-    /// The database is unavailable; nothing is lost.
-    Outage(&'a StoreError),
-}
+pub use self::progress::{CrawlState, Progress};
 
 /// Runs concurrent visits.
 pub(crate) struct Fleet<'a, P> {
@@ -102,6 +85,10 @@ struct Work {
     next_heartbeat_at: Instant,
     /// Another process held sites since the queue was last empty.
     others_hold_sites: bool,
+    /// Counts the sites that are due, which may take long.
+    count: JoinSet<Option<u64>>,
+    sites_known: Option<u64>,
+    next_state_at: Instant,
 }
 
 impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
@@ -154,17 +141,39 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
                 }
             }
             let wake_at = work.wake_at();
-            tokio::select! {
-                Some(done) = work.running.join_next() => self.take(&mut work, done),
-                _ = lease_renewal.tick() => self.renew_leases(&work).await,
-                () = tokio::time::sleep_until(wake_at) => {}
-                () = self.cancel.soft.cancelled() => {}
+            loop {
+                tokio::select! {
+                    Some(done) = work.running.join_next() => self.take(&mut work, done),
+                    _ = lease_renewal.tick() => self.renew_leases(&work).await,
+                    () = tokio::time::sleep_until(wake_at) => {}
+                    () = self.cancel.soft.cancelled() => {}
+                    () = tokio::time::sleep_until(work.next_state_at) => {
+                        self.show_state(&mut work);
+                        continue;
+                    }
+                }
+                break;
             }
         }
         self.summary.interrupted = self.cancel.soft.is_cancelled();
         self.drain(&mut work).await;
         self.summary.parked = work.parked.into_values().collect();
         Ok(())
+    }
+
+    /// Reports the state of the crawl.
+    fn show_state(&self, work: &mut Work) {
+        work.next_state_at = Instant::now() + STATE_EVERY;
+        if let Some(counted) = work.count.try_join_next() {
+            work.sites_known = counted.ok().flatten();
+        }
+        (self.progress)(Progress::State(&CrawlState {
+            summary: &self.summary,
+            sites_known: work.sites_known,
+            open: work.running.len(),
+            parked: work.parked.len(),
+            activity: self.tools.activity.counts(),
+        }));
     }
 
     /// Sends a heartbeat, and takes or releases addresses. Parked visits at an address that was
@@ -208,7 +217,12 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
         let now = clock::now();
         self.tools.groups.heartbeat(&self.tools.store).await?;
+        let (store, mut count) = (self.tools.store.clone(), JoinSet::new());
+        count.spawn(async move { store.sites_due(now).await.ok() });
         Ok(Work {
+            count,
+            sites_known: None,
+            next_state_at: Instant::now() + STATE_EVERY,
             running: JoinSet::new(),
             held: Arc::new(HeldLeases::default()),
             parked: self.parked().await?,
@@ -391,10 +405,6 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
                 metrics::visit_saved(&counted, &saved);
                 self.tools.events.write(counted.as_event(&saved));
                 self.summary.count(&counted, &saved);
-                let open = work.running.len();
-                let update =
-                    Progress::Visited { site: &counted.site, end: counted.end, summary: &self.summary, open };
-                (self.progress)(update);
             }
             Done::Parked(parked) => {
                 let ParkedSite { site, resume_at, reason } = &parked;
@@ -426,6 +436,7 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
         while !work.running.is_empty() {
             tokio::select! {
                 Some(done) = work.running.join_next() => self.take(work, done),
+                () = tokio::time::sleep_until(work.next_state_at) => self.show_state(work),
                 () = self.cancel.hard.cancelled() => break,
                 () = tokio::time::sleep_until(deadline) => break,
             }

@@ -2,12 +2,16 @@
 //!
 //! A line is a domain, a URL, or `rank,domain` as in the Tranco list; `#` begins a comment. Names may be internationalised,
 //! lines may end in CRLF, and a byte order mark is skipped. Any other line is reported with its number and
-//! reason, and skipped. A URL adds its host, and a request for its path.
+//! reason, and skipped. A URL adds its host, and a request for its path. `*.example.org` of a certificate is `example.org`.
 //!
-//! The first bytes of a list show its kind: a zip archive (Tranco's) contains such a list, XML is an OPML file or a
-//! sitemap, of which the hosts count.
+//! The first bytes of a list and its name show its kind: a zip archive (Tranco's) contains such a list, gzip is any of these
+//! compressed, XML is an OPML file or a sitemap, of which the hosts count, as do those of the links in Markdown; JSON is a dump
+//! of certificates; Common Crawl writes names in reverse. Every source is read as a stream, up to a number of names.
 
 mod archive;
+mod certificates;
+mod gzip;
+mod kind;
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -17,10 +21,14 @@ use serde::Serialize;
 use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin};
 
+use self::kind::Kind;
+
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 /// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
+/// Names that are read of one source. The fingerprints of so many take 2 GB; Common Crawl knows about as many domains.
+const NAMES_MAX: u64 = 100_000_000;
 /// Characters of a bad line that are shown.
 const SHOWN_CHARS_MAX: usize = 80;
 /// Characters of a reason, which quotes the line.
@@ -35,11 +43,23 @@ pub struct Rejected {
     pub reason: String,
 }
 
+/// What one source gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceReport {
+    pub source: String,
+    pub kind: &'static str,
+    /// Names that were read, duplicates included.
+    pub names: u64,
+    /// The source has more names than are read of one.
+    pub is_cut: bool,
+}
+
 /// The result of reading seeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SeedReport {
     /// Distinct seeds.
     pub read: u64,
+    pub sources: Vec<SourceReport>,
     pub duplicates: u64,
     pub rejected_count: u64,
     /// The first of those rejected.
@@ -75,12 +95,13 @@ pub struct SeedReader {
     scope: SiteScope,
     seen: HashSet<u64>,
     report: SeedReport,
+    names_max: u64,
 }
 
 impl SeedReader {
     /// Accepts the names of this scope; lines with others are rejected.
     pub fn new(scope: SiteScope) -> Self {
-        Self { scope, seen: HashSet::new(), report: SeedReport::default() }
+        Self { scope, seen: HashSet::new(), report: SeedReport::default(), names_max: NAMES_MAX }
     }
 
     /// Reads one source, handing over each new seed.
@@ -90,55 +111,97 @@ impl SeedReader {
         source: impl io::Read,
         mut each: impl FnMut(Seed),
     ) -> Result<(), SeedError> {
-        let unreadable = |source| SeedError::Unreadable { name: name.to_owned(), source };
         let mut source = io::BufReader::new(source);
-        let first = source.fill_buf().map_err(unreadable)?;
+        let is_gzip = gzip::is_gzip(source.fill_buf().map_err(|error| unreadable(name, error))?);
         let mut tally = Tally::default();
-        match Kind::of(first) {
-            Kind::Archive => {
-                let mut archive = archive::open(source).map_err(|reason| damaged(name, reason))?;
-                let list = archive::list(&mut archive).map_err(|reason| damaged(name, reason))?;
-                self.read_lines(name, list, &mut tally, &mut each)?;
-            }
-            Kind::Xml => {
-                let hosts = |text: &str| self.line(name, 0, text, &mut tally, &mut each);
-                manifest::web::each_url(source, hosts).map_err(|reason| damaged(name, reason))?;
-            }
-            Kind::Lines => self.read_lines(name, source, &mut tally, &mut each)?,
-        }
+        let kind = if is_gzip {
+            let uncompressed = name.strip_suffix(".gz").unwrap_or(name);
+            let list = io::BufReader::new(gzip::list(source));
+            self.read_content(name, Kind::of_source(list, uncompressed), &mut tally, &mut each)?
+        } else {
+            self.read_content(name, Kind::of_source(source, name), &mut tally, &mut each)?
+        };
+        self.count_source(name, kind.as_str(), &tally);
         tally.check(name)
     }
 
-    /// Takes seeds that are already parsed.
-    pub(crate) fn take_all(&mut self, seeds: Vec<Seed>, mut each: impl FnMut(Seed)) {
+    /// Takes the seeds of a registry, which are already parsed.
+    pub(crate) fn take_all(&mut self, name: &str, seeds: Vec<Seed>, mut each: impl FnMut(Seed)) {
+        let tally = Tally { used: seeds.len() as u64, ..Tally::default() };
+        self.count_source(name, "registry", &tally);
         for seed in seeds {
             self.take(seed, &mut each);
         }
     }
 
+    fn count_source(&mut self, name: &str, kind: &'static str, tally: &Tally) {
+        let (source, is_cut) = (name.to_owned(), tally.is_cut);
+        self.report.sources.push(SourceReport { source, kind, names: tally.used, is_cut });
+    }
+
+    fn read_content(
+        &mut self,
+        name: &str,
+        source: io::Result<(Kind, impl BufRead)>,
+        tally: &mut Tally,
+        each: &mut impl FnMut(Seed),
+    ) -> Result<Kind, SeedError> {
+        let (kind, source) = source.map_err(|error| unreadable(name, error))?;
+        match kind {
+            Kind::Archive => {
+                let mut archive = archive::open(source).map_err(|reason| damaged(name, reason))?;
+                let list = archive::list(&mut archive).map_err(|reason| damaged(name, reason))?;
+                self.read_lines(name, Kind::Lines, list, tally, each)?;
+            }
+            Kind::Xml => {
+                let hosts = |text: &str| self.line(name, kind, 0, text, tally, each);
+                manifest::web::each_url(source, hosts).map_err(|reason| damaged(name, reason))?;
+            }
+            Kind::Certificates => {
+                let names = |text: &str| self.line(name, kind, 0, text, tally, each);
+                certificates::each_name(source, names).map_err(|error| unreadable(name, error))?;
+            }
+            Kind::Lines | Kind::CommonCrawl | Kind::Markdown => {
+                self.read_lines(name, kind, source, tally, each)?;
+            }
+        }
+        Ok(kind)
+    }
+
     fn read_lines(
         &mut self,
         name: &str,
+        kind: Kind,
         source: impl BufRead,
         tally: &mut Tally,
         each: &mut impl FnMut(Seed),
     ) -> Result<(), SeedError> {
         let mut lines = Lines::new(source);
-        loop {
-            let line =
-                lines.next().map_err(|source| SeedError::Unreadable { name: name.to_owned(), source })?;
-            let Some((number, text)) = line else { return Ok(()) };
-            self.line(name, number, &text, tally, each);
+        while !tally.is_cut {
+            let Some((number, text)) = lines.next().map_err(|error| unreadable(name, error))? else { break };
+            for text in kind.names(&text) {
+                self.line(name, kind, number, &text, tally, each);
+            }
         }
+        Ok(())
     }
 
-    /// One line, or one URL of an XML file, which has no line number and names only its host.
-    fn line(&mut self, name: &str, number: u64, text: &str, tally: &mut Tally, each: &mut impl FnMut(Seed)) {
+    /// One line, or one name of a file that has no lines.
+    fn line(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        number: u64,
+        text: &str,
+        tally: &mut Tally,
+        each: &mut impl FnMut(Seed),
+    ) {
         match parse_line(text, self.scope) {
             Ok(None) => {}
+            Ok(Some(_)) if tally.used == self.names_max => tally.is_cut = true,
             Ok(Some(seed)) => {
                 tally.used += 1;
-                let seed = if number == 0 { Seed { url: None, ..seed } } else { seed };
+                let seed = if kind.names_hosts() { Seed { url: None, ..seed } } else { seed };
                 self.take(seed, each);
             }
             Err(reason) => {
@@ -174,30 +237,13 @@ impl SeedReader {
     }
 }
 
-/// The format of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Lines,
-    Archive,
-    Xml,
-}
-
-impl Kind {
-    fn of(first: &[u8]) -> Self {
-        let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
-        match text.first() {
-            Some(b'<') => Self::Xml,
-            _ if first.starts_with(b"PK\x03\x04") => Self::Archive,
-            _ => Self::Lines,
-        }
-    }
-}
-
 /// The result for the lines of one source.
 #[derive(Debug, Default)]
 struct Tally {
     used: u64,
     rejected: u64,
+    /// There are more names than are read of one source.
+    is_cut: bool,
     first_rejected: Option<(u64, String)>,
 }
 
@@ -216,6 +262,10 @@ impl Tally {
 /// Makes an untrusted text safe for a terminal: short, and without control characters.
 fn shown(text: &str, chars_max: usize) -> String {
     text.chars().filter(|letter| !is_unsafe(*letter)).take(chars_max).collect()
+}
+
+fn unreadable(name: &str, source: io::Error) -> SeedError {
+    SeedError::Unreadable { name: name.to_owned(), source }
 }
 
 fn damaged(name: &str, reason: String) -> SeedError {
@@ -280,7 +330,7 @@ fn parse_host(name: &str, scope: SiteScope) -> Result<Seed, NameError> {
     if name.contains('/') {
         return parse_url(&format!("https://{name}"), scope);
     }
-    let host = Host::parse(name)?;
+    let host = Host::parse(name.strip_prefix("*.").unwrap_or(name))?;
     scope.check_host(&host)?;
     Ok(Seed::of_host(host))
 }

@@ -83,7 +83,7 @@ fn rejects_sources_without_seeds() {
         .to_string();
     assert!(empty.contains("list holds no seed"), "{empty}");
     let wrong =
-        SeedReader::new(SiteScope::Public).read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
+        SeedReader::new(SiteScope::Public).read("list", &b"}\n}\n"[..], |_| {}).unwrap_err().to_string();
     assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
 }
 
@@ -180,4 +180,80 @@ fn rejects_archives_of_too_many_files_early() {
     let error =
         SeedReader::new(SiteScope::Public).read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
     assert!(error.contains("more than 1000 files"), "{error}");
+}
+
+/// The hosts and the report of a source with this name.
+fn read_named(name: &str, bytes: &[u8]) -> (Vec<String>, SeedReport) {
+    let mut hosts = Vec::new();
+    let mut reader = SeedReader::new(SiteScope::Public);
+    reader.read(name, bytes, |seed| hosts.push(seed.host.to_string())).unwrap();
+    (hosts, reader.into_report())
+}
+
+#[test]
+fn reads_common_crawl_lists() {
+    let ranks = b"#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\t#n_hosts\n\
+                  1\t2.9E7\t3\t0.01\tcom.example\t70\n2\t2.8E7\t1\t0.02\torg.example.www\t2\n";
+    let (seeds, report) = read(ranks);
+    let found: Vec<(&str, Option<u32>)> = seeds.iter().map(|seed| (seed.host.as_str(), seed.rank)).collect();
+    assert_eq!(found, [("example.com", Some(1)), ("www.example.org", Some(2))]);
+    assert_eq!((report.sources[0].kind, report.sources[0].names), ("Common Crawl", 2));
+    let (hosts, _) =
+        read_named("lists/cc-main-2026-domain-vertices.txt", b"0\tcom.example\t4\n1\torg.example\t1\n");
+    assert_eq!(hosts, ["example.com", "example.org"]);
+}
+
+#[test]
+fn reads_certificates_and_their_wildcards() {
+    let crt_sh = br#"[{"common_name":"a.example","name_value":"*.b.example\na.example"}]"#;
+    let (hosts, report) = read_named("dump.json", crt_sh);
+    assert_eq!(hosts, ["a.example", "b.example"]);
+    assert_eq!((report.duplicates, report.sources[0].kind, report.sources[0].names), (1, "certificates", 3));
+    let (hosts, _) = read_named("names.txt", b"*.c.example\nd.example\n");
+    assert_eq!(hosts, ["c.example", "d.example"]);
+}
+
+#[test]
+fn reads_the_hosts_of_links_in_markdown() {
+    let text = b"# Awesome agents\n- [One](https://one.example/path#part) and <http://two.example/>, see https://three.example.\n\
+                 ![logo](./logo.png) [mail](mailto:a@b.example)\n| [Four](https://four.example/a_(b)) |\n";
+    let mut seeds = Vec::new();
+    let mut reader = SeedReader::new(SiteScope::Public);
+    reader.read("README.md", &text[..], |seed| seeds.push(seed)).unwrap();
+    let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    assert_eq!(hosts, ["one.example", "two.example", "three.example", "four.example"]);
+    assert!(seeds.iter().all(|seed| seed.url.is_none()), "{seeds:?}");
+    assert_eq!(reader.into_report().sources[0].kind, "links");
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn reads_compressed_lists_and_refuses_bombs() {
+    let two_members = [gzipped(b"a.example\n"), gzipped(b"b.example\n")].concat();
+    assert_eq!(read_named("list.txt.gz", &two_members).0, ["a.example", "b.example"]);
+    let graph = gzipped(b"0\tcom.example\t4\n");
+    assert_eq!(read_named("cc-main-2026-domain-vertices.txt.gz", &graph).0, ["example.com"]);
+    let bomb = gzipped(&vec![b'\n'; 20 * 1024 * 1024]);
+    let failed = SeedReader::new(SiteScope::Public).read("bomb.gz", bomb.as_slice(), |_| ()).unwrap_err();
+    assert!(failed.to_string().contains("50 times its size"), "{failed}");
+}
+
+#[test]
+fn a_source_is_cut_at_a_number_of_names() {
+    for (name, text) in [
+        ("list", &b"a.example\nb.example\nc.example\nd.example\n"[..]),
+        ("dump", br#"{"names":["a.example","b.example","c.example","d.example"]}"#),
+    ] {
+        let mut hosts = Vec::new();
+        let mut reader = SeedReader { names_max: 2, ..SeedReader::new(SiteScope::Public) };
+        reader.read(name, text, |seed| hosts.push(seed.host.to_string())).unwrap();
+        assert_eq!(hosts, ["a.example", "b.example"], "{name}");
+        let report = reader.into_report();
+        assert!(report.sources[0].is_cut && report.sources[0].names == 2, "{report:?}");
+    }
 }

@@ -8,6 +8,7 @@ use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::activity::Activity;
 use crate::clock;
 use crate::config::{CrawlConfig, TextRecords};
 use crate::egress::Egress;
@@ -24,6 +25,7 @@ const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 /// What every visit of a process uses.
 #[derive(Clone)]
 pub(crate) struct Tools {
+    pub(crate) activity: Activity,
     pub(crate) egress: Egress,
     pub(crate) store: Store,
     pub(crate) pace: Pace,
@@ -47,6 +49,7 @@ impl Tools {
         priors.re_estimate(store).await?;
         let life = groups::life(config.lease);
         Ok(Self {
+            activity: Activity::default(),
             egress,
             pace: Pace::start(store.clone(), config.delay, config.rate, life, tracker),
             groups,

@@ -1,5 +1,7 @@
 //! Wrong arguments, and a pass that reaches no site.
 
+use std::process::Stdio;
+
 use super::fixture::{Fixture, text};
 
 #[tokio::test]
@@ -44,4 +46,18 @@ async fn exits_with_2_for_unknown_settings() {
     let run = fixture.command(&["status"]).env("AGENTDEX_CRAWLR_DELAY", "5s").output().await.unwrap();
     assert_eq!(run.status.code(), Some(2));
     assert!(text(&run.stderr).contains("did you mean AGENTDEX_CRAWLER_DELAY?"), "{}", text(&run.stderr));
+}
+
+#[tokio::test]
+async fn a_closed_pipe_ends_a_command_without_an_error() {
+    let fixture = Fixture::with([]).await;
+    fixture.file("seeds", "nobody.example\n");
+    fixture.file("hosts", "127.0.0.1:1 nobody.example\n");
+    fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
+    let mut status = fixture.command(&["status"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let child = status.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let run = child.wait_with_output().await.unwrap();
+    assert_eq!((run.status.code(), text(&run.stderr).as_str()), (Some(0), ""));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crawler::config::{CrawlConfig, Mode, SeedLists, SeedSource, TextRecords};
-use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules};
+use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
@@ -40,6 +40,7 @@ impl Crawl {
             additional_roots_pem: Some(web.ca_pem().into_bytes()),
             own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
             own_rules: OwnRules::Relaxed,
+            reach: Reach::Everywhere,
             hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
             name_servers: Vec::new(),
             signer: None,

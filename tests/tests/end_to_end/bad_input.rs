@@ -122,6 +122,81 @@ async fn reports_a_data_directory_that_cannot_be_written() {
     }
 }
 
+/// Each ends before the first request, with words that say what to add.
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_impolite_and_useless_settings_before_the_first_request() {
+    let world = world().await;
+    let mail = ["--contact-email", "me@crawler.example"];
+    for (program, flags, expected) in [
+        ("agentdex", vec![], ["--contact-email", "--once"]),
+        ("crawler", vec!["--daemon"], ["--contact-email", "site owners can reach you"]),
+        ("crawler", vec!["--delay", "999ms"], ["--delay must be at least 1 s", "--allow-addresses"]),
+        ("agentdex", vec!["--delay", "10ms", mail[0], mail[1]], ["--delay must be", "--allow-addresses"]),
+        ("agentdex", vec!["--admin-tokens", "nosuch", mail[0], mail[1]], ["nosuch", "admin tokens"]),
+    ] {
+        let mut command = world.program(program);
+        command.args(["--seeds", "seeds.txt"]).args(flags);
+        fails(command, 2, &expected);
+    }
+    let mut typed = world.program("agentdex");
+    typed.args(["--seeds=seeds.txt", "status"]);
+    fails(typed, 2, &["--seeds is a flag of a crawl", "remove it"]);
+    assert_eq!(world.requests(), 0);
+}
+
+/// With `--log-format json`, errors and progress are JSON too.
+#[tokio::test(flavor = "multi_thread")]
+async fn stderr_is_json_alone_if_the_log_is() {
+    let world = world().await;
+    let mut missing = world.program("agentdex");
+    missing.args(["--seeds", "nowhere.txt", "--once", "--log-format", "json"]);
+    let crawl = world.crawler(&["--log-format", "json"]);
+    for (command, code) in [(missing, 2), (crawl, 0)] {
+        let output = output(command);
+        assert_eq!(output.status.code(), Some(code));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!text.is_empty(), "nothing was logged");
+        for line in text.lines() {
+            assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+        }
+    }
+}
+
+/// The advice names flags that the program has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_agentdex_gets_advice_that_it_can_follow() {
+    let world = world().await;
+    let start = || {
+        let mut command = world.crawling("agentdex", &[]);
+        command.args(["--listen", "127.0.0.1:0"]);
+        command
+    };
+    let mut first = start().stdout(std::process::Stdio::null()).spawn().unwrap();
+    let index = world.path("data/index");
+    let appeared = async {
+        while !index.exists() || world.requests() == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(crate::world::TIMEOUT, appeared).await.expect("the first one starts");
+    let second = output(start());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let text = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{text}");
+    let help = output({
+        let mut help = world.program("agentdex");
+        help.arg("--help");
+        help
+    });
+    let help = String::from_utf8(help.stdout).unwrap();
+    let flags: Vec<&str> = text
+        .split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'))
+        .filter(|word| word.starts_with("--"))
+        .collect();
+    assert!(!flags.is_empty() && flags.iter().all(|flag| help.contains(flag)), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_a_port_that_is_in_use() {
     let world = world().await;

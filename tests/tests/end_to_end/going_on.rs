@@ -4,6 +4,7 @@ use std::fs::File;
 use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
 use testweb::{Host, Web};
 
 use crate::flow::airline;
@@ -27,14 +28,18 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     once.args(["--listen", "127.0.0.1:0"]);
     let once = output(once);
     assert!(once.status.success(), "{}", text_of(&once));
-    assert!(text_of(&once).contains("1 site visited"), "{}", text_of(&once));
+    assert!(text_of(&once).contains(r#""sites_visited":1,"#), "{}", text_of(&once));
+    let events = String::from_utf8(once.stdout).unwrap();
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["serving", "crawled"], "{events:?}");
 
     let (printed, log) = (world.path("printed"), world.path("log"));
     let mut going_on = world.crawling("agentdex", &[]);
     going_on.args(["--listen", "127.0.0.1:0"]);
     going_on.stdout(File::create(&printed).unwrap()).stderr(File::create(&log).unwrap());
     let mut going_on = going_on.spawn().unwrap();
-    wait_for(&printed, "The crawl goes on. The next site is due at").await;
+    wait_for(&printed, r#""event":"going_on","next_due_at":""#).await;
     let before = world.requests();
     world.write_seeds(["first.test", "second.test"]);
     let visited = world.web.log().wait_until(|log| log.hit_count() > before);
@@ -43,4 +48,73 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     world.assert_polite();
+}
+
+/// A second pass has nothing to do: it says when the next site is due.
+pub(crate) async fn a_second_start_says_when_the_next_site_is_due(backend: Backend) {
+    let world = World::start(backend, Web::builder().host(Host::new("first.test"))).await;
+    world.write_seeds(["first.test"]);
+    let start = || {
+        let mut once = world.crawling_with("agentdex", "text", &["--once"]);
+        once.args(["--listen", "127.0.0.1:0"]);
+        output(once)
+    };
+    let first = start();
+    assert!(text_of(&first).contains("1 site visited"), "{}", text_of(&first));
+    let second = text_of(&start());
+    assert!(second.contains("none is due yet. The next site is due at 20"), "{second}");
+    assert!(!second.contains("0 sites visited"), "{second}");
+    world.assert_polite();
+}
+
+/// The subcommands of one person on one machine, without a server.
+pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Backend) {
+    let shop = |name: &str| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
+    let world = World::start(backend, Web::builder().hosts([shop("first.test"), shop("second.test")])).await;
+    world.write_seeds(["first.test", "second.test"]);
+    world.crawl(&[]);
+    world.index();
+    let run = |words: &[&str]| {
+        let mut command = world.program("agentdex");
+        command.args(words);
+        let output = output(command);
+        (output.status.code(), text_of(&output))
+    };
+    let (code, table) = run(&["search", "book", "flight"]);
+    assert_eq!(code, Some(0), "{table}");
+    for part in ["NAME", "WHAT IT DOES", "first.test", "second.test", " results."] {
+        assert!(table.contains(part), "{part} is not in {table}");
+    }
+    let (code, narrowed) = run(&["search", "flight site:first.test", "--filter", "format=awp"]);
+    assert!(code == Some(0) && narrowed.contains("first.test"), "{narrowed}");
+    assert!(!narrowed.contains("second.test"), "{narrowed}");
+    let mut json = world.program("agentdex");
+    json.args(["search", "book flight", "--limit", "1", "--format", "json"]);
+    let json: Value = serde_json::from_slice(&output(json).stdout).unwrap();
+    let mut served = world.api().await.get("/search?q=book+flight&limit=1").await;
+    served["took_ms"] = json["took_ms"].clone();
+    assert_eq!(json, served, "the same JSON as GET /search");
+    for (words, expected) in [
+        (["status", "--quiet"].as_slice(), "Sites: 2"),
+        (&["explain", "first.test"], "Next visit:"),
+        (&["paths"], "/agent.json"),
+        (&["block", "first.test"], "is left out from now on"),
+    ] {
+        let (code, text) = run(words);
+        assert!(code == Some(0) && text.contains(expected), "{words:?}: {text}");
+    }
+    let (_, found) = run(&["search", "book", "flight"]);
+    assert!(
+        found.contains("second.test") && !found.contains("first.test"),
+        "a blocked site is shown: {found}"
+    );
+    assert!(run(&["unblock", "first.test"]).1.contains("may be visited again"));
+    for (words, code) in [
+        (["search", "--limit", "3"].as_slice(), 2),
+        (&["search", "x", "--filter", "format=soap"], 2),
+        (&["search", "x", "--filter", "awp"], 2),
+        (&["explain", "nobody.test"], 1),
+    ] {
+        assert_eq!(run(words).0, Some(code), "{words:?}");
+    }
 }

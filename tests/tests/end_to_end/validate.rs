@@ -25,12 +25,12 @@ fn validate(world: &World, url: &str, flags: &[&str]) -> (i32, String) {
     let files = world.web.write_files(&world.path("")).unwrap();
     let mut command = world.program("agentdex");
     command.arg("validate").arg(url).arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
-    command.args(["--delay", "20ms", "--contact-email", "crawler@crawler.example", "--quiet"]).args(flags);
+    command.args(["--contact-email", "crawler@crawler.example", "--quiet"]).args(flags);
     let output = output(command);
     (output.status.code().unwrap(), text_of(&output))
 }
 
-const LOOPBACK: [&str; 2] = ["--allow-addresses", "127.0.0.0/8"];
+const LOOPBACK: [&str; 4] = ["--allow-addresses", "127.0.0.0/8", "--delay", "20ms"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn validates_a_url_politely_with_its_response_headers() {
@@ -47,7 +47,7 @@ async fn validates_a_url_politely_with_its_response_headers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn fetches_the_parts_that_complete_a_document() {
     let world = World::start(Backend::Sqlite, web()).await;
-    let flags = [LOOPBACK[0], LOOPBACK[1], "--output", "json", "--fail-on", "never"];
+    let flags = [&LOOPBACK[..], &["--output", "json", "--fail-on", "never"]].concat();
     let url = "https://museum.test/.well-known/agent-manifest.json";
     let (code, text) = validate(&world, url, &flags);
     assert_eq!(code, 0, "{text}");

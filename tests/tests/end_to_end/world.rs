@@ -91,11 +91,16 @@ impl World {
 
     /// The same for any program that crawls.
     pub(crate) fn crawling(&self, program: &str, flags: &[&str]) -> Command {
+        self.crawling_with(program, "json", flags)
+    }
+
+    /// The same with another format of the results.
+    pub(crate) fn crawling_with(&self, program: &str, format: &str, flags: &[&str]) -> Command {
         let mut command = self.program(program);
         let files = self.web.write_files(self.dir.path()).unwrap();
         command.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
         command.args(["--allow-addresses", "127.0.0.0/8", "--contact-url", "https://crawler.example/about"]);
-        command.args(["--contact-email", CONTACT_EMAIL, "--format", "json"]);
+        command.args(["--contact-email", CONTACT_EMAIL, "--format", format]);
         command.arg("--delay").arg(format!("{}ms", self.delay.as_millis()));
         command.arg("--seeds").arg(self.path("seeds.txt")).args(flags);
         self.passes_began_us.borrow_mut().push(self.web.log().now_us());

@@ -100,12 +100,12 @@ impl Verdict {
         }
     }
 
-    /// The exit code. A usage error is 2, a document that cannot be read is [`UNREADABLE`].
+    /// The exit code. `settings::exit` has those of errors.
     pub(crate) const fn exit_code(self) -> u8 {
         match self {
             Self::Conforms => 0,
-            Self::Findings => 1,
-            Self::NotRecognised => 3,
+            Self::Findings => settings::exit::FAILURE,
+            Self::NotRecognised => settings::exit::NOT_RECOGNISED,
         }
     }
 }
@@ -114,9 +114,6 @@ impl Verdict {
 const fn is_recognised(manifest: &Manifest) -> bool {
     !matches!(manifest.detection.format, Format::Unrelated | Format::Opaque | Format::Malformed)
 }
-
-/// The exit code for a document that is missing or cannot be read.
-pub(crate) const UNREADABLE: u8 = 4;
 
 /// A document with its findings, as the printers need it.
 struct Checked<'a> {

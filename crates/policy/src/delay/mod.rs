@@ -24,7 +24,7 @@ use crate::time::{DAY, later, until};
 /// Default delay between two requests to one authority. News crawlers use a third of it.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
 /// Minimum delay on global addresses, which configuration cannot lower.
-const DELAY_FLOOR: Duration = Duration::from_secs(1);
+pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
 /// The delay is at least the last response time multiplied by this.
 const LATENCY_FACTOR: u32 = 5;
 /// Jitter added to a delay, so that visits that start together spread out.

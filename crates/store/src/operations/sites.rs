@@ -101,6 +101,11 @@ impl Store {
         scanning!(self, "stats", stats::stats(millis(now)))
     }
 
+    /// How many sites are due, those that are being visited included. Reads the whole table of sites.
+    pub async fn sites_due(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        scanning!(self, "sites_due", stats::sites_due(millis(now)))
+    }
+
     /// The earliest planned visit of a site that is not leased.
     pub async fn next_due_at(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         reading!(self, "next_due_at", stats::next_due_at())

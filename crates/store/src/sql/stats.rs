@@ -210,6 +210,15 @@ pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) ->
     }))
 }
 
+/// How many sites are due. Reads the whole table of sites.
+pub(crate) async fn sites_due(connection: &mut Connection, now_ms: i64) -> Outcome<u64> {
+    let due: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM site WHERE next_visit_at_ms <= $1")
+        .bind(now_ms)
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(to_u64(due))
+}
+
 /// The earliest planned visit of a site that is not leased, looked up by priority in the index of due sites.
 pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
     let at_ms: Option<i64> = sqlx::query_scalar(

@@ -223,7 +223,10 @@ impl<'a> Requester<'a> {
         let (events, site) = (&self.tools.events, &self.token.site);
         let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
         events.write(Event::Request { site, url, conditional });
-        let answer = Box::pin(self.exchange(url, body, message)).await;
+        let answer = {
+            let _waits = self.tools.activity.request();
+            Box::pin(self.exchange(url, body, message)).await
+        };
         let took = sent.elapsed();
         events.write(answer_event(site, url, &answer, took));
         metrics::answered(took);
@@ -263,7 +266,10 @@ impl<'a> Requester<'a> {
         let known = traffic.addresses_of(host, clock::now());
         let adopted = known.map_or(Ok(()), |addresses| self.session.adopt(host, addresses));
         let resolved = match adopted {
-            Ok(()) => self.session.resolve(host).await,
+            Ok(()) => {
+                let _waits = self.tools.activity.resolution();
+                self.session.resolve(host).await
+            }
             Err(failure) => Err(failure),
         };
         let resolved = match resolved {
@@ -359,6 +365,7 @@ impl<'a> Requester<'a> {
     }
 
     async fn acquire_permit(&mut self, host: &Host) -> Result<Permit, Interrupt> {
+        let _waits = self.tools.activity.delay();
         loop {
             if self.has_lost_lease() {
                 return Err(Interrupt::LeaseLost);

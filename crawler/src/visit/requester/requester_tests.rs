@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::config::TextRecords;
-use crate::egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules};
+use crate::egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Reach};
 use crate::events::Events;
 use crate::groups::Groups;
 use crate::pace::Pace;
@@ -45,6 +45,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
         additional_roots_pem: Some(web.ca_pem().into_bytes()),
         own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
         own_rules: OwnRules::Relaxed,
+        reach: Reach::Everywhere,
         hosts: HostsFile::parse(&(closed.concat() + &web.hosts_file())).unwrap(),
         name_servers: Vec::new(),
         signer: None,
@@ -52,6 +53,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let tracker = TaskTracker::new();
     let rate = 10_000.try_into().unwrap();
     let tools = Tools {
+        activity: crate::activity::Activity::default(),
         egress: egress.unwrap(),
         pace: Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &tracker),
         groups: Groups::unshared(),

@@ -1,0 +1,105 @@
+//! What the program announces on standard output: sentences, or one JSON object a line with `--format json`.
+
+use std::io::{self, Write as _};
+
+use chrono::{DateTime, Utc};
+use crawler::Summary;
+use crawler::output::OutputFormat;
+use serde::Serialize;
+
+/// One announcement. The names of the variants and fields are those of the JSON.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Announcement<'a> {
+    /// The web of the demo runs.
+    Demo { sites: usize, address: String, data_dir: String },
+    /// The dashboard and the API can be reached.
+    Serving { url: &'a str },
+    /// A pass is over.
+    Crawled(&'a Summary),
+    /// What to do with the results.
+    Indexed { url: &'a str, program: String, data_dir: &'a str },
+    /// Sites are visited when they are due.
+    GoingOn { next_due_at: Option<DateTime<Utc>> },
+}
+
+impl Announcement<'_> {
+    /// Writes it to standard output.
+    pub(crate) fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
+        let text = match format {
+            OutputFormat::Text => settings::escape::lines(&self.text()).into_owned(),
+            OutputFormat::Json => settings::escape::json(&serde_json::to_string(self)?).into_owned(),
+        };
+        Ok(write(&text)?)
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Demo { sites, address, data_dir } => {
+                format!("A small web of {sites} sites runs on {address}. Results are stored in {data_dir}.")
+            }
+            Self::Serving { url } => {
+                format!("Dashboard and API: {url}. Results appear while the crawl runs.")
+            }
+            Self::Crawled(summary) => crawler::cli::summary_text(summary),
+            Self::Indexed { url, program, data_dir } => next_steps(url, program, data_dir),
+            Self::GoingOn { next_due_at } => {
+                let next = match next_due_at {
+                    Some(at) => format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")),
+                    None => "No site is due.".to_owned(),
+                };
+                format!("The crawl goes on. {next} Press Ctrl-C to stop; everything is kept.")
+            }
+        }
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// The next steps. Commands name this program as it was started, so that they can be copied.
+fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
+    let (program, data_dir) = (quoted(program), quoted(data_dir));
+    format!(
+        "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
+         {program} search --data-dir {data_dir} book flight\n\
+         {url}/crawl shows the state of the crawl. Inspect the state with\n  \
+         {program} status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
+    )
+}
+
+/// Quotes a word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_valid_commands() {
+        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
+        let mut commands = 0;
+        for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
+            crate::cli::command().try_get_matches_from(line.split(' ')).unwrap();
+            commands += 1;
+        }
+        assert_eq!(commands, 3, "{text}");
+        let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
+        assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
+    }
+
+    #[test]
+    fn announcements_are_objects_with_an_event() {
+        let summary = Summary { sites_visited: 3, ..Summary::default() };
+        let json = serde_json::to_value(Announcement::Crawled(&summary)).unwrap();
+        assert_eq!((&json["event"], &json["sites_visited"]), (&"crawled".into(), &3.into()));
+        let json = serde_json::to_value(Announcement::GoingOn { next_due_at: None }).unwrap();
+        assert_eq!(json["event"], "going_on");
+    }
+}

@@ -1,0 +1,218 @@
+//! `agentdex search`: the answer of `GET /search` from the data directory, as a table or as its JSON.
+
+use std::io::{IsTerminal as _, Write};
+use std::process::ExitCode;
+
+use api::{ApiConfig, App, LocalSearchError};
+use crawler::cli::UsageError;
+use crawler::output::OutputFormat;
+use serde_json::Value;
+use settings::{SharedFlags, escape};
+use store::Store;
+use terminal_size::{Width, terminal_size};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::serve::{self, ServeFlags};
+
+/// The columns of the table with their greatest widths; the last one takes what is left.
+const COLUMNS: [(&str, usize); 4] = [("NAME", 30), ("SITE", 28), ("TYPE", 24), ("WHAT IT DOES", usize::MAX)];
+/// Spaces between two columns.
+const GAP: usize = 2;
+/// Least width of the last column.
+const LAST_WIDTH_MIN: usize = 20;
+
+/// Search the index of the data directory
+///
+/// Words are those of the search page: "a phrase", -word, site:, type:, format: and method: are understood. Quote a query that
+/// has phrases or excludes words: agentdex search '"book flight" -hotel'.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SearchArgs {
+    /// What to search for; may be left out when a filter is given
+    words: Vec<String>,
+    /// A filter of GET /search, such as safety=read or format=awp,atp: values mean OR, filters mean AND
+    #[arg(long, value_name = "NAME=VALUE")]
+    filter: Vec<String>,
+    /// Results shown, at most 100 [default: 20]
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u32>,
+    /// Order of the results, such as relevance or name [default: relevance]
+    #[arg(long, value_name = "ORDER")]
+    sort: Option<String>,
+    /// `next_cursor` of the page before
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+impl SearchArgs {
+    /// The parameters of `GET /search`.
+    fn parameters(&self) -> Result<Vec<(String, String)>, UsageError> {
+        let filters = self.filter.iter().map(|filter| match filter.split_once('=') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => Err(UsageError(format!("--filter {filter}: write it like safety=read"))),
+        });
+        let mut parameters = filters.collect::<Result<Vec<_>, _>>()?;
+        let words = (!self.words.is_empty()).then(|| self.words.join(" "));
+        let limit = self.limit.map(|limit| limit.to_string());
+        let others =
+            [("q", words), ("limit", limit), ("sort", self.sort.clone()), ("cursor", self.cursor.clone())];
+        parameters.extend(others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        Ok(parameters)
+    }
+}
+
+/// Searches, and prints the results.
+pub(crate) async fn run(
+    args: &SearchArgs,
+    shared: &SharedFlags,
+    serve: &ServeFlags,
+    format: OutputFormat,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let parameters = args.parameters()?;
+    if args.words.is_empty() && args.filter.is_empty() {
+        let why = "name what to search for, as in `agentdex search book flight`, or a filter, as in --filter format=awp";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let _log = settings.start_logging("agentdex");
+    settings.store.url.existing().map_err(serve::usage)?;
+    let embedder = serve::open_embedder(&settings, serve)?;
+    let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
+    let store = Store::open(&config.database).await?;
+    let app = App::with_store(ApiConfig { embedder, ..config }, store.clone());
+    app.refresh_index();
+    let found = api::search(&app, parameters).await;
+    store.close().await;
+    let page = found.map_err(|error| match error {
+        LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
+        other => other.into(),
+    })?;
+    match format {
+        OutputFormat::Json => writeln!(out, "{}", escape::json(&serde_json::to_string(&page)?))?,
+        OutputFormat::Text => {
+            let width = terminal_size().filter(|_| std::io::stdout().is_terminal());
+            let width = width.map(|(Width(columns), _)| usize::from(columns));
+            write!(out, "{}", text(&page, width))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The results as a table, which is as wide as the terminal, if there is one.
+fn text(page: &Value, width: Option<usize>) -> String {
+    let rows: Vec<[String; 4]> =
+        page["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(cells).collect();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        let header = COLUMNS.map(|(title, _)| title.to_owned());
+        let widths = widths(&header, &rows, width);
+        for row in std::iter::once(&header).chain(&rows) {
+            text.push_str(&line(row, widths));
+        }
+        text.push('\n');
+    }
+    text.push_str(&footer(page, rows.len()));
+    text
+}
+
+fn cells(result: &Value) -> [String; 4] {
+    let word = |value: &Value| escape::line(value.as_str().unwrap_or_default()).into_owned();
+    let kind = match &result["semantic_types"][0] {
+        Value::String(_) => &result["semantic_types"][0],
+        _ => &result["kind"],
+    };
+    // a description may have several lines
+    let description = result["description"].as_str().unwrap_or_default();
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    [word(&result["name"]), word(&result["site"]), word(kind), escape::line(&description).into_owned()]
+}
+
+fn widths(header: &[String; 4], rows: &[[String; 4]], terminal: Option<usize>) -> [usize; 4] {
+    let mut widths = [0; 4];
+    for (index, (width, (_, most))) in widths.iter_mut().zip(COLUMNS).enumerate() {
+        let cells = std::iter::once(header).chain(rows).filter_map(|row| row.get(index));
+        *width = cells.map(|cell| cell.width()).max().unwrap_or_default().min(most);
+    }
+    if let (Some(terminal), [first @ .., last]) = (terminal, &mut widths) {
+        let before = first.iter().map(|width| width + GAP).sum::<usize>();
+        *last = (*last).min(terminal.saturating_sub(before).max(LAST_WIDTH_MIN));
+    }
+    widths
+}
+
+fn line(row: &[String; 4], widths: [usize; 4]) -> String {
+    let cells = row.iter().zip(widths).map(|(cell, width)| {
+        let cell = cut(cell, width);
+        let filled = width.saturating_sub(cell.width()) + GAP;
+        format!("{cell}{}", " ".repeat(filled))
+    });
+    format!("{}\n", cells.collect::<String>().trim_end())
+}
+
+/// A text of at most this width; what is left out is marked.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or_default();
+        used < width
+    };
+    format!("{}…", text.chars().take_while(fits).collect::<String>())
+}
+
+fn footer(page: &Value, shown: usize) -> String {
+    let total = page["total"].as_u64().unwrap_or_default();
+    let mut text = match total {
+        0 => "Nothing in the index matches.".to_owned(),
+        1 => "1 result.".to_owned(),
+        _ if total == shown as u64 => format!("{total} results."),
+        _ => format!("{shown} of {total} results; --limit shows up to 100."),
+    };
+    if let Some(other) = page["did_you_mean"].as_str() {
+        text = format!("{text} Did you mean: {}?", escape::line(other));
+    }
+    format!("{text}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn page() -> Value {
+        json!({ "total": 7, "did_you_mean": null, "results": [
+            { "name": "Book flight", "site": "skyhop.example", "kind": "action", "semantic_types": ["travel:Flight"],
+              "description": "Books a seat.\nPays for it, too, and sends a ticket by mail." },
+            { "name": "予約する", "site": "kyoto.example", "kind": "tool", "semantic_types": [], "description": null },
+        ]})
+    }
+
+    #[test]
+    fn prints_a_table_as_wide_as_the_terminal() {
+        let shown = text(&page(), Some(70));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], "NAME         SITE            TYPE           WHAT IT DOES");
+        assert_eq!(lines[1], "Book flight  skyhop.example  travel:Flight  Books a seat. Pays for it…");
+        assert_eq!(lines[2], "予約する     kyoto.example   tool");
+        assert_eq!(lines[4], "2 of 7 results; --limit shows up to 100.");
+        assert!(lines.iter().all(|line| line.width() <= 70), "{shown}");
+        assert!(text(&page(), None).contains("sends a ticket by mail."), "a pipe gets the whole text");
+    }
+
+    #[test]
+    fn texts_of_sites_do_not_control_the_terminal() {
+        let hostile =
+            json!({ "total": 1, "results": [{ "name": "a\u{1b}[2Jb", "description": "x\u{202e}y" }] });
+        let shown = text(&hostile, Some(200));
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+    }
+
+    #[test]
+    fn says_that_nothing_matches() {
+        let none = json!({ "total": 0, "results": [], "did_you_mean": "book flight" });
+        assert_eq!(text(&none, None), "Nothing in the index matches. Did you mean: book flight?\n");
+    }
+}

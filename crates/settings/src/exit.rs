@@ -1,0 +1,27 @@
+//! The exit codes of every program: one table for the help, the documents and the programs.
+
+/// An error of the program or of what it works with.
+pub const FAILURE: u8 = 1;
+/// The command line or the settings are invalid.
+pub const USAGE: u8 = 2;
+/// `validate`: the document is no manifest of a known format.
+pub const NOT_RECOGNISED: u8 = 3;
+/// `validate`: the document is missing or cannot be read.
+pub const UNREADABLE: u8 = 4;
+
+/// Code, programs and subcommands that exit with it, and what it means.
+pub const TABLE: [(u8, &str, &str); 7] = [
+    (0, "all", "done; a crawl ends with 0 whatever the sites answered"),
+    (FAILURE, "all", "an error, which stderr explains"),
+    (FAILURE, "validate", "a finding is at least as severe as --fail-on"),
+    (FAILURE, "doctor", "a check found a problem"),
+    (USAGE, "all", "the command line or the settings are invalid"),
+    (NOT_RECOGNISED, "validate", "the document is not recognised as a manifest, regardless of --fail-on"),
+    (UNREADABLE, "validate", "the document is missing, or cannot be read or fetched"),
+];
+
+/// The table for the end of a help text.
+pub fn help() -> String {
+    let rows = TABLE.map(|(code, programs, meaning)| format!("\n  {code}  {programs:<9} {meaning}"));
+    format!("Exit codes:{}", rows.concat())
+}

@@ -1,0 +1,42 @@
+//! What a crawl tells its caller while it runs.
+
+use chrono::{DateTime, Utc};
+use store::StoreError;
+
+use crate::activity::ActivityCounts;
+use crate::schedule::ScheduledTask;
+use crate::summary::{ParkedSite, Summary};
+
+/// Progress of a crawl.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// Seeds are being added.
+    Seeding { seeds_read: u64 },
+    /// Seeds were read and added.
+    Seeded(&'a Summary),
+    /// The next times of a scheduled task.
+    Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
+    /// The state of the crawl, once a second.
+    State(&'a CrawlState<'a>),
+    /// A visit waits.
+    Parked(&'a ParkedSite),
+    /// Nothing is due; parked visits are waited for.
+    Waiting { parked: usize, until: DateTime<Utc> },
+    /// Nothing is due; other processes, perhaps dead ones, hold sites.
+    Held { sites: u64, until: DateTime<Utc> },
+    /// The database is unavailable; nothing is lost.
+    Outage(&'a StoreError),
+}
+
+/// The state of a crawl.
+#[derive(Debug, Clone, Copy)]
+pub struct CrawlState<'a> {
+    pub summary: &'a Summary,
+    /// Sites that were due at the start, once they are counted.
+    pub sites_known: Option<u64>,
+    /// Visits in progress.
+    pub open: usize,
+    /// Visits that are parked.
+    pub parked: usize,
+    pub activity: ActivityCounts,
+}

@@ -1,0 +1,92 @@
+//! Dumps of certificate-transparency logs in JSON: one document, or one object a line, as crt.sh and certstream write them.
+//!
+//! The names of certificates are the strings under a few known members, at any depth. The text is scanned byte by byte, so a
+//! dump of any size or depth takes the memory of one string.
+
+use std::io::{self, BufRead, Bytes};
+
+/// Members whose strings are names of hosts.
+const MEMBERS: [&str; 6] = ["all_domains", "common_name", "dns_names", "name_value", "names", "domains"];
+/// Bytes of a string that are kept; crt.sh lists the names of one certificate in one string, and a name has 253.
+const STRING_BYTES_MAX: usize = 64 * 1024;
+
+/// Calls `each` with every name.
+pub(super) fn each_name(source: impl BufRead, mut each: impl FnMut(&str)) -> io::Result<()> {
+    let mut bytes = source.bytes();
+    // the string before the current byte, and the member that it or an earlier one names
+    let (mut last, mut is_name) = (None::<String>, false);
+    while let Some(byte) = bytes.next().transpose()? {
+        match byte {
+            b'"' => {
+                tell(last.take(), is_name, &mut each);
+                last = Some(string(&mut bytes)?);
+            }
+            b':' => is_name = last.take().is_some_and(|member| MEMBERS.contains(&member.as_str())),
+            b',' | b']' | b'}' => {
+                tell(last.take(), is_name, &mut each);
+                is_name &= byte == b',';
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn tell(text: Option<String>, is_name: bool, each: &mut impl FnMut(&str)) {
+    let text = text.filter(|_| is_name).unwrap_or_default();
+    text.split_whitespace().for_each(each);
+}
+
+/// The rest of a string after its opening quote. Escapes that no name of a host has become spaces or question marks.
+fn string<R: BufRead>(bytes: &mut Bytes<R>) -> io::Result<String> {
+    let mut text = Vec::new();
+    while let Some(byte) = bytes.next().transpose()? {
+        let byte = match byte {
+            b'"' => break,
+            b'\\' => match bytes.next().transpose()? {
+                Some(b'n' | b'r' | b't') => b' ',
+                Some(byte @ (b'"' | b'\\' | b'/')) => byte,
+                _ => b'?',
+            },
+            byte => byte,
+        };
+        if text.len() < STRING_BYTES_MAX {
+            text.push(byte);
+        }
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        each_name(text.as_bytes(), |name| names.push(name.to_owned())).unwrap();
+        names
+    }
+
+    #[test]
+    fn reads_the_names_of_an_array_of_certificates() {
+        let text = r#"[{"issuer_name":"C=US, O=\"CA\", names","common_name":"a.example","name_value":"a.example\n*.b.example","id":7},
+            {"common_name":"c.example"}]"#;
+        assert_eq!(names(text), ["a.example", "a.example", "*.b.example", "c.example"]);
+    }
+
+    #[test]
+    fn reads_one_object_a_line() {
+        let text = "{\"data\":{\"leaf_cert\":{\"all_domains\":[\"a.example\", \"b.example\"],\"extensions\":\"x\"}}}\n\
+                    {\"dns_names\":[\"c.example\"]}\n";
+        assert_eq!(names(text), ["a.example", "b.example", "c.example"]);
+    }
+
+    #[test]
+    fn takes_little_memory_of_endless_strings_and_depth() {
+        let text = format!("{}{{\"names\":[\"{}\",\"a.example\"", "[".repeat(100_000), "x".repeat(200_000));
+        let found = names(&text);
+        assert_eq!(found.iter().map(String::len).collect::<Vec<_>>(), [STRING_BYTES_MAX]);
+        let text = format!("{text}]");
+        assert_eq!(names(&text)[1], "a.example");
+    }
+}

@@ -1,0 +1,103 @@
+//! The kind of a source, by its first bytes and its name, and the names in a line of each kind.
+
+use std::io::{self, BufRead};
+use std::path::Path;
+
+/// How Common Crawl names the files of its web graphs.
+const COMMON_CRAWL_FILE: &str = "cc-main-";
+/// How its lists with ranks begin.
+const COMMON_CRAWL_HEADER: &[u8] = b"#harmonicc_pos";
+
+/// The format of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Lines,
+    Archive,
+    Xml,
+    /// JSON of certificate-transparency logs.
+    Certificates,
+    /// A list of hosts or domains of Common Crawl, in reverse notation.
+    CommonCrawl,
+    /// A document with links, such as a list on GitHub.
+    Markdown,
+}
+
+impl Kind {
+    /// The kind of a source, and the source.
+    pub(super) fn of_source<R: BufRead>(mut source: R, name: &str) -> io::Result<(Self, R)> {
+        let kind = Self::of(source.fill_buf()?, name);
+        Ok((kind, source))
+    }
+
+    fn of(first: &[u8], name: &str) -> Self {
+        let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
+        let path = Path::new(name);
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_markdown = path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("markdown"));
+        match text.first() {
+            _ if first.starts_with(b"PK\x03\x04") => Self::Archive,
+            _ if is_markdown => Self::Markdown,
+            Some(b'<') => Self::Xml,
+            Some(b'[' | b'{') => Self::Certificates,
+            _ if text.starts_with(COMMON_CRAWL_HEADER) || file.starts_with(COMMON_CRAWL_FILE) => {
+                Self::CommonCrawl
+            }
+            _ => Self::Lines,
+        }
+    }
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lines => "list",
+            Self::Archive => "zip archive",
+            Self::Xml => "XML",
+            Self::Certificates => "certificates",
+            Self::CommonCrawl => "Common Crawl",
+            Self::Markdown => "links",
+        }
+    }
+
+    /// Whether only the host of a URL counts.
+    pub(super) const fn names_hosts(self) -> bool {
+        matches!(self, Self::Xml | Self::Markdown)
+    }
+
+    /// The names in a line, as lines of a plain list.
+    pub(super) fn names(self, line: &str) -> Vec<String> {
+        match self {
+            Self::CommonCrawl => common_crawl(line).into_iter().collect(),
+            Self::Markdown => links(line),
+            _ => vec![line.to_owned()],
+        }
+    }
+}
+
+/// A line is `id, name`, perhaps with a count, or the four columns of two ranks before the name.
+fn common_crawl(line: &str) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (rank, name) = match columns.as_slice() {
+        [] => return None,
+        [rank, _, _, _, name, ..] => (Some(rank), name),
+        [_, name, ..] | [name] => (None, name),
+    };
+    let name = name.split('.').rev().collect::<Vec<_>>().join(".");
+    Some(rank.map_or_else(|| name.clone(), |rank| format!("{rank},{name}")))
+}
+
+/// The http and https URLs in a line of Markdown or text.
+fn links(line: &str) -> Vec<String> {
+    let is_end = |letter: char| letter.is_whitespace() || "()<>[]\"'`|\\{}".contains(letter);
+    let starts = line.match_indices("http").map(|(at, _)| at);
+    let urls = starts.filter_map(|at| line.get(at..)).filter(|rest| {
+        rest.strip_prefix("https://")
+            .or_else(|| rest.strip_prefix("http://"))
+            .is_some_and(|rest| !rest.is_empty())
+    });
+    let urls = urls.map(|rest| rest.split(is_end).next().unwrap_or_default());
+    urls.map(|url| url.trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']).to_owned()).collect()
+}

@@ -1,0 +1,75 @@
+//! The exit codes in the help of every program and in the documents are those with which the programs exit.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use agentdex_tests::harness::binary;
+use settings::exit::{FAILURE, NOT_RECOGNISED, TABLE, UNREADABLE, USAGE};
+
+const PROGRAMS: [&str; 4] = ["agentdex", "crawler", "indexer", "api"];
+
+fn exit_code(mut command: Command) -> Option<i32> {
+    let run = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    run.status().unwrap().code()
+}
+
+#[test]
+fn every_help_ends_with_the_table() {
+    for program in PROGRAMS {
+        let help = binary(program).unwrap().arg("--help").output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        let (_, table) = help.split_once("\nExit codes:\n").unwrap_or_else(|| panic!("{program}: {help}"));
+        let shown: Vec<String> = table
+            .trim_end()
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let expected: Vec<String> =
+            TABLE.iter().map(|(code, programs, meaning)| format!("{code} {programs} {meaning}")).collect();
+        assert_eq!(shown, expected, "{program}");
+    }
+}
+
+#[test]
+fn the_document_has_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let text = std::fs::read_to_string(root.join("docs/OPERATIONS.md")).unwrap();
+    let (_, table) = text.split_once("| exit code | programs | meaning |\n|---|---|---|\n").unwrap();
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let expected: Vec<String> = TABLE
+        .iter()
+        .map(|(code, programs, meaning)| format!("| {code} | {programs} | {meaning} |"))
+        .collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_programs_exit_with_the_codes_of_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |program: &str, words: &[&str]| {
+        let mut command = binary(program).unwrap();
+        command.current_dir(dir.path()).args(words);
+        exit_code(command)
+    };
+    for program in PROGRAMS {
+        assert_eq!(run(program, &["--version"]), Some(0), "{program}");
+        assert_eq!(run(program, &["--frobnicate"]), Some(i32::from(USAGE)), "{program}");
+    }
+    let manifest = r#"{"awp_version": "0.1", "domain": "shop.example", "actions": 7}"#;
+    std::fs::write(dir.path().join("wrong.json"), manifest).unwrap();
+    std::fs::write(dir.path().join("other.json"), r#"{"colour": "red"}"#).unwrap();
+    for (words, code) in [
+        (["validate", "wrong.json"].as_slice(), FAILURE),
+        (&["validate", "wrong.json", "--fail-on", "never"], 0),
+        (&["validate", "other.json", "--fail-on", "never"], NOT_RECOGNISED),
+        (&["validate", "missing.json"], UNREADABLE),
+        (&["validate"], USAGE),
+        (&["probe", "127.0.0.1:9/healthz"], FAILURE),
+        (&["status"], USAGE),
+        (&["search", "x"], USAGE),
+    ] {
+        assert_eq!(run("agentdex", words), Some(i32::from(code)), "{words:?}");
+    }
+}
