@@ -1,0 +1,363 @@
+//! Runs the commands of README.md and of docs/ in their order, with the programs of this build and the test web as the open web.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use agentdex_tests::harness::{TestDatabase, binary};
+use testweb::{Host, Web};
+
+/// Commands that cannot run in a test, by how they begin, with the reason.
+const EXEMPT: [(&str, &str); 10] = [
+    ("tests/run", "it runs this test"),
+    ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
+    ("cat target/dist/SHA256SUMS", "it reads what deploy/build-release builds"),
+    ("cargo build --release --features embedder", "it builds for minutes"),
+    ("indexer --embedder", "it needs a model; tests/embedder runs it"),
+    ("api --embedder", "it needs a model; tests/embedder runs it"),
+    ("agentdex demo --embedder", "it needs a model; tests/embedder runs it"),
+    (
+        "indexer --index-dir /var/lib/agentdex/index --publish s3:",
+        "it needs a bucket; tests/deploy/bucket runs it",
+    ),
+    (
+        "api --index-dir /var/lib/agentdex/replica --index-from s3:",
+        "it needs a bucket; tests/deploy/bucket runs it",
+    ),
+    ("pg_restore", "it replaces a database that programs use; the indexer's restore test covers it"),
+];
+/// The demo serves while the commands of the document run.
+const DEMO: &str = "agentdex demo --admin-tokens admin-tokens";
+/// How a command of a document begins.
+const STARTS: [&str; 13] = [
+    "agentdex ",
+    "crawler ",
+    "indexer ",
+    "api ",
+    "cargo ",
+    "curl ",
+    "openssl ",
+    "echo ",
+    "export ",
+    "pg_",
+    "tests/",
+    "deploy/",
+    "cat ",
+];
+/// Limit for a program to start and for a command to end.
+const TIMEOUT: Duration = Duration::from_mins(2);
+/// Shell functions around the commands: curl fails on an error status, but not when `--max-time` ends a stream, and `cargo run`
+/// starts the program that is built already.
+const PRELUDE: &str = r#"set -euo pipefail
+curl() { command curl --silent --show-error --fail-with-body "$@" || [ $? = 28 ]; }
+"#;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The commands of a document, by blocks: lines of shell blocks, and indented lines.
+fn blocks(text: &str) -> Vec<Vec<String>> {
+    let (mut blocks, mut is_shell) = (vec![Vec::new()], false);
+    for line in text.lines() {
+        if line.starts_with("```") {
+            is_shell = line == "```sh";
+        }
+        let command = if is_shell { Some(line) } else { line.strip_prefix("    ") };
+        match command.filter(|line| is_command(line)) {
+            Some(command) => blocks.last_mut().unwrap().push(command.to_owned()),
+            None if blocks.last().unwrap().is_empty() => (),
+            None => blocks.push(Vec::new()),
+        }
+    }
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+fn is_command(line: &str) -> bool {
+    is_assignment(line) || STARTS.iter().any(|start| line.starts_with(start))
+}
+
+fn is_assignment(line: &str) -> bool {
+    line.split_once("=$(").is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+fn exemption(line: &str) -> Option<&'static str> {
+    EXEMPT.iter().map(|(start, _)| *start).find(|start| line.starts_with(start))
+}
+
+/// Whether a command runs until it is stopped.
+fn is_service(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let has = |word: &str| words.contains(&word);
+    match words.first().copied() {
+        Some("api") => true,
+        Some("indexer") => !has("rebuild") && !has("--once"),
+        Some("crawler") => has("--daemon"),
+        Some("agentdex" | "cargo") => (has("demo") || has("--seeds")) && !has("--once"),
+        _ => false,
+    }
+}
+
+/// A folder in which a user types the commands of one document.
+struct Session {
+    folder: tempfile::TempDir,
+    port: u16,
+    variables: Vec<(String, String)>,
+    /// Lines like `id=$(…)`, which later blocks refer to.
+    assignments: Vec<String>,
+    services: Vec<(String, Child)>,
+    database: Option<TestDatabase>,
+}
+
+impl Session {
+    async fn start(web: &Web, needs_database: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let database = if needs_database { Some(TestDatabase::create().await.unwrap()) } else { None };
+        let session = Self {
+            folder,
+            port,
+            variables: Vec::new(),
+            assignments: Vec::new(),
+            services: Vec::new(),
+            database,
+        };
+        let files = web.write_files(session.folder.path()).unwrap();
+        let config = format!(
+            "[crawler]\nhosts = {:?}\nca_file = {:?}\nallow_addresses = [\"127.0.0.0/8\"]\ndelay = \"20ms\"\n\n\
+             [api]\nlisten = \"127.0.0.1:{port}\"\n",
+            files.hosts, files.ca
+        );
+        session.write("agentdex.toml", &config, 0o644);
+        session.write("domains.txt", "skyhop.example\nexample.org\n", 0o644);
+        session.write("admin-tokens", "", 0o600);
+        let cargo =
+            "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || exit 1\nshift 3\nexec agentdex \"$@\"\n";
+        session.write("bin/cargo", cargo, 0o755);
+        session
+    }
+
+    fn write(&self, name: &str, text: &str, mode: u32) {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// The command with the folders, the port and the database of this session.
+    fn localised(&self, line: &str) -> String {
+        let folder = self.folder.path().to_str().unwrap();
+        let mut line = line.replace("127.0.0.1:8080", &format!("127.0.0.1:{}", self.port));
+        for known in ["/etc/agentdex", "/var/lib/agentdex", "/srv"] {
+            line = line.replace(known, folder);
+        }
+        match &self.database {
+            Some(database) => line.replace("postgres://agentdex@localhost/agentdex", &database.url()),
+            None => line,
+        }
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let programs = binary("agentdex").unwrap().get_program().to_owned();
+        let programs = Path::new(&programs).parent().unwrap().to_owned();
+        let own = self.folder.path().join("bin");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = [own, programs].into_iter().chain(std::env::split_paths(&path));
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(script).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("PATH", std::env::join_paths(paths).unwrap());
+        command.env("AGENTDEX_CONFIG", self.folder.path().join("agentdex.toml"));
+        command.env_remove("DATABASE_URL").envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the commands of a block; services go on until the next block that starts one.
+    async fn run_block(&mut self, block: &[String]) {
+        if block.iter().any(|line| is_service(line) && exemption(line).is_none()) {
+            self.stop();
+        }
+        let mut script = Vec::new();
+        for line in block.iter().filter(|line| exemption(line).is_none()) {
+            let line = self.localised(line);
+            if let Some((name, value)) = line.strip_prefix("export ").and_then(|rest| rest.split_once('=')) {
+                self.variables.push((name.to_owned(), value.to_owned()));
+            } else if is_service(&line) {
+                self.run_script(&std::mem::take(&mut script));
+                self.serve(&line).await;
+            } else {
+                script.push(line);
+            }
+        }
+        self.run_script(&script);
+    }
+
+    fn run_script(&mut self, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        let script: Vec<&str> = std::iter::once(PRELUDE)
+            .chain(self.assignments.iter().map(String::as_str))
+            .chain(lines.iter().map(String::as_str))
+            .collect();
+        let output = self.shell(&format!("set -x\n{}", script.join("\n"))).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}\n{}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout).chars().take(4_000).collect::<String>(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        self.assignments.extend(lines.iter().filter(|line| is_assignment(line)).cloned());
+    }
+
+    /// Starts a program that runs until it is stopped; waits until it serves, if it does.
+    async fn serve(&mut self, line: &str) {
+        let log = self.folder.path().join(format!("service-{}.log", self.services.len()));
+        let file = File::create(&log).unwrap();
+        let mut command = self.shell(&format!("exec {line}"));
+        let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        self.services.push((line.to_owned(), child));
+        if line.starts_with("indexer ") || line.starts_with("crawler ") {
+            return;
+        }
+        let ready = format!("curl --output /dev/null http://127.0.0.1:{}/readyz", self.port);
+        let began = now();
+        loop {
+            if self.shell(&format!("{PRELUDE}{ready} 2>/dev/null")).status().unwrap().success() {
+                return;
+            }
+            let has_ended = self.services.last_mut().unwrap().1.try_wait().unwrap().is_some();
+            assert!(
+                !has_ended && began.elapsed() < TIMEOUT,
+                "{line}:\n{}",
+                std::fs::read_to_string(&log).unwrap()
+            );
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until a search finds something.
+    async fn wait_for_results(&self) {
+        let found = format!(
+            "{PRELUDE}curl 'http://127.0.0.1:{}/search?q=book+flight' | grep -q '\"total\":[1-9]'",
+            self.port
+        );
+        let began = now();
+        while !self.shell(&found).status().unwrap().success() {
+            assert!(began.elapsed() < TIMEOUT, "nothing was found");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Ends the services as Ctrl-C does; each must end without an error.
+    fn stop(&mut self) {
+        for (line, mut child) in self.services.drain(..).rev() {
+            let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+            assert!(signalled.success(), "{line} has ended before");
+            let status = child.wait().unwrap();
+            assert!(status.success(), "{line}: {status}");
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.services {
+            drop(child.kill());
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test waits for programs in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn web() -> Web {
+    testweb::demo::web().host(Host::new("example.org")).start().await.unwrap()
+}
+
+/// Runs the commands of a document, after a first command that its text presumes.
+async fn run_document(name: &str, first: Option<&str>) {
+    let web = web().await;
+    let text = std::fs::read_to_string(root().join(name)).unwrap();
+    let mut session = Session::start(&web, false).await;
+    if let Some(first) = first {
+        session.serve(first).await;
+        session.wait_for_results().await;
+    }
+    for block in blocks(&text) {
+        session.run_block(&block).await;
+    }
+    session.stop();
+    web.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_readme_work_in_their_order() {
+    let web = web().await;
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut session = Session::start(&web, true).await;
+    for block in blocks(&text) {
+        session.run_block(&block).await;
+        if block.iter().any(|line| is_service(line)) {
+            session.wait_for_results().await;
+        }
+    }
+    session.stop();
+    session.database.take().unwrap().drop_database().await.unwrap();
+    web.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_api_document_work() {
+    run_document("docs/API.md", Some(DEMO)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_standards_document_work() {
+    run_document("docs/STANDARDS.md", Some(DEMO)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_documents_for_operators_work() {
+    for name in ["docs/CRAWLING.md", "docs/POLITENESS.md", "docs/OPERATIONS.md", "docs/SEARCH.md"] {
+        run_document(name, None).await;
+    }
+}
+
+#[test]
+fn every_exemption_is_needed_and_every_document_runs() {
+    const RUN: [&str; 7] = [
+        "README.md",
+        "docs/API.md",
+        "docs/STANDARDS.md",
+        "docs/CRAWLING.md",
+        "docs/POLITENESS.md",
+        "docs/OPERATIONS.md",
+        "docs/SEARCH.md",
+    ];
+    let mut used = BTreeSet::new();
+    let documents = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    for path in documents
+        .chain([root().join("README.md")])
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+    {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+        for line in blocks(&text).concat() {
+            match exemption(&line) {
+                Some(exempt) => drop(used.insert(exempt)),
+                None => assert!(RUN.contains(&name.as_str()), "no test runs this command of {name}: {line}"),
+            }
+        }
+    }
+    for (start, _) in EXEMPT {
+        assert!(used.contains(start), "no document shows {start:?}: remove the exemption");
+    }
+}
