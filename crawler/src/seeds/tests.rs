@@ -228,7 +228,7 @@ fn reads_the_hosts_of_links_in_markdown() {
 
 fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    io::Write::write_all(&mut encoder, bytes).unwrap();
     encoder.finish().unwrap()
 }
 
