@@ -1,5 +1,6 @@
 //! The answer of `GET /search` without a server, for the command line.
 
+use async_recursion::async_recursion as boxed;
 use axum::http::StatusCode;
 use manifest::SiteName;
 
@@ -33,6 +34,7 @@ impl From<Problem> for LocalSearchError {
 }
 
 /// The page of results for the parameters of `GET /search`, as its JSON.
+#[boxed]
 pub async fn search(
     app: &App,
     parameters: Vec<(String, String)>,

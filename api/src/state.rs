@@ -1,5 +1,6 @@
 //! State shared by the handlers: configuration, store, index, caches and limits.
 
+use async_recursion::async_recursion as boxed;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ pub struct State {
 
 impl App {
     /// Opens the database, and retries while it is unavailable. The index may appear later.
+    #[boxed]
     pub async fn open(config: ApiConfig) -> Result<Self, ApiError> {
         let opened = Store::open_when_available(&config.database).await;
         let store =

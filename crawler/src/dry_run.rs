@@ -1,6 +1,7 @@
 //! `--dry-run`: what a pass would request, decided by the same code, without sending a packet or changing the
 //! store. Requests that depend on links, redirects and responses are not known beforehand.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -53,6 +54,7 @@ pub struct DryRequest {
 }
 
 /// Plans every due site and every seed. Lists on the web are not fetched.
+#[boxed]
 pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, CrawlError> {
     let now = clock::now();
     let (seeds, report) = read_seeds(&config.seeds, config.egress.own_networks.site_scope())?;

@@ -3,6 +3,7 @@
 //! Only the parts that complete the document are requested besides it. Pass a store
 //! that is deleted afterwards, unless the site should be known from then on.
 
+use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
 use policy::VisitEnd;
@@ -27,6 +28,7 @@ pub enum Inspection {
 }
 
 /// Fetches one document.
+#[boxed]
 pub async fn inspect(
     config: &CrawlConfig,
     store: &Store,

@@ -1,5 +1,6 @@
 //! Runs a crawl: adds the seeds, then visits until nothing is due.
 
+use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
 use policy::VisitEnd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -24,11 +25,12 @@ use crate::{clock, daemon};
 const TIMES_SHOWN: usize = 3;
 
 /// Adds the seeds and visits every site that is due.
+#[boxed]
 pub async fn run(
     config: CrawlConfig,
     store: Store,
     cancel: Cancel,
-    progress: impl Fn(Progress<'_>),
+    progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
     raise_file_limit();
@@ -40,7 +42,7 @@ pub async fn run(
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
     let seeds = match config.seeds_read_at {
         Some(_) => SeedReport::default(),
-        None => seed(&config, &tools, &cancel.soft, &progress).await?,
+        None => seed(&config, &tools, &cancel.soft, progress).await?,
     };
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
@@ -55,7 +57,7 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let mut fleet = Fleet { summary, ..Fleet::new(&config, tools, cancel, &progress, &tracker) };
+    let mut fleet = Fleet { summary, ..Fleet::new(&config, tools, cancel, progress, &tracker) };
     let ran = fleet.run(config.mode).await;
     if let Err(error) = &ran {
         tracing::error!(%error, "the crawl failed: the crawler exits");
@@ -126,6 +128,7 @@ fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
 }
 
 /// Visits one site now, regardless of its planned time.
+#[boxed]
 pub async fn check(
     config: CrawlConfig,
     store: Store,

@@ -29,7 +29,7 @@ pub(crate) async fn seed(
     config: &CrawlConfig,
     tools: &Tools,
     stop: &CancellationToken,
-    progress: &impl Fn(Progress<'_>),
+    progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<SeedReport, CrawlError> {
     if config.seeds.is_empty() {
         return Ok(SeedReport::default());

@@ -195,7 +195,7 @@ async fn resumes_a_stopped_crawl_at_the_next_path() {
         web.log().wait_until(|log| log.hit_count() >= 5).await;
         cancel.soft.cancel();
     };
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel.clone(), |_| ());
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel.clone(), &|_| ());
     let (summary, ()) = tokio::join!(run, stopper);
     let summary = summary.unwrap();
     assert!(summary.interrupted && summary.sites_visited == 0, "{summary:?}");
@@ -219,7 +219,7 @@ async fn opt_out_during_a_visit_suppresses_the_next_request() {
         crawl.store.site_block(&site, "by letter", now()).await.unwrap();
         crawl.web.log().hit_count()
     };
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
     let (summary, hits_before) = tokio::join!(run, blocker);
     summary.unwrap();
     let hits = crawl.web.log().hit_count();

@@ -207,7 +207,6 @@ async fn exits_with_2_and_one_sentence_for_wrong_usage() {
         (vec!["--seeds", "nowhere"], "cannot read the seed file nowhere"),
         (vec!["--seeds", "empty", "--delay", "fast"], "--delay"),
         (vec!["--seeds", "empty", "--config", "wrong.toml"], "delays"),
-        (vec!["--seeds", "empty", "--daemon"], "--contact-url"),
         (vec!["--seeds", "empty", "--retain-feed", "90d"], "--retain-feed is for --daemon"),
         (
             vec!["--daemon", "--contact-email", "me@crawler.example", "--retain-versions", "1h"],

@@ -55,7 +55,7 @@ async fn expire_robots(crawl: &Crawl, site: &str) {
 /// Why a list of seeds at this URL was not read.
 async fn refused_list(crawl: &mut Crawl, url: &str) -> String {
     crawl.config.seeds = vec![SeedSource::Url(ManifestUrl::parse(url).unwrap())];
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
     let ran = tokio::time::timeout(Duration::from_mins(1), run).await.expect("an end");
     ran.expect_err("a list that is not read").to_string()
 }
@@ -588,7 +588,7 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let forbidding = Host::new("registry.example").robots("User-agent: *\nDisallow: /search\n");
     let mut crawl = list_crawl(vec![forbidding.route("/search", Answer::json(page).taking_posts())]).await;
     crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
     let refused = run.await.expect_err("a registry that is not searched").to_string();
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);

@@ -4,6 +4,7 @@
 //! together, so that uncommitted work is repeated with the same result. An index that cannot be continued (another version,
 //! damaged, from another database) is rebuilt while the old one is served.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,6 +76,7 @@ const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// Follows the feed into the index.
+#[boxed]
 pub async fn run(
     store: Store,
     config: IndexConfig,
@@ -121,6 +123,7 @@ fn take_rebuild_request(config: &IndexConfig) -> bool {
 }
 
 /// Rebuilds the index and swaps it in; the old one is served in the meantime.
+#[boxed]
 pub async fn rebuild(store: Store, config: IndexConfig) -> Result<Summary, FollowError> {
     let lock = lock(&config).await?;
     let (follower, _) = Follower::rebuilt(store, &config, lock).await?;

@@ -12,7 +12,7 @@ use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
 /// Commands that cannot run in a test, by how they begin, with the reason.
-const EXEMPT: [(&str, &str); 10] = [
+const EXEMPT: [(&str, &str); 11] = [
     ("tests/run", "it runs this test"),
     ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
     ("cat target/dist/SHA256SUMS", "it reads what deploy/build-release builds"),
@@ -28,10 +28,13 @@ const EXEMPT: [(&str, &str); 10] = [
         "api --index-dir /var/lib/agentdex/replica --index-from s3:",
         "it needs a bucket; tests/deploy/bucket runs it",
     ),
+    ("agentdex mcp", "it answers a client on its standard input; tests/mcp runs it"),
     ("pg_restore", "it replaces a database that programs use; the indexer's restore test covers it"),
 ];
 /// The demo serves while the commands of the document run.
-const DEMO: &str = "agentdex demo --admin-tokens admin-tokens";
+const DEMO: &str = "agentdex demo --admin-tokens admin-tokens --feedback";
+/// The manifest of a user who validates it.
+const MANIFEST: &str = include_str!("../../crates/testweb/demo/skyhop/agent.json");
 /// How a command of a document begins.
 const STARTS: [&str; 13] = [
     "agentdex ",
@@ -103,6 +106,11 @@ fn is_service(line: &str) -> bool {
     }
 }
 
+/// Whether a command crawls, which one program at a time can do with SQLite.
+fn is_crawl(line: &str) -> bool {
+    line.starts_with("crawler --seeds")
+}
+
 /// A folder in which a user types the commands of one document.
 struct Session {
     folder: tempfile::TempDir,
@@ -136,6 +144,7 @@ impl Session {
         session.write("agentdex.toml", &config, 0o644);
         session.write("domains.txt", "skyhop.example\nexample.org\n", 0o644);
         session.write("admin-tokens", "", 0o600);
+        session.write("agent.json", MANIFEST, 0o644);
         let cargo =
             "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || exit 1\nshift 3\nexec agentdex \"$@\"\n";
         session.write("bin/cargo", cargo, 0o755);
@@ -176,9 +185,9 @@ impl Session {
         command
     }
 
-    /// Runs the commands of a block; services go on until the next block that starts one.
+    /// Runs the commands of a block; services go on until the next block that starts one or crawls.
     async fn run_block(&mut self, block: &[String]) {
-        if block.iter().any(|line| is_service(line) && exemption(line).is_none()) {
+        if block.iter().any(|line| (is_service(line) || is_crawl(line)) && exemption(line).is_none()) {
             self.stop();
         }
         let mut script = Vec::new();

@@ -6,9 +6,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use agentdex_tests::harness::binary;
-use settings::exit::{FAILURE, NOT_RECOGNISED, TABLE, UNREADABLE, USAGE};
+use settings::exit::{FAILURE, NOT_RECOGNISED, UNREADABLE, USAGE};
 
 const PROGRAMS: [&str; 4] = ["agentdex", "crawler", "indexer", "api"];
+
+/// The text with one space between words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 fn exit_code(mut command: Command) -> Option<i32> {
     let run = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -17,18 +22,13 @@ fn exit_code(mut command: Command) -> Option<i32> {
 
 #[test]
 fn every_help_ends_with_the_table() {
+    let help_table = settings::exit::help();
     for program in PROGRAMS {
         let help = binary(program).unwrap().arg("--help").output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();
         let (_, table) = help.split_once("\nExit codes:\n").unwrap_or_else(|| panic!("{program}: {help}"));
-        let shown: Vec<String> = table
-            .trim_end()
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect();
-        let expected: Vec<String> =
-            TABLE.iter().map(|(code, programs, meaning)| format!("{code} {programs} {meaning}")).collect();
-        assert_eq!(shown, expected, "{program}");
+        let (_, expected) = help_table.split_once('\n').unwrap();
+        assert_eq!(table.trim_end(), expected, "{program}");
     }
 }
 
@@ -37,11 +37,9 @@ fn the_document_has_the_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text = std::fs::read_to_string(root.join("docs/OPERATIONS.md")).unwrap();
     let (_, table) = text.split_once("| exit code | programs | meaning |\n|---|---|---|\n").unwrap();
-    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
-    let expected: Vec<String> = TABLE
-        .iter()
-        .map(|(code, programs, meaning)| format!("| {code} | {programs} | {meaning} |"))
-        .collect();
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let rows: Vec<String> = rows.map(|row| words(&row.trim_matches('|').replace(" | ", " "))).collect();
+    let expected: Vec<String> = settings::exit::help().lines().skip(1).map(words).collect();
     assert_eq!(rows, expected);
 }
 

@@ -3,6 +3,7 @@
 //! There are no sessions, so any replica can answer any request. Requests with a foreign Host or Origin are refused, which
 //! prevents DNS rebinding.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use axum::Router;
@@ -161,6 +162,7 @@ pub enum McpError {
 }
 
 /// Serves one client over standard input and output until it disconnects or `cancel`.
+#[boxed]
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
     let stop_following = cancel.child_token();

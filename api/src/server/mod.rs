@@ -9,6 +9,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use async_recursion::async_recursion as boxed;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,12 +87,14 @@ struct Accepted {
     _share: Option<Share>,
 }
 
+#[boxed]
 pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
     let address = config.listen;
     TcpListener::bind(address).await.map_err(|source| ApiError::Listen { address, source })
 }
 
 /// Serves until `cancel`, then lets open requests finish for a few seconds.
+#[boxed]
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
     let stop_following = cancel.child_token();
     let config = &app.config;

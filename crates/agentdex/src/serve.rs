@@ -251,13 +251,13 @@ impl Node {
         after_pass: AfterPass,
     ) -> anyhow::Result<()> {
         if config.mode == Mode::Daemon {
-            crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await?;
+            crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await?;
             watch.finish();
             return Ok(());
         }
         let again = going_on(&config)?;
         let crawled =
-            crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await;
+            crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await;
         watch.finish();
         let summary = crawled?;
         Announcement::Crawled(&summary).print(self.output)?;
@@ -273,7 +273,7 @@ impl Node {
         }
         let next_due_at = self.store.next_due_at().await?;
         Announcement::GoingOn { next_due_at }.print(self.output)?;
-        crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
+        crawler::run(again, self.store.clone(), cancel.clone(), &|_| ()).await?;
         Ok(())
     }
 

@@ -1,7 +1,10 @@
 //! Published words for authentication schemes and protocols.
 
-use crate::draft;
 use crate::model::{Auth, AuthScheme, Protocol};
+use crate::text;
+
+/// Characters of a published word for a scheme.
+const WORD_CHARS_MAX: usize = 200;
 
 /// The scheme of a published word; `Other` for unknown words.
 pub(crate) fn scheme(word: &str) -> AuthScheme {
@@ -37,7 +40,7 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
 /// An entry for a published word. The word is kept where it differs from the name of its scheme.
 pub(crate) fn of_word(word: &str) -> Auth {
     let scheme = scheme(word);
-    let declared = draft::name(Some(word)).filter(|word| word != scheme.as_str());
+    let declared = text::plain(word, WORD_CHARS_MAX).filter(|word| word != scheme.as_str());
     Auth { declared, ..Auth::new(scheme) }
 }
 

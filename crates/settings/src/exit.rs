@@ -10,7 +10,7 @@ pub const NOT_RECOGNISED: u8 = 3;
 pub const UNREADABLE: u8 = 4;
 
 /// Code, programs and subcommands that exit with it, and what it means.
-pub const TABLE: [(u8, &str, &str); 7] = [
+const TABLE: [(u8, &str, &str); 7] = [
     (0, "all", "done; a crawl ends with 0 whatever the sites answered"),
     (FAILURE, "all", "an error, which stderr explains"),
     (FAILURE, "validate", "a finding is at least as severe as --fail-on"),

@@ -3,6 +3,7 @@
 //! Errors that retries cannot fix (a wrong password, an unknown database, an invalid URL) are returned immediately. A name that
 //! does not resolve is retried, since orchestrators add the database's name when it starts.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Store {
     /// As [`Store::open`], and retries while the server is not available. Drop the future to stop.
+    #[boxed]
     pub async fn open_when_available(config: &StoreConfig) -> Result<Self, StoreError> {
         let began = Instant::now();
         let (mut delay, mut log_at) = (DELAY_FIRST, Duration::ZERO);

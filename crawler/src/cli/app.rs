@@ -140,7 +140,7 @@ async fn crawl_with(
     let watch = Watch::new(&settings.shared);
     let output = settings.output;
     let data_dir = settings.shared.data_dir.display().to_string();
-    let ran = crate::run(settings.crawl, store.clone(), cancel, |update| watch.show(&update)).await;
+    let ran = crate::run(settings.crawl, store.clone(), cancel, &|update| watch.show(&update)).await;
     watch.finish();
     let summary = ran?;
     match output {

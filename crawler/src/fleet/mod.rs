@@ -58,7 +58,7 @@ pub use runtime::Shutdown as Cancel;
 pub use self::progress::{CrawlState, Progress};
 
 /// Runs concurrent visits.
-pub(crate) struct Fleet<'a, P> {
+pub(crate) struct Fleet<'a> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
     pub(crate) hand_overs: Batcher<HandOverWriter>,
@@ -68,7 +68,7 @@ pub(crate) struct Fleet<'a, P> {
     pub(crate) lease: Duration,
     pub(crate) cancel: Cancel,
     pub(crate) summary: Summary,
-    pub(crate) progress: &'a P,
+    pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
     /// Only these sites, if the operator named some.
     pub(crate) only: Option<Vec<SiteName>>,
 }
@@ -91,13 +91,13 @@ struct Work {
     next_state_at: Instant,
 }
 
-impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
+impl<'a> Fleet<'a> {
     /// Starts the tasks that save visits.
     pub(crate) fn new(
         config: &CrawlConfig,
         tools: Tools,
         cancel: Cancel,
-        progress: &'a P,
+        progress: &'a (dyn Fn(Progress<'_>) + Sync),
         tracker: &TaskTracker,
     ) -> Self {
         Self {

@@ -69,7 +69,7 @@ impl Crawl {
 
     /// Crawls once.
     pub(crate) async fn pass(&self) -> Summary {
-        let crawl = crawler::run(self.config.clone(), self.store.clone(), Cancel::default(), |_| ());
+        let crawl = crawler::run(self.config.clone(), self.store.clone(), Cancel::default(), &|_| ());
         tokio::time::timeout(Duration::from_mins(1), crawl).await.expect("a pass within a minute").unwrap()
     }
 

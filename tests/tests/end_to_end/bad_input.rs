@@ -218,6 +218,7 @@ async fn rebuilds_an_index_of_another_schema_version_without_loss() {
         "text/plain",
         "# Kiosk\n\n> A shop.\n\n## Docs\n\n- [API](https://kiosk.test/openapi.json): the API\n",
     );
+    world.write_seeds(["https://kiosk.test/llms.txt"]);
     world.crawl(&[]);
     world.index();
     let marked = meta_file(&world.path("data/index"));

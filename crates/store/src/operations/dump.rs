@@ -1,5 +1,6 @@
 //! Export and import of a database as lines of JSON.
 
+use async_recursion::async_recursion as boxed;
 use tokio::sync::mpsc;
 
 use super::{Pools, Store};
@@ -9,6 +10,7 @@ use crate::{StoreError, postgres, sqlite};
 impl Store {
     /// Sends everything that is stored as lines of JSON, from one snapshot; returns the number of rows. Leases and clocks of
     /// addresses are left out.
+    #[boxed]
     pub async fn export(&self, lines: &mpsc::Sender<String>) -> Result<u64, StoreError> {
         self.feed_sequence().await?;
         let outcome: Outcome<u64> = async {
@@ -24,6 +26,7 @@ impl Store {
     }
 
     /// Imports the lines of a dump into this database, which must be empty, in one transaction; returns the number of rows.
+    #[boxed]
     pub async fn import(&self, lines: &mut mpsc::Receiver<String>) -> Result<u64, StoreError> {
         // The lines can be read once, so a conflict is not retried.
         let outcome: Outcome<u64> = in_transaction!(self, dump::import(lines)).await;

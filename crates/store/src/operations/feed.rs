@@ -1,5 +1,6 @@
 //! The change feed.
 
+use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
@@ -18,6 +19,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::FeedOutrun`] where retention deleted the next entry.
+    #[boxed]
     pub async fn feed_read(
         &self,
         after: FeedPosition,
@@ -31,12 +33,14 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::FeedOutrun`] where retention deleted the next entry.
+    #[boxed]
     pub async fn feed_page(&self, after: FeedPosition, entries_max: u32) -> Result<FeedPage, StoreError> {
         self.feed_sequence().await?;
         reading!(self, "feed_read", feed::feed_page(after, i64::from(entries_max)))
     }
 
     /// Entries of one site before a position, newest first.
+    #[boxed]
     pub async fn feed_of_site(
         &self,
         site: &SiteName,
@@ -49,6 +53,7 @@ impl Store {
     }
 
     /// The position before the first entry at or after a time.
+    #[boxed]
     pub async fn feed_position_at(&self, at: DateTime<Utc>) -> Result<FeedPosition, StoreError> {
         self.feed_sequence().await?;
         reading!(self, "feed_position_at", feed::feed_position_at(millis(at)))
@@ -72,12 +77,14 @@ impl Store {
     }
 
     /// Position of the last entry.
+    #[boxed]
     pub async fn feed_head(&self) -> Result<FeedPosition, StoreError> {
         self.feed_sequence().await?;
         reading!(self, "feed_head", feed::feed_head())
     }
 
     /// Random id of this feed, by which an index notices another database.
+    #[boxed]
     pub async fn feed_id(&self) -> Result<String, StoreError> {
         reading!(self, "feed_id", feed::feed_id())
     }

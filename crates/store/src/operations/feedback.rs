@@ -3,15 +3,18 @@
 use super::Store;
 use crate::StoreError;
 use crate::model::{Feedback, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair};
+use async_recursion::async_recursion as boxed;
 
 impl Store {
     /// The salt for hashing addresses on a day (days since 1970-01-01 UTC): the stored one, else the candidate. Salts of
     /// earlier days are deleted.
+    #[boxed]
     pub async fn feedback_salt(&self, day: i64, candidate: &str) -> Result<String, StoreError> {
         writing!(self, "feedback_salt", feedback::feedback_salt(day, candidate))
     }
 
     /// Saves feedback, unless it is a duplicate or a cap is reached.
+    #[boxed]
     pub async fn feedback_save(
         &self,
         feedback: &Feedback,
@@ -21,6 +24,7 @@ impl Store {
     }
 
     /// Lines before an id, or the last ones, newest first.
+    #[boxed]
     pub async fn feedback_page(
         &self,
         filter: &FeedbackFilter,
@@ -32,11 +36,13 @@ impl Store {
     }
 
     /// Deletes lines, all of them with an empty filter; returns how many there were.
+    #[boxed]
     pub async fn feedback_remove(&self, filter: &FeedbackFilter) -> Result<u64, StoreError> {
         writing!(self, "feedback_remove", feedback::feedback_remove(filter))
     }
 
     /// Pairs that at least `clients_min` clients have in common, after a pair, sorted by request.
+    #[boxed]
     pub async fn feedback_pairs(
         &self,
         after: Option<&FeedbackPair>,

@@ -1,5 +1,6 @@
 //! Workers of the fleet and their address groups.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::model::{HandOver, LeaseToken, Member, MemberId, Share, SiteGroup, Wor
 
 impl Store {
     /// Adds a worker to the fleet for a duration. Groups of an earlier run of the same worker become free.
+    #[boxed]
     pub async fn worker_join(
         &self,
         worker: &WorkerId,
@@ -26,6 +28,7 @@ impl Store {
 
     /// Renews a membership, ends expired ones, and lists the members that take groups. `None` where another worker ended the
     /// membership, and with it the ownership of every group.
+    #[boxed]
     pub async fn member_beat(
         &self,
         member: MemberId,
@@ -38,6 +41,7 @@ impl Store {
 
     /// Releases groups, in which no request may be in progress, and takes those of the wanted ones that have no owner. Returns
     /// every group that the member owns, none when the membership has ended.
+    #[boxed]
     pub async fn groups_settle(
         &self,
         member: MemberId,
@@ -49,6 +53,7 @@ impl Store {
 
     /// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits, in few
     /// statements for any number of leases. Returns the sites that were held; for the others nothing is written.
+    #[boxed]
     pub async fn visits_hand_over(
         &self,
         visits: &[(LeaseToken, HandOver)],
@@ -57,6 +62,7 @@ impl Store {
     }
 
     /// The group of a site's address, and its owner; `None` while the address is not known.
+    #[boxed]
     pub async fn site_group(&self, site: &SiteName) -> Result<Option<SiteGroup>, StoreError> {
         reading!(self, "site_group", group::site_group(site))
     }

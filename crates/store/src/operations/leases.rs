@@ -1,5 +1,6 @@
 //! Leases and politeness clocks.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, MemberId, P
 impl Store {
     /// Leases due sites by priority and planned time, with everything that is known of them. A site is due when its visit is
     /// planned before `due_before`, it is not leased, and its owner has not opted out.
+    #[boxed]
     pub async fn sites_lease(
         &self,
         request: &LeaseRequest,
@@ -23,6 +25,7 @@ impl Store {
     }
 
     /// Renews leases. Those that are not returned are lost, and their visits must stop.
+    #[boxed]
     pub async fn leases_renew(
         &self,
         tokens: &[LeaseToken],
@@ -35,11 +38,13 @@ impl Store {
 
     /// Ends every lease of a worker; returns how many there were. For a worker that stops, and for one that starts under the
     /// name of a process that was killed.
+    #[boxed]
     pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         writing!(self, "worker_forget", group::worker_forget(worker))
     }
 
     /// Saves a visit's progress and ends the lease until the visit may resume.
+    #[boxed]
     pub async fn visit_park(
         &self,
         token: &LeaseToken,
@@ -52,6 +57,7 @@ impl Store {
 
     /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the memberships that
     /// have ended: their clocks were not written, and their requests must not be sent. The other memberships are renewed.
+    #[boxed]
     pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<HashSet<MemberId>, StoreError> {
         if writes.is_empty() {
             return Ok(HashSet::new());
@@ -60,6 +66,7 @@ impl Store {
     }
 
     /// The clocks of those of the addresses that have one.
+    #[boxed]
     pub async fn address_clocks(
         &self,
         addresses: &[IpAddr],

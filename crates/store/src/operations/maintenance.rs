@@ -1,5 +1,6 @@
 //! Schema, disk space and housekeeping.
 
+use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Pools, Store};
@@ -16,6 +17,7 @@ const COMPACT_BATCH: i64 = 500;
 
 impl Store {
     /// Reads the schema of a database without migrating it.
+    #[boxed]
     pub async fn schema(config: &StoreConfig) -> Result<SchemaState, StoreError> {
         match &config.url {
             DatabaseUrl::Postgres(url) => postgres::Pool::schema(url).await,
@@ -24,6 +26,7 @@ impl Store {
     }
 
     /// Disk space by table, the largest first.
+    #[boxed]
     pub async fn space(&self) -> Result<Vec<Space>, StoreError> {
         let outcome: Outcome<Vec<Space>> = async {
             match &*self.pools {
@@ -37,6 +40,7 @@ impl Store {
 
     /// Deletes expired clocks of addresses and the progress of visits that were interrupted days ago, and compacts sites
     /// without content.
+    #[boxed]
     pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
         let mut done = writing!(self, "housekeeping", clock::housekeeping(millis(now)))?;
         let (before_ms, now_ms) = (millis(now - COMPACT_AFTER), millis(now));
@@ -51,11 +55,13 @@ impl Store {
     }
 
     /// Whether the database answers.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         reading!(self, "ping", feed::feed_head()).map(drop)
     }
 
     /// The database's clock, to the second. Leases and clocks use the clocks of the workers.
+    #[boxed]
     pub async fn server_time(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         reading!(self, "server_time", server::server_time())
     }

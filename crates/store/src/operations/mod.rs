@@ -1,5 +1,6 @@
 //! The methods of [`Store`], one file for each concern. Each calls the same function of either backend.
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +142,7 @@ enum Pools {
 
 impl Store {
     /// Connects and migrates the schema, under a lock so that several processes may start at once.
+    #[boxed]
     pub async fn open(config: &StoreConfig) -> Result<Self, StoreError> {
         let pools = match &config.url {
             DatabaseUrl::Postgres(url) => Pools::Postgres(postgres::Pool::open(url, config).await?),
@@ -151,6 +153,7 @@ impl Store {
     }
 
     /// Opens the SQLite database of a data directory.
+    #[boxed]
     pub async fn open_in_data_dir(dir: &Path) -> Result<Self, StoreError> {
         Self::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir))).await
     }
@@ -170,6 +173,7 @@ impl Store {
     }
 
     /// Waits for running statements and closes every connection.
+    #[boxed]
     pub async fn close(&self) {
         match &*self.pools {
             Pools::Postgres(pool) => pool.close().await,

@@ -1,5 +1,6 @@
 //! Manifests, their versions, documents and semantic types.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
@@ -16,12 +17,14 @@ const BATCH_BYTES: u64 = 1024 * 1024;
 
 impl Store {
     /// The current version of a manifest, also of one that left the index.
+    #[boxed]
     pub async fn manifest_find(&self, id: &ManifestId) -> Result<Option<StoredManifest>, StoreError> {
         reading!(self, "manifest_find", manifest::manifest_find(id))
     }
 
     /// Those of the manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
     /// bounds the memory.
+    #[boxed]
     pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
         let mut loaded = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
         let places: HashMap<&ManifestId, usize> = ids.iter().zip(0..).collect();
@@ -31,6 +34,7 @@ impl Store {
 
     /// The next manifests in the index, in the order of their ids: at most `max`, and at most 1 MiB of JSON or one larger
     /// manifest. Empty at the end.
+    #[boxed]
     pub async fn manifests_page(
         &self,
         after: Option<&ManifestId>,
@@ -52,6 +56,7 @@ impl Store {
     }
 
     /// The sizes of manifests in the index, in the order of their ids.
+    #[boxed]
     pub async fn manifest_sizes_after(
         &self,
         after: Option<&ManifestId>,
@@ -62,11 +67,13 @@ impl Store {
     }
 
     /// The size of the current version of a manifest, also of one that left the index.
+    #[boxed]
     pub async fn manifest_size_find(&self, id: &ManifestId) -> Result<Option<ManifestSize>, StoreError> {
         reading!(self, "manifest_size_find", manifest_size::size_find(id))
     }
 
     /// The size of the manifest in the index of the declaration that leads the capability of an id.
+    #[boxed]
     pub async fn manifest_size_of_capability(
         &self,
         id: &CapabilityId,
@@ -75,6 +82,7 @@ impl Store {
     }
 
     /// The bytes of one version of a manifest.
+    #[boxed]
     pub async fn version_bytes(
         &self,
         id: &ManifestId,
@@ -84,12 +92,14 @@ impl Store {
     }
 
     /// The sizes of those of the manifests that are in the index, in no order.
+    #[boxed]
     pub async fn manifest_sizes(&self, ids: &[ManifestId]) -> Result<Vec<ManifestSize>, StoreError> {
         reading!(self, "manifest_sizes", manifest_size::sizes_of(ids))
     }
 
     /// Those of the manifests that are in the index, each once, in the given order, in batches of at most 1 MiB of JSON or one
     /// larger manifest.
+    #[boxed]
     pub async fn manifest_batches(&self, ids: &[ManifestId]) -> Result<Vec<ManifestBatch>, StoreError> {
         let mut sizes = self.manifest_sizes(ids).await?;
         let mut places: HashMap<&ManifestId, usize> = HashMap::with_capacity(ids.len());
@@ -101,12 +111,14 @@ impl Store {
     }
 
     /// A site's manifests that are in the index, in the order of their URLs, in the same batches.
+    #[boxed]
     pub async fn manifest_batches_of_site(&self, site: &SiteName) -> Result<Vec<ManifestBatch>, StoreError> {
         let sizes = reading!(self, "manifest_batches_of_site", manifest_size::sizes_of_site(site))?;
         Ok(ManifestBatch::split(sizes, BATCH_BYTES))
     }
 
     /// The manifest in the index of the declaration that leads the capability of an id.
+    #[boxed]
     pub async fn manifest_of_capability(
         &self,
         id: &CapabilityId,
@@ -115,11 +127,13 @@ impl Store {
     }
 
     /// The capability that an id is answered with, where it has several declarations or the id of another one.
+    #[boxed]
     pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {
         reading!(self, "capability_shared", declaration::capability_shared(id))
     }
 
     /// The capabilities of manifests that have several declarations or the id of another one, with all their declarations.
+    #[boxed]
     pub async fn capabilities_shared_by(
         &self,
         manifests: &[ManifestId],
@@ -128,6 +142,7 @@ impl Store {
     }
 
     /// The capabilities of a site that have several declarations or the id of another one.
+    #[boxed]
     pub async fn capabilities_shared_of_site(
         &self,
         site: &SiteName,
@@ -136,16 +151,19 @@ impl Store {
     }
 
     /// A site's manifests that are in the index, in the order of their URLs.
+    #[boxed]
     pub async fn manifests_of_site(&self, site: &SiteName) -> Result<Vec<StoredManifest>, StoreError> {
         reading!(self, "manifests_of_site", manifest::manifests_of_site(site))
     }
 
     /// Every version of a manifest, newest first.
+    #[boxed]
     pub async fn manifest_versions(&self, id: &ManifestId) -> Result<Vec<VersionRecord>, StoreError> {
         reading!(self, "manifest_versions", version::manifest_versions(id))
     }
 
     /// One version of a manifest, as normalised when it was read.
+    #[boxed]
     pub async fn version_find(
         &self,
         id: &ManifestId,
@@ -159,16 +177,19 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::BadRow`] where its hash differs.
+    #[boxed]
     pub async fn document_find(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
         reading!(self, "document_find", document::document_find(hash))
     }
 
     /// The 5,000 most frequent semantic types in the index, most frequent first.
+    #[boxed]
     pub async fn semantic_types(&self) -> Result<Vec<SemanticTypeCount>, StoreError> {
         scanning!(self, "semantic_types", capability::semantic_types())
     }
 
     /// The namespaces of the given types with the totals of these types, the largest first.
+    #[boxed]
     pub async fn semantic_namespaces(
         &self,
         types: &[SemanticTypeCount],

@@ -1,5 +1,6 @@
 //! Readers of the feed, and deletion by age.
 
+use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -11,6 +12,7 @@ use crate::model::{FeedPosition, FeedReader, Retained, Retention};
 
 impl Store {
     /// Registers a reader of the feed or updates its position. Entries after the position are kept.
+    #[boxed]
     pub async fn feed_reader_save(
         &self,
         name: &str,
@@ -21,22 +23,26 @@ impl Store {
     }
 
     /// Unregisters a reader; false where there is none.
+    #[boxed]
     pub async fn feed_reader_forget(&self, name: &str) -> Result<bool, StoreError> {
         writing!(self, "feed_reader_forget", retention::feed_reader_forget(name))
     }
 
     /// Every registered reader, the slowest first.
+    #[boxed]
     pub async fn feed_readers(&self) -> Result<Vec<FeedReader>, StoreError> {
         reading!(self, "feed_readers", retention::feed_readers())
     }
 
     /// Position of the first entry that is kept.
+    #[boxed]
     pub async fn feed_first(&self) -> Result<FeedPosition, StoreError> {
         reading!(self, "feed_first", retention::feed_first())
     }
 
     /// Deletes what is older than the settings keep. Entries that a registered reader has not read are kept; the result names
     /// that reader.
+    #[boxed]
     pub async fn retain(&self, retention: &Retention, now: DateTime<Utc>) -> Result<Retained, StoreError> {
         let before = |age: Duration| millis(now - TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX));
         let mut retained = Retained::default();

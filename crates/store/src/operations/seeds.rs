@@ -1,5 +1,6 @@
 //! Seeds and seed lists.
 
+use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
@@ -17,16 +18,19 @@ const UNLIST_BATCH: usize = 200;
 impl Store {
     /// Adds seeds in batches. Known seeds change nothing, and blocked sites stay blocked. After an error, earlier batches stay
     /// added, and adding everything again is safe.
+    #[boxed]
     pub async fn seeds_add(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Raise, now).await
     }
 
     /// As [`Self::seeds_add`], and gives listed sites the priority of their new rank, also a lower one.
+    #[boxed]
     pub async fn seeds_relist(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Follow, now).await
     }
 
     /// Adds a site without planning a visit, so that it can be leased and has clocks. A known site stays as it is.
+    #[boxed]
     pub async fn site_add_unplanned(&self, site: &SiteName, now: DateTime<Utc>) -> Result<(), StoreError> {
         writing!(self, "site_add_unplanned", seed::site_add_unplanned(site, millis(now)))
     }
@@ -49,6 +53,7 @@ impl Store {
     }
 
     /// Names of sites that are known only from lists, in order, after a name.
+    #[boxed]
     pub async fn sites_listed(
         &self,
         after: Option<&SiteName>,
@@ -60,6 +65,7 @@ impl Store {
 
     /// Deletes sites that no list names, with their manifests and history; returns how many there were. A visit in progress is
     /// not saved.
+    #[boxed]
     pub async fn sites_unlist(&self, sites: &[SiteName], now: DateTime<Utc>) -> Result<u64, StoreError> {
         let mut gone = 0;
         for batch in sites.chunks(UNLIST_BATCH) {
@@ -70,6 +76,7 @@ impl Store {
 
     /// Makes sites due that were last visited before a time; returns how many. Blocked sites and parked visits stay as they
     /// are.
+    #[boxed]
     pub async fn sites_revisit(
         &self,
         visited_before: DateTime<Utc>,

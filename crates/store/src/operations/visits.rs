@@ -4,6 +4,7 @@ use super::Store;
 use crate::StoreError;
 use crate::model::{LeaseToken, RobotsRecord, VisitRecord, VisitSaved};
 use crate::prepare::{VisitWrite, robots_rows};
+use async_recursion::async_recursion as boxed;
 
 impl Store {
     /// Saves a visit in one transaction and ends its lease.
@@ -12,6 +13,7 @@ impl Store {
     ///
     /// [`StoreError::LeaseLost`] when the lease is no longer held, [`StoreError::Blocked`] when the owner opted out during the
     /// visit. Nothing is written then.
+    #[boxed]
     pub async fn visit_save(
         &self,
         token: &LeaseToken,
@@ -26,6 +28,7 @@ impl Store {
     /// # Errors
     ///
     /// The database is not available, and nothing was written.
+    #[boxed]
     pub async fn visits_save(
         &self,
         visits: &[(&LeaseToken, &VisitRecord)],
@@ -64,6 +67,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::LeaseLost`] when the lease is no longer held; nothing is written then.
+    #[boxed]
     pub async fn standalone_end(
         &self,
         token: &LeaseToken,
