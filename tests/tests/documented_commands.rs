@@ -12,7 +12,7 @@ use agentdex_tests::harness::{TestDatabase, binary};
 use testweb::{Host, Web};
 
 /// Commands that cannot run in a test, by how they begin, with the reason.
-const EXEMPT: [(&str, &str); 11] = [
+const EXEMPT: [(&str, &str); 13] = [
     ("tests/run", "it runs this test"),
     ("deploy/build-release", "it builds for an hour; tests/deploy/run tests the script"),
     ("cat target/dist/SHA256SUMS", "it reads what deploy/build-release builds"),
@@ -29,7 +29,12 @@ const EXEMPT: [(&str, &str); 11] = [
         "it needs a bucket; tests/deploy/bucket runs it",
     ),
     ("agentdex mcp", "it answers a client on its standard input; tests/mcp runs it"),
-    ("pg_restore", "it replaces a database that programs use; the indexer's restore test covers it"),
+    (
+        "curl -X POST 'http://127.0.0.1:8080/sites/skyhop.example/recheck'",
+        "a site that was just visited is not visited again at once; the tests of the interface run it",
+    ),
+    ("agentdex --config /etc/agentdex/agentdex.toml doctor", "it asks the name servers of the open web"),
+    ("pg_", "they dump and replace a database that programs use; the restore tests of the indexer cover it"),
 ];
 /// The demo serves while the commands of the document run.
 const DEMO: &str = "agentdex demo --admin-tokens admin-tokens --feedback";
@@ -82,11 +87,13 @@ fn blocks(text: &str) -> Vec<Vec<String>> {
 }
 
 fn is_command(line: &str) -> bool {
-    is_assignment(line) || STARTS.iter().any(|start| line.starts_with(start))
+    assigned(line).is_some() || STARTS.iter().any(|start| line.starts_with(start))
 }
 
-fn is_assignment(line: &str) -> bool {
-    line.split_once("=$(").is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase()))
+/// The variable that a line sets to the output of a command.
+fn assigned(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once("=$(")?;
+    name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(name)
 }
 
 fn exemption(line: &str) -> Option<&'static str> {
@@ -116,8 +123,6 @@ struct Session {
     folder: tempfile::TempDir,
     port: u16,
     variables: Vec<(String, String)>,
-    /// Lines like `id=$(…)`, which later blocks refer to.
-    assignments: Vec<String>,
     services: Vec<(String, Child)>,
     database: Option<TestDatabase>,
 }
@@ -127,14 +132,7 @@ impl Session {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let database = if needs_database { Some(TestDatabase::create().await.unwrap()) } else { None };
-        let session = Self {
-            folder,
-            port,
-            variables: Vec::new(),
-            assignments: Vec::new(),
-            services: Vec::new(),
-            database,
-        };
+        let session = Self { folder, port, variables: Vec::new(), services: Vec::new(), database };
         let files = web.write_files(session.folder.path()).unwrap();
         let config = format!(
             "[crawler]\nhosts = {:?}\nca_file = {:?}\nallow_addresses = [\"127.0.0.0/8\"]\ndelay = \"20ms\"\n\n\
@@ -205,14 +203,17 @@ impl Session {
         self.run_script(&script);
     }
 
-    fn run_script(&mut self, lines: &[String]) {
+    fn run_script(&self, lines: &[String]) {
         if lines.is_empty() {
             return;
         }
-        let script: Vec<&str> = std::iter::once(PRELUDE)
-            .chain(self.assignments.iter().map(String::as_str))
-            .chain(lines.iter().map(String::as_str))
-            .collect();
+        // later blocks refer to the values of lines like `id=$(…)`
+        let kept = |line: &String| match assigned(line) {
+            Some(name) => format!("{line}\ndeclare -p {name} >>variables"),
+            None => line.clone(),
+        };
+        let mut script = vec![PRELUDE.to_owned(), "touch variables && . ./variables".to_owned()];
+        script.extend(lines.iter().map(kept));
         let output = self.shell(&format!("set -x\n{}", script.join("\n"))).output().unwrap();
         assert!(
             output.status.success(),
@@ -221,7 +222,6 @@ impl Session {
             String::from_utf8_lossy(&output.stdout).chars().take(4_000).collect::<String>(),
             String::from_utf8_lossy(&output.stderr)
         );
-        self.assignments.extend(lines.iter().filter(|line| is_assignment(line)).cloned());
     }
 
     /// Starts a program that runs until it is stopped; waits until it serves, if it does.
@@ -231,13 +231,17 @@ impl Session {
         let mut command = self.shell(&format!("exec {line}"));
         let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         self.services.push((line.to_owned(), child));
-        if line.starts_with("indexer ") || line.starts_with("crawler ") {
-            return;
-        }
-        let ready = format!("curl --output /dev/null http://127.0.0.1:{}/readyz", self.port);
+        // Programs without an interface log that they started; signals are handled from then on.
+        let has_interface = !line.starts_with("indexer ") && !line.starts_with("crawler ");
+        let ready =
+            format!("{PRELUDE}curl --output /dev/null http://127.0.0.1:{}/readyz 2>/dev/null", self.port);
         let began = now();
         loop {
-            if self.shell(&format!("{PRELUDE}{ready} 2>/dev/null")).status().unwrap().success() {
+            let is_ready = match has_interface {
+                true => self.shell(&ready).status().unwrap().success(),
+                false => std::fs::metadata(&log).unwrap().len() > 0,
+            };
+            if is_ready {
                 return;
             }
             let has_ended = self.services.last_mut().unwrap().1.try_wait().unwrap().is_some();

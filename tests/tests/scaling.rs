@@ -178,13 +178,13 @@ fn first_pass(measured: &Measured) -> Vec<String> {
 }
 
 fn after_the_first_pass(measured: &Measured) -> Vec<String> {
-    let [daily, monthly, dead] = [3e6 / DAY, 250e6 / 60.0 / DAY, 47e6 / 120.0 / DAY];
+    let [daily, monthly, dead] = [3e6 / DAY, 250e6 / 60.0 / DAY, 47e6 / 120.0 / DAY].map(f64::round);
     let visits = daily + monthly + dead;
     let platform = |requests: f64| 5e6 * requests / PLATFORM_REQUESTS / DAY;
     vec![
         format!(
-            "That is {daily:.0} + {monthly:.0} + {dead:.0} = {visits:.0} visits a second with about {} requests a second",
-            rounded(visits * measured.later_visit)
+            "That is {daily:.0} + {monthly:.0} + {dead:.0} = {visits:.0} visits a second with about {:.0} requests a second",
+            (visits * measured.later_visit / 10.0).round() * 10.0
         ),
         format!(
             "300 million compacted sites of {} bytes are {:.0} GB",

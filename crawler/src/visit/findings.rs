@@ -92,6 +92,15 @@ impl Findings {
         self.fetched.iter().map(Fetched::body_bytes).sum()
     }
 
+    /// Reads a document that was requested as the part of a manifest as a manifest too, because something else links to it as
+    /// one. It stays a part: its manifest names it.
+    pub(crate) fn read_for_itself(&mut self, url: &ManifestUrl) {
+        let part = self.fetched.iter_mut().find(|fetched| fetched.role == Role::Part && fetched.url == *url);
+        if let Some(part) = part {
+            part.role = Role::Manifest;
+        }
+    }
+
     fn manifests(&self) -> impl Iterator<Item = &Fetched> {
         self.fetched.iter().filter(|fetched| fetched.role == Role::Manifest)
     }

@@ -12,6 +12,7 @@ use super::findings::Findings;
 use super::links::FollowUps;
 use super::plan::Plan;
 use super::seeds;
+use super::task::Role;
 use super::traffic::Traffic;
 
 /// Bytes by which the written progress usually grows with an answer.
@@ -123,6 +124,9 @@ impl Progress {
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
+        for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
+            self.findings.read_for_itself(&task.url);
+        }
         self.plan.add_next(follow_ups.tasks);
         self.findings.add_seeds(follow_ups.seeds);
     }
@@ -189,6 +193,21 @@ mod tests {
     fn site(interrupted: Option<serde_json::Value>) -> SiteState {
         let name = manifest::SiteName::parse("a.example").unwrap();
         SiteState { interrupted, ..crate::dry_run::unknown(name) }
+    }
+
+    #[test]
+    fn a_part_that_is_linked_as_a_manifest_is_read_as_both() {
+        let mut progress = begun();
+        let part = Task { role: Role::Part, ..task("https://a.example/tools.json") };
+        let other = Task { role: Role::Part, ..task("https://a.example/other.json") };
+        for task in [&part, &other] {
+            let fetched = Fetched::unanswered(task, FetchOutcome::Found, None, crate::clock::now());
+            progress.findings.fetched.push(fetched);
+        }
+        let linked = Task { role: Role::Manifest, ..part };
+        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() });
+        let roles: Vec<Role> = progress.findings.fetched.iter().map(|fetched| fetched.role).collect();
+        assert_eq!(roles, [Role::Manifest, Role::Part]);
     }
 
     #[test]
