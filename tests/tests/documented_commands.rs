@@ -339,9 +339,10 @@ async fn commands_of_the_standards_document_work() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_of_the_documents_for_operators_work() {
-    for name in ["docs/CRAWLING.md", "docs/POLITENESS.md", "docs/OPERATIONS.md", "docs/SEARCH.md"] {
+    for name in ["docs/CRAWLING.md", "docs/POLITENESS.md", "docs/OPERATIONS.md"] {
         run_document(name, None).await;
     }
+    run_document("docs/SEARCH.md", Some("agentdex --seeds domains.txt")).await;
 }
 
 #[test]
