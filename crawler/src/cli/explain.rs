@@ -33,7 +33,7 @@ pub(super) async fn run(
             let priors = PathPriors::default();
             priors.re_estimate(store).await?;
             let plan = next_paths(&report.state, &priors.now());
-            Some(Explained { paths: plan.map(NextPaths::of), report })
+            Some(Explained { paths: plan.as_ref().map(NextPaths::of), report })
         }
         None => None,
     };
@@ -93,7 +93,7 @@ struct NextPaths {
 }
 
 impl NextPaths {
-    fn of(plan: PathPlan) -> Self {
+    fn of(plan: &PathPlan) -> Self {
         let names = |rows: &[&'static PlannedPath]| rows.iter().map(|row| row.path).collect();
         let reason = match plan.remaining {
             Remaining::Requested(reason) => {

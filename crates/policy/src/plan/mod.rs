@@ -170,7 +170,7 @@ pub fn paths(
     requested.extend(again(knowledge, &requested, priors, last));
     left.retain(|row| !requested.contains(row));
     let remaining = remaining_of(requested.len(), &left);
-    requested.sort_by_key(is_homepage);
+    requested.sort_by_key(|row| is_homepage(row));
     PathPlan { requested, left, remaining }
 }
 
@@ -197,7 +197,7 @@ fn again(
         }
         HostKnowledge::CatchAll => {
             let probes = priors.order().filter(|row| !is_homepage(row));
-            let homepage = priors.order().filter(is_homepage);
+            let homepage = priors.order().filter(|row| is_homepage(row));
             checked_longest_ago(probes, last, PROBES_OF_CATCH_ALL).into_iter().chain(homepage).collect()
         }
         HostKnowledge::Positive => {
@@ -209,7 +209,7 @@ fn again(
     }
 }
 
-fn is_homepage(row: &&'static PlannedPath) -> bool {
+fn is_homepage(row: &PlannedPath) -> bool {
     row.body == BodyKind::Homepage
 }
 

@@ -218,7 +218,7 @@ mod tests {
         let priors = Priors::default();
         let order: Vec<&str> = priors.order().map(|row| row.path).collect();
         assert_eq!(
-            order.get(..9).unwrap(),
+            order[..9],
             [
                 "/.well-known/agent.json",
                 "/.well-known/agents.json",
