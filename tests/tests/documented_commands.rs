@@ -1,5 +1,7 @@
 //! Runs the commands of README.md and of docs/ in their order, with the programs of this build and the test web as the open web.
 
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::TcpListener;
@@ -135,9 +137,10 @@ impl Session {
         let session = Self { folder, port, variables: Vec::new(), services: Vec::new(), database };
         let files = web.write_files(session.folder.path()).unwrap();
         let config = format!(
-            "[crawler]\nhosts = {:?}\nca_file = {:?}\nallow_addresses = [\"127.0.0.0/8\"]\ndelay = \"20ms\"\n\n\
+            "[crawler]\nhosts = \"{}\"\nca_file = \"{}\"\nallow_addresses = [\"127.0.0.0/8\"]\ndelay = \"20ms\"\n\n\
              [api]\nlisten = \"127.0.0.1:{port}\"\n",
-            files.hosts, files.ca
+            files.hosts.display(),
+            files.ca.display()
         );
         session.write("agentdex.toml", &config, 0o644);
         session.write("domains.txt", "skyhop.example\nexample.org\n", 0o644);
@@ -237,9 +240,10 @@ impl Session {
             format!("{PRELUDE}curl --output /dev/null http://127.0.0.1:{}/readyz 2>/dev/null", self.port);
         let began = now();
         loop {
-            let is_ready = match has_interface {
-                true => self.shell(&ready).status().unwrap().success(),
-                false => std::fs::metadata(&log).unwrap().len() > 0,
+            let is_ready = if has_interface {
+                self.shell(&ready).status().unwrap().success()
+            } else {
+                std::fs::metadata(&log).unwrap().len() > 0
             };
             if is_ready {
                 return;

@@ -1,5 +1,7 @@
 //! Computes every derived number of docs/SCALING.md from the measurements of docs/BENCHMARKS.md, and checks that the page states it.
 
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::{fs, path::Path};
 
 /// Sites that the page plans for, and the share of them that declares something.
@@ -93,18 +95,20 @@ fn number(cell: &str) -> f64 {
     digits.parse().unwrap_or_else(|error| panic!("{cell:?}: {error}"))
 }
 
-/// A number with two significant digits below a thousand and three above it, with commas between thousands.
+/// A number with two decimals below one, one below ten, none below a thousand, and three significant digits above, with commas
+/// between thousands.
 fn rounded(value: f64) -> String {
-    let digits = value.log10().floor() as i32 + 1;
-    let significant = if digits > 3 { 3 } else { 2.max(digits) };
-    let unit = 10f64.powi(digits - significant);
-    if unit < 1.0 {
-        return format!("{value:.*}", usize::try_from(significant - digits).unwrap());
+    match value {
+        ..1.0 => format!("{value:.2}"),
+        ..10.0 => format!("{value:.1}"),
+        ..1_000.0 => format!("{value:.0}"),
+        _ => {
+            let three_digits: f64 = format!("{value:.2e}").parse().unwrap();
+            let digits = format!("{three_digits:.0}").into_bytes();
+            let groups: Vec<&[u8]> = digits.rchunks(3).rev().collect();
+            String::from_utf8(groups.join(&b',')).unwrap()
+        }
     }
-    let digits = format!("{:.0}", (value / unit).round() * unit);
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
-    groups.join(",")
 }
 
 /// The rows and sentences of SCALING.md that follow from the measurements.

@@ -85,7 +85,7 @@ pub(crate) async fn run(
     store.close().await;
     let page = found.map_err(|error| match error {
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
-        other => other.into(),
+        other @ LocalSearchError::Unavailable(_) => other.into(),
     })?;
     match format {
         OutputFormat::Json => writeln!(out, "{}", escape::json(&serde_json::to_string(&page)?))?,
