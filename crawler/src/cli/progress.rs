@@ -31,6 +31,8 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     samples: VecDeque<Sample>,
+    /// The number of sites done, and since when it has been the same.
+    sites_done: Option<(u64, Instant)>,
 }
 
 /// Requests and sites a second.
@@ -71,11 +73,22 @@ impl Rates {
         }
     }
 
+    /// How long no visit has ended.
+    fn quiet(&mut self, done: u64, now: Instant) -> Duration {
+        let (before, since) = *self.sites_done.get_or_insert((done, now));
+        if before == done {
+            return Duration::from_secs(now.duration_since(since).as_secs());
+        }
+        self.sites_done = Some((done, now));
+        Duration::ZERO
+    }
+
     /// What to show of a state.
     pub(super) fn shown(&mut self, state: &CrawlState<'_>, now: Instant) -> Shown {
         let summary = state.summary;
         let done = summary.sites_visited;
         let rates = self.update(state.activity.requests, done, now);
+        let quiet = self.quiet(done, now);
         // sites that came to be known in the meantime count when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
@@ -83,7 +96,10 @@ impl Rates {
             sites_done: done,
             sites_known,
             requests_per_second: rates.requests,
-            time_left: sites_known.and_then(|known| time_left(state, known.saturating_sub(done), rates)),
+            // the last visits wait for their sites, whatever the rate was: what took long takes as long again
+            time_left: sites_known
+                .and_then(|known| time_left(state, known.saturating_sub(done), rates))
+                .map(|left| left.max(quiet)),
             waits: waits(state),
             ends: ends(&summary.ends),
             manifests: summary.manifests.values().sum(),
@@ -194,6 +210,15 @@ mod tests {
         // 10 sites of 10 requests at 2 a second, and 10 sites at 0.2 a second
         assert_eq!(later.time_left, Some(Duration::from_secs(50)));
         assert!(later.details().ends_with("; ended: 10 completed"), "{}", later.details());
+    }
+
+    #[test]
+    fn expects_a_visit_that_waits_to_take_as_long_again() {
+        let (mut rates, start) = (Rates::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        shown(&mut rates, 0, 0, start);
+        assert_eq!(shown(&mut rates, 19, 190, at(1)).time_left, Some(Duration::from_secs(1)));
+        assert_eq!(shown(&mut rates, 19, 190, at(31)).time_left, Some(Duration::from_secs(30)));
     }
 
     #[test]
