@@ -541,9 +541,5 @@ fn a_statement_that_is_too_long_disallows_and_says_so() {
     assert_eq!(file.usage("/a").training, PolicyChoice::Deny);
     assert_eq!(file.usage("/b").search, PolicyChoice::Allow);
     let decision = verdict(&body).decide("/a").to_string();
-    assert!(
-        decision
-            .ends_with("search=y, search=y, search=y,… (a statement of more than 1024 bytes is a denial)"),
-        "{decision}"
-    );
+    assert!(decision.ends_with("se… (a statement of more than 1024 bytes is a denial)"), "{decision}");
 }
