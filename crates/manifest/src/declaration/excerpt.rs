@@ -95,7 +95,9 @@ fn bounded(mut statement: Statement) -> Statement {
     if let Some(price) = &mut statement.price {
         let texts =
             [&mut price.scheme, &mut price.network, &mut price.asset, &mut price.price, &mut price.address];
-        texts.into_iter().for_each(|text| *text = text.take().map(word));
+        for text in texts {
+            *text = text.take().map(word);
+        }
     }
     if let Some(limit) = &mut statement.rate_limit {
         limit.tier_url.take_if(|url| url.len() > crate::name::URL_BYTES_MAX);
