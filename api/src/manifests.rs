@@ -41,6 +41,8 @@ const HISTORY_BYTES: u64 = 192 * 1024;
 /// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
 /// second, during which no other client may read large manifests.
 const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
+const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -55,10 +57,10 @@ struct PageBytes(u64);
 
 impl PageBytes {
     /// Whether a manifest is read in addition.
-    const fn fits(&mut self, bytes: u64) -> bool {
+    const fn fits(&mut self, bytes: u64, bytes_max: u64) -> bool {
         let is_first = self.0 == 0;
         self.0 = self.0.saturating_add(bytes);
-        is_first || self.0 <= PAGE_READ_BYTES_MAX
+        is_first || self.0 <= bytes_max
     }
 }
 
@@ -137,6 +139,16 @@ where
     tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
 }
 
+/// What a response about a site is made of.
+#[derive(Debug)]
+pub(crate) struct SiteManifests<S> {
+    pub(crate) report: SiteReport,
+    /// Of the manifests that were read.
+    pub(crate) visited: Vec<S>,
+    /// The manifests in the index that were not read.
+    pub(crate) left_out: HashSet<ManifestId>,
+}
+
 /// Reads manifests for one client.
 #[derive(Clone, Copy)]
 pub(crate) struct ManifestReader<'a> {
@@ -203,16 +215,19 @@ impl ManifestReader<'_> {
         Ok(report.map(|value| Permitted { value, permit }))
     }
 
-    /// The history of a site, and what `visit` adds to a list for each of its manifests, in the order of their URLs. One permit
-    /// covers all of them: a client that holds a permit never waits for another.
+    /// The history of a site, and what `visit` adds to a list for each of its manifests that are read for one response, in the
+    /// order of their URLs. One permit covers all of them: a client that holds a permit never waits for another.
     pub(crate) async fn site<S: Send + 'static>(
         self,
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
         visit: fn(&mut Vec<S>, StoredManifest),
-    ) -> Result<Option<Permitted<(SiteReport, Vec<S>)>>, Problem> {
-        let batches = self.store.manifest_batches_of_site(site).await?;
+    ) -> Result<Option<Permitted<SiteManifests<S>>>, Problem> {
+        let mut batches = self.store.manifest_batches_of_site(site).await?;
+        let mut read = PageBytes::default();
+        let readable = batches.iter().take_while(|batch| read.fits(batch.bytes, SITE_READ_BYTES_MAX)).count();
+        let left_out = batches.split_off(readable).into_iter().flat_map(|batch| batch.ids).collect();
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
         let mut permit = self.permit(HISTORY_BYTES.saturating_add(memory_of(largest))).await?;
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
@@ -229,7 +244,7 @@ impl ManifestReader<'_> {
             })
             .await?;
         }
-        Ok(Some(Permitted { value: (report, visited), permit }))
+        Ok(Some(Permitted { value: SiteManifests { report, visited, left_out }, permit }))
     }
 
     /// Calls `visit` with the manifests of a site that are read for one page, in the order of their URLs, until it breaks.
@@ -240,7 +255,7 @@ impl ManifestReader<'_> {
     {
         let mut batches = self.store.manifest_batches_of_site(site).await?;
         let mut page = PageBytes::default();
-        let readable = batches.iter().take_while(|batch| page.fits(batch.bytes)).count();
+        let readable = batches.iter().take_while(|batch| page.fits(batch.bytes, PAGE_READ_BYTES_MAX)).count();
         batches.truncate(readable);
         self.each_in(batches, state, visit).await
     }
@@ -264,7 +279,7 @@ impl ManifestReader<'_> {
         let mut sizes: HashMap<ManifestId, u64> =
             sizes.into_iter().map(|size| (size.id, size.bytes)).collect();
         let mut page = PageBytes::default();
-        let fits = |id: &&&ManifestId| page.fits(sizes.remove(**id).unwrap_or_default());
+        let fits = |id: &&&ManifestId| page.fits(sizes.remove(**id).unwrap_or_default(), PAGE_READ_BYTES_MAX);
         Ok(ids.iter().take_while(fits).count())
     }
 

@@ -560,3 +560,19 @@ async fn concurrent_requests_for_a_wide_capability_share_the_permits() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_site_reads_a_bounded_number_of_bytes_of_manifests_and_names_the_others() {
+    let bytes = 20 * 1024 * 1024;
+    let world = World::new(&[("a.many", bytes), ("b.many", bytes), ("c.many", 0)]).await;
+    let get = |path: String| world.send(client(1), Request::get(path), "");
+    let (status, site) = get("/sites/many.example".to_owned()).await;
+    assert_eq!(status, StatusCode::OK, "{site}");
+    let resources = site["resources"].as_array().unwrap();
+    let described: Vec<&str> = resources.iter().filter_map(|one| one["manifest"]["id"].as_str()).collect();
+    let left_out: Vec<&str> = resources.iter().filter_map(|one| one["manifest_left_out"].as_str()).collect();
+    assert_eq!(described, [ManifestId::of(&url_of("a.many")).as_str()]);
+    assert_eq!(left_out, ["b.many", "c.many"].map(|name| ManifestId::of(&url_of(name)).to_string()));
+    let (status, _) = get(format!("/manifests/{}", left_out[1])).await;
+    assert_eq!(status, StatusCode::OK);
+}

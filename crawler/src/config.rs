@@ -1,7 +1,7 @@
 //! The configuration of a crawl, parsed and checked once, before the first request.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +10,7 @@ use store::{Retention, WorkerId};
 
 use crate::egress::EgressSettings;
 use crate::schedule::Schedules;
+use crate::seed_files;
 use crate::seeds::SeedError;
 use runtime::ReaderProgram;
 
@@ -55,10 +56,19 @@ pub struct CrawlConfig {
 }
 
 impl CrawlConfig {
-    /// The configuration without sources that cannot be read a second time.
-    pub(crate) fn without_stdin(&self) -> Self {
-        let seeds = self.seeds.iter().filter(|source| **source != SeedSource::Stdin).cloned().collect();
-        Self { seeds, ..self.clone() }
+    /// The configuration for reading the seeds again. Standard input, pipes and devices are left out; then the lists only add
+    /// sites, since what those named is not known any more.
+    pub(crate) fn for_reading_again(&self) -> Self {
+        let can_be_read_again = |source: &&SeedSource| {
+            let reason = source.file().and_then(seed_files::not_readable_again);
+            if let Some(reason) = reason {
+                tracing::warn!(file = source.name(), reason, "a seed file cannot be read again");
+            }
+            reason.is_none() && **source != SeedSource::Stdin
+        };
+        let seeds: Vec<SeedSource> = self.seeds.iter().filter(can_be_read_again).cloned().collect();
+        let seed_lists = if seeds.len() == self.seeds.len() { self.seed_lists } else { SeedLists::Added };
+        Self { seeds, seed_lists, ..self.clone() }
     }
 }
 
@@ -127,6 +137,11 @@ impl SeedSource {
         let Self::File(path) = self else { return Ok(()) };
         let opened = std::fs::File::open(path);
         opened.map(drop).map_err(|source| SeedError::Unreadable { name: self.name(), source })
+    }
+
+    /// The path of a file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        if let Self::File(path) = self { Some(path) } else { None }
     }
 
     /// How messages name it.

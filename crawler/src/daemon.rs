@@ -2,22 +2,18 @@
 //!
 //! A task that fails is logged and runs again at its next time. A stop takes effect between two tasks.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use store::{Retained, Stats};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::config::{CrawlConfig, SeedSource};
+use crate::config::CrawlConfig;
 use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
-use crate::seeding::seed;
+use crate::seed_files::{self, SeedFiles};
+use crate::seeding::{Reading, seed};
 use crate::visit::Tools;
-
-/// How often the times of seed files are read.
-const SEED_FILES_POLL: Duration = Duration::from_secs(10);
 
 /// What scheduled tasks use.
 #[derive(Clone)]
@@ -56,19 +52,18 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
     }
 }
 
-/// Reads the seeds again whenever a seed file was modified, until stopped.
+/// Reads the seeds again whenever a seed file has changed, until stopped.
 pub(crate) async fn follow_seed_files(
     context: DaemonContext,
     read_at: DateTime<Utc>,
     stop: CancellationToken,
 ) {
-    let mut read_at = read_at;
-    while stop.run_until_cancelled(tokio::time::sleep(SEED_FILES_POLL)).await.is_some() {
-        let modified = context.config.seeds.iter().filter_map(modified_at).max();
-        let Some(modified) = modified.filter(|at| *at > read_at) else { continue };
-        read_at = modified;
-        let read = perform(ScheduledTask::Seeds, &context, &stop);
-        let Some(read) = stop.run_until_cancelled(read).await else { return };
+    let mut files = SeedFiles::read_at(&context.config.seeds, read_at);
+    while stop.run_until_cancelled(tokio::time::sleep(seed_files::POLL_INTERVAL)).await.is_some() {
+        if !files.poll() {
+            continue;
+        }
+        let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
         let came_to = read.unwrap_or_else(|error| format!("failed: {error}"));
         tracing::warn!(result = came_to, "a seed file has changed");
         context
@@ -78,10 +73,13 @@ pub(crate) async fn follow_seed_files(
     }
 }
 
-/// When a seed file was modified; `None` for other sources, or if the file is missing for now.
-fn modified_at(source: &SeedSource) -> Option<DateTime<Utc>> {
-    let SeedSource::File(path) = source else { return None };
-    Some(std::fs::metadata(path).ok()?.modified().ok()?.into())
+async fn seeds_read_again(context: &DaemonContext, stop: &CancellationToken) -> Result<String, CrawlError> {
+    let config = context.config.for_reading_again();
+    let report = seed(&config, &context.tools, Reading::Again, stop, &|_| ()).await?;
+    Ok(format!(
+        "{} seeds read, {} lines skipped, {} sites deleted",
+        report.read, report.rejected_count, report.sites_forgotten
+    ))
 }
 
 async fn perform(
@@ -93,11 +91,8 @@ async fn perform(
     let Tools { store, priors, .. } = tools;
     match task {
         ScheduledTask::Seeds => {
-            let report = seed(&config.without_stdin(), tools, stop, &|_| ()).await?;
-            Ok(format!(
-                "{} seeds read, {} lines skipped, {} sites deleted",
-                report.read, report.rejected_count, report.sites_forgotten
-            ))
+            seed_files::settled(&config.seeds).await;
+            seeds_read_again(context, stop).await
         }
         ScheduledTask::Housekeeping => {
             let kept = store.housekeeping(clock::now()).await?;

@@ -29,6 +29,7 @@ mod remote_seeds;
 mod retry;
 mod run;
 mod schedule;
+mod seed_files;
 mod seeding;
 pub mod seeds;
 pub mod summary;

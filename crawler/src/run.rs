@@ -15,7 +15,7 @@ use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::groups::Groups;
-use crate::seeding::seed;
+use crate::seeding::{Reading, seed};
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 use crate::visit::Tools;
@@ -42,7 +42,7 @@ pub async fn run(
     let seeds_read_at = config.seeds_read_at.unwrap_or_else(clock::now);
     let seeds = match config.seeds_read_at {
         Some(_) => SeedReport::default(),
-        None => seed(&config, &tools, &cancel.soft, progress).await?,
+        None => seed(&config, &tools, Reading::First, &cancel.soft, progress).await?,
     };
     let mut summary = Summary { seeds, ..Summary::default() };
     begin(&config, &tools, &summary).await?;

@@ -7,15 +7,16 @@ use std::path::PathBuf;
 
 use manifest::{SiteName, SiteScope};
 use store::{Seed, Store, StoreError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::config::{CrawlConfig, SeedLists, SeedSource};
+use crate::config::{CrawlConfig, Mode, SeedLists, SeedSource};
 use crate::error::CrawlError;
 use crate::fleet::Progress;
 use crate::mcp_registry::list_mcp_registry;
 use crate::remote_seeds::{Incomplete, fetch_list, search_registry};
+use crate::seed_files;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 
@@ -24,10 +25,19 @@ const SEED_BATCH: usize = 20_000;
 /// Listed sites that are compared at a time.
 const LISTED_PAGE: u32 = 20_000;
 
+/// Whether sources are read for the first time, when they may be pipes, or again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    First,
+    /// The files did not change between two polls.
+    Again,
+}
+
 /// Reads every source and adds its seeds in batches. Lists on the web are fetched first.
 pub(crate) async fn seed(
     config: &CrawlConfig,
     tools: &Tools,
+    reading: Reading,
     stop: &CancellationToken,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<SeedReport, CrawlError> {
@@ -35,6 +45,10 @@ pub(crate) async fn seed(
         return Ok(SeedReport::default());
     }
     let store = &tools.store;
+    let files_before = seed_files::states(&config.seeds);
+    let may_be_incomplete = reading == Reading::First
+        && config.mode == Mode::Daemon
+        && seed_files::are_recent(&files_before, clock::now());
     let stop = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), stop);
     let incomplete = match config.seed_lists {
@@ -59,9 +73,8 @@ pub(crate) async fn seed(
     }
     // each seed is taken once: what the operator lists counts before what a registry links to
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
-    let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
     let scope = config.egress.own_networks.site_scope();
-    let reading = tokio::task::spawn_blocking(move || read_sources(sources, scope, &sender));
+    let (mut batches, report) = read_on_thread(sources, scope, reading)?;
     let (mut seeds_read, mut refused) = (0, 0);
     let mut named = HashSet::new();
     while let Some(batch) = batches.recv().await {
@@ -76,7 +89,7 @@ pub(crate) async fn seed(
         refused += added.refused;
         progress(Progress::Seeding { seeds_read });
     }
-    let mut report = reading.await.unwrap_or_else(|error| {
+    let mut report = report.await.unwrap_or_else(|error| {
         Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
     })?;
     report.refused = refused;
@@ -87,9 +100,35 @@ pub(crate) async fn seed(
             "a source has more names than are read of one"
         );
     } else if config.seed_lists == SeedLists::Followed {
-        report.sites_forgotten = delete_unlisted(store, &named).await?;
+        if may_be_incomplete || seed_files::states(&config.seeds) != files_before {
+            tracing::info!("a seed file is being written: no site is deleted before it is complete");
+        } else {
+            report.sites_forgotten = delete_unlisted(store, &named).await?;
+        }
     }
     Ok(report)
+}
+
+type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;
+
+/// Reads sources on a thread of its own, which ends when the batches are dropped. Reading a terminal or a pipe may wait for ever;
+/// a stop does not wait for this thread.
+fn read_on_thread(
+    sources: Vec<(String, SourceContent)>,
+    scope: SiteScope,
+    reading: Reading,
+) -> Result<(mpsc::Receiver<Vec<Seed>>, Report), SeedError> {
+    let (sender, batches) = mpsc::channel::<Vec<Seed>>(2);
+    let (report_sender, report) = oneshot::channel();
+    let read = move || {
+        let read = read_sources(sources, scope, reading, &sender);
+        drop(sender);
+        // A receiver that is gone does not need the report.
+        drop(report_sender.send(read));
+    };
+    let started = std::thread::Builder::new().name("seeds".to_owned()).spawn(read);
+    started.map_err(|source| SeedError::Unreadable { name: "seeds".to_owned(), source })?;
+    Ok((batches, report))
 }
 
 /// Deletes the sites that only lists named and that none names any more. Called only after every list was read to its end.
@@ -114,9 +153,25 @@ enum SourceContent {
     Seeds(Vec<Seed>),
 }
 
+/// A source that ends with an error when nobody receives its seeds any more.
+struct WhileReceived<'a, R> {
+    source: R,
+    sender: &'a mpsc::Sender<Vec<Seed>>,
+}
+
+impl<R: io::Read> io::Read for WhileReceived<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.sender.is_closed() {
+            return Err(io::Error::other("reading was stopped"));
+        }
+        self.source.read(buffer)
+    }
+}
+
 fn read_sources(
     sources: Vec<(String, SourceContent)>,
     scope: SiteScope,
+    reading: Reading,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
     let mut reader = SeedReader::new(scope);
@@ -125,21 +180,59 @@ fn read_sources(
         let mut add = |seed| {
             batch.push(seed);
             if batch.len() == SEED_BATCH {
-                // a closed receiver has its own error
+                // a closed receiver ends the read
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
         };
         match content {
             SourceContent::File(path) => {
-                let file = File::open(path)
-                    .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
-                reader.read(&name, file, &mut add)?;
+                let opened = match reading {
+                    Reading::First => File::open(path),
+                    Reading::Again => seed_files::open_again(&path),
+                };
+                let source = opened.map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
+                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
             }
-            SourceContent::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            SourceContent::Stdin => {
+                let source = io::stdin().lock();
+                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
+            }
             SourceContent::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
             SourceContent::Seeds(seeds) => reader.take_all(&name, seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
     }
     Ok(reader.into_report())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_when_nobody_receives_the_seeds() {
+        let (sender, batches) = mpsc::channel(2);
+        drop(batches);
+        let endless = || {
+            let sources = vec![("/dev/zero".to_owned(), SourceContent::File("/dev/zero".into()))];
+            read_sources(sources, SiteScope::Public, Reading::First, &sender)
+        };
+        let Err(SeedError::Unreadable { source, .. }) = endless() else { panic!("it was read") };
+        assert_eq!(source.to_string(), "reading was stopped");
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_nobody_writes_does_not_hold_up_a_stop() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let sources = vec![("pipe".to_owned(), SourceContent::File(pipe.clone()))];
+        // It waits for a writer when it is read first, without a thread that the runtime waits for.
+        let (_batches, mut report) = read_on_thread(sources, SiteScope::Public, Reading::First).unwrap();
+        assert!(report.try_recv().is_err());
+        let again = vec![("pipe".to_owned(), SourceContent::File(pipe))];
+        let (_batches, report) = read_on_thread(again, SiteScope::Public, Reading::Again).unwrap();
+        let Err(SeedError::Unreadable { source, .. }) = report.await.unwrap() else { panic!("it was read") };
+        assert_eq!(source.kind(), io::ErrorKind::InvalidInput);
+    }
 }

@@ -6,6 +6,8 @@ mod support;
 
 use std::time::Duration;
 
+use crawler::config::{Mode, SeedLists, SeedSource};
+use crawler::{Cancel, Progress};
 use policy::{FetchOutcome, VisitEnd};
 use store::Seed;
 use support::{AWP, Crawl, now, shop};
@@ -190,7 +192,7 @@ async fn resumes_a_stopped_crawl_at_the_next_path() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.delay = Duration::from_millis(100);
     let web = &crawl.web;
-    let cancel = crawler::Cancel::default();
+    let cancel = Cancel::default();
     let stopper = async {
         web.log().wait_until(|log| log.hit_count() >= 5).await;
         cancel.soft.cancel();
@@ -219,7 +221,7 @@ async fn opt_out_during_a_visit_suppresses_the_next_request() {
         crawl.store.site_block(&site, "by letter", now()).await.unwrap();
         crawl.web.log().hit_count()
     };
-    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), &|_| ());
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), Cancel::default(), &|_| ());
     let (summary, hits_before) = tokio::join!(run, blocker);
     summary.unwrap();
     let hits = crawl.web.log().hit_count();
@@ -278,5 +280,35 @@ async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
                 "the budget ends the reading, not the deadline"
             );
         }
+    }
+}
+
+/// A daemon reads such a list again when it is complete.
+#[tokio::test]
+async fn a_list_that_is_being_written_deletes_no_site() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("list");
+    let write = |text: &str, age: u64| {
+        std::fs::write(&list, text).unwrap();
+        let file = std::fs::File::options().append(true).open(&list).unwrap();
+        file.set_modified((now() - Duration::from_secs(age)).into()).unwrap();
+    };
+    let mut crawl = Crawl::of(["a.example", "b.example"].map(Host::new)).await;
+    crawl.config.seeds = vec![SeedSource::File(list.clone())];
+    crawl.config.seed_lists = SeedLists::Followed;
+    write("a.example\nb.example\n", 60);
+    assert_eq!(crawl.pass().await.seeds.read, 2);
+    crawl.config.mode = Mode::Daemon;
+    for (age, forgotten) in [(0, 0), (60, 1)] {
+        write("a.example\n", age);
+        let cancel = Cancel::default();
+        let soft = cancel.soft.clone();
+        let stop_when_seeded = move |progress: Progress<'_>| {
+            if matches!(progress, Progress::Seeded(_)) {
+                soft.cancel();
+            }
+        };
+        let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, stop_when_seeded);
+        assert_eq!(run.await.unwrap().seeds.sites_forgotten, forgotten, "{age} s old");
     }
 }

@@ -1,6 +1,6 @@
 //! The declarations of one capability in the documents of its site, as responses show them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Contradiction, DECLARATIONS_MAX, Member, Statement, findings_of, merge};
@@ -8,7 +8,14 @@ use manifest::model::Format;
 use manifest::{Capability, CapabilityId, Finding, ManifestId, ManifestUrl};
 use policy::Status;
 use serde::{Deserialize, Serialize};
-use store::{SharedCapability, StoredManifest};
+use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
+
+/// Declarations that are read at once: at most 16 MiB, usually a quarter.
+const LOADED_MAX: usize = 256;
+/// Bytes of manifests that are read for declarations without a stored statement.
+const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Bytes in memory that a declaration usually takes.
+const USUAL_BYTES: usize = 4 * 1024;
 
 /// One declaration of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +49,20 @@ pub struct Declared {
 impl Declared {
     pub fn of(stored: &StoredManifest, capability: &Capability) -> Self {
         let statement = Statement::of(&stored.manifest, capability);
+        Self::new(statement, stored.status, stored.changed_at, stored.last_seen_at)
+    }
+
+    /// A declaration whose manifest is not read.
+    pub fn of_stored(stored: StoredDeclaration) -> Self {
+        Self::new(stored.excerpt.statement, stored.status, stored.changed_at, stored.last_seen_at)
+    }
+
+    fn new(
+        statement: Statement,
+        status: Status,
+        changed_at: DateTime<Utc>,
+        last_seen_at: DateTime<Utc>,
+    ) -> Self {
         let declaration = Declaration {
             id: statement.id.clone(),
             native_id: statement.native_id.clone(),
@@ -50,9 +71,9 @@ impl Declared {
             manifest_url: statement.url.clone(),
             pointer: statement.pointer.clone(),
             pointer_document: statement.pointer_document.clone(),
-            status: stored.status,
-            updated_at: stored.changed_at,
-            last_seen_at: Some(stored.last_seen_at),
+            status,
+            updated_at: changed_at,
+            last_seen_at: Some(last_seen_at),
         };
         Self { declaration, statement }
     }
@@ -132,16 +153,109 @@ impl<T> SharedCapabilities<T> {
         &self.capabilities
     }
 
-    /// Reads the shared declarations of a manifest, as far as they fit. `read` returns one and its bytes.
-    pub fn add(&mut self, stored: &StoredManifest, read: impl Fn(&Capability) -> (T, usize)) {
-        for capability in &stored.manifest.capabilities {
-            let number = self.by_declaration.get(&capability.id);
-            let Some(left) = number.and_then(|number| self.bytes_left.get_mut(*number)) else { continue };
-            let (declared, bytes) = read(capability);
-            if let Some(rest) = left.checked_sub(bytes) {
-                *left = rest;
-                self.read.insert(capability.id.clone(), declared);
+    /// Reads declarations that are wanted, as far as they fit: those of each capability in their order. `read` returns one and its
+    /// bytes. No manifest is read but those whose declarations have no statement, since a program of an earlier schema wrote them:
+    /// their ids are returned, for [`Self::add`].
+    pub async fn load(
+        &mut self,
+        store: &Store,
+        is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
+        read: impl Fn(StoredDeclaration) -> (T, usize),
+    ) -> Result<Vec<ManifestId>, StoreError> {
+        let mut places = vec![0; self.capabilities.len()];
+        let mut without_statement = BTreeSet::new();
+        loop {
+            let mut wanted = Vec::new();
+            for (number, (shared, place)) in self.capabilities.iter().zip(&mut places).enumerate() {
+                let left = self.bytes_left.get(number).copied().unwrap_or_default();
+                let members = listed(shared).iter().enumerate().skip(*place);
+                let next = members.filter(|(_, member)| is_wanted(shared, member));
+                // As many as fit if they are of the usual size.
+                let next: Vec<_> = next.take((left / USUAL_BYTES).max(usize::from(left > 0))).collect();
+                *place = next.last().map_or(usize::MAX, |(at, _)| at + 1);
+                wanted.extend(next.into_iter().map(|(_, member)| member.clone()));
             }
+            if wanted.is_empty() {
+                return Ok(without_statement.into_iter().collect());
+            }
+            for members in wanted.chunks(LOADED_MAX) {
+                let ids: Vec<CapabilityId> = members.iter().map(|member| member.id.clone()).collect();
+                let mut loaded: HashMap<CapabilityId, StoredDeclaration> = HashMap::new();
+                for stored in store.declarations_load(&ids).await? {
+                    loaded.insert(stored.excerpt.statement.id.clone(), stored);
+                }
+                for member in members {
+                    match loaded.remove(&member.id) {
+                        Some(stored) => self.insert(&member.id, || read(stored)),
+                        None => drop(without_statement.insert(member.manifest.clone())),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the declarations that follow those of some manifests. For all manifests of a store together, each declaration is read
+    /// at most once.
+    pub async fn load_led_by(
+        &mut self,
+        store: &Store,
+        manifests: &[ManifestId],
+        read: impl Fn(StoredDeclaration) -> (T, usize),
+    ) -> Result<(), StoreError> {
+        let leading: HashSet<&ManifestId> = manifests.iter().collect();
+        let is_led = |shared: &SharedCapability, member: &Member| {
+            let leader = shared.members.first();
+            leader.is_some_and(|leader| leader != member && leading.contains(&leader.manifest))
+        };
+        let without_statement = self.load(store, is_led, &read).await?;
+        self.load_from_manifests(store, &without_statement, read).await
+    }
+
+    /// Reads the declarations of manifests that [`Self::load`] returned: a few manifests at a time, and a bounded number of bytes.
+    /// The rest is not merged until the next visit to the site stores what it states.
+    pub async fn load_from_manifests(
+        &mut self,
+        store: &Store,
+        manifests: &[ManifestId],
+        read: impl Fn(StoredDeclaration) -> (T, usize),
+    ) -> Result<(), StoreError> {
+        let mut bytes = 0_u64;
+        for batch in store.manifest_batches(manifests).await? {
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(batch.bytes);
+            if bytes > MANIFESTS_BYTES_MAX && !is_first {
+                break;
+            }
+            for stored in store.manifests_load(&batch.ids).await? {
+                self.add(&stored, &read);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the shared declarations of a manifest that are not read yet, as far as they fit.
+    pub fn add(&mut self, stored: &StoredManifest, read: impl Fn(StoredDeclaration) -> (T, usize)) {
+        for capability in &stored.manifest.capabilities {
+            if !self.read.contains_key(&capability.id) {
+                self.insert(&capability.id, || read(StoredDeclaration::of(stored, capability)));
+            }
+        }
+    }
+
+    /// Keeps what is read of a declaration if it fits. The others of its capability that follow do not fit then either.
+    fn insert(&mut self, id: &CapabilityId, read: impl FnOnce() -> (T, usize)) {
+        let number = self.by_declaration.get(id);
+        let Some(left) = number.and_then(|number| self.bytes_left.get_mut(*number)) else { return };
+        if *left == 0 {
+            return;
+        }
+        let (declared, bytes) = read();
+        match left.checked_sub(bytes) {
+            Some(rest) => {
+                *left = rest;
+                self.read.insert(id.clone(), declared);
+            }
+            None => *left = 0,
         }
     }
 

@@ -16,9 +16,9 @@ use manifest::entry::Entry;
 use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue,
 };
-use manifest::semantic_namespace;
+use manifest::{CapabilityId, ManifestUrl, semantic_namespace};
 use policy::Status;
-use store::StoredManifest;
+use store::{StoredDeclaration, StoredManifest};
 
 manifest::string_enum! {
     /// The HTTP verb of a capability (RFC 9110 §9, RFC 5789).
@@ -66,14 +66,95 @@ pub struct Filter {
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
 
-/// What a filter reads the values of a document from.
+/// What the filters and the exact names of a document are read from.
 pub(crate) struct FilterSource<'a> {
-    pub(crate) stored: &'a StoredManifest,
-    pub(crate) capability: &'a Capability,
-    /// The capability as an entry of a catalog.
-    pub(crate) entry: &'a Entry<'a>,
+    pub(crate) id: &'a CapabilityId,
+    pub(crate) key: &'a str,
+    pub(crate) native_id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) manifest_name: Option<&'a str>,
+    /// Of the manifest.
+    pub(crate) url: &'a ManifestUrl,
+    format: Format,
+    status: Status,
+    source: SourceKind,
+    semantic_types: Vec<&'a str>,
+    method: Option<&'a str>,
+    safety: SafetyClass,
+    schemes: &'a [AuthScheme],
+    degraded: bool,
+    kind: CapabilityKind,
+    tags: &'a [String],
+    /// As an entry of a catalog.
+    pub(crate) urn: &'a str,
+    media_type: &'a str,
+    publisher: &'a str,
     /// Primary subtag of BCP 47.
-    pub(crate) language: &'a str,
+    language: &'a str,
+}
+
+impl<'a> FilterSource<'a> {
+    pub(crate) fn of_capability(
+        stored: &'a StoredManifest,
+        capability: &'a Capability,
+        entry: &'a Entry<'a>,
+        language: &'a str,
+    ) -> Self {
+        let manifest = &stored.manifest;
+        Self {
+            id: &capability.id,
+            key: &capability.key,
+            native_id: &capability.native_id,
+            name: &capability.name,
+            title: capability.title.as_deref(),
+            manifest_name: manifest.name.as_deref(),
+            url: &manifest.url,
+            format: manifest.format(),
+            status: stored.status,
+            source: manifest.source.kind,
+            semantic_types: capability.semantic_types.iter().map(|kind| kind.name.as_str()).collect(),
+            method: capability.invocation.method.as_deref(),
+            safety: capability.safety.class,
+            schemes: &capability.auth.schemes,
+            degraded: capability.degraded,
+            kind: capability.kind,
+            tags: &capability.tags,
+            urn: &entry.identifier.urn,
+            media_type: &entry.media_type,
+            publisher: entry.identifier.publisher(),
+            language,
+        }
+    }
+
+    /// Of a declaration whose manifest is not read.
+    pub(crate) fn of_declaration(stored: &'a StoredDeclaration, language: &'a str) -> Self {
+        let excerpt = &stored.excerpt;
+        let statement = &excerpt.statement;
+        Self {
+            id: &statement.id,
+            key: &excerpt.key,
+            native_id: &statement.native_id,
+            name: &excerpt.name,
+            title: excerpt.title.as_deref(),
+            manifest_name: excerpt.manifest_name.as_deref(),
+            url: &statement.url,
+            format: statement.format,
+            status: stored.status,
+            source: excerpt.source,
+            semantic_types: excerpt.semantic_types.iter().map(String::as_str).collect(),
+            method: excerpt.method.as_deref(),
+            safety: statement.safety.class,
+            schemes: &statement.auth.schemes,
+            degraded: statement.degraded,
+            kind: excerpt.kind,
+            tags: &excerpt.tags,
+            urn: &excerpt.urn,
+            media_type: &excerpt.media_type,
+            publisher: excerpt.publisher(),
+            language,
+        }
+    }
 }
 
 impl Filter {
@@ -144,7 +225,7 @@ filters! {
         tool_argument: Some("Only capabilities declared in one of these dialects."),
         vocabulary: vocabulary!(Format),
         parse: closed::<Format>,
-        values_of: |source| vec![source.stored.manifest.format().to_string()],
+        values_of: |source| vec![source.format.to_string()],
     }
     SemanticType = "semantic_type" {
         label: "What it does",
@@ -153,14 +234,14 @@ filters! {
         parameter: Some("`namespace:type`; a `*` at the end stands for any continuation."),
         entry_path: "metadata.semanticType",
         tool_argument: Some("Only these types, like travel:flight-booking or travel:*."),
-        values_of: |source| source.capability.semantic_types.iter().map(|kind| kind.name.to_lowercase()).collect(),
+        values_of: |source| source.semantic_types.iter().map(|name| name.to_lowercase()).collect(),
     }
     Namespace = "namespace" {
         label: "Field",
         parameter: Some(""),
         values_of: |source| {
-            let names = source.capability.semantic_types.iter();
-            names.filter_map(|kind| Some(semantic_namespace(&kind.name)?.to_lowercase())).collect()
+            let names = source.semantic_types.iter();
+            names.filter_map(|name| Some(semantic_namespace(name)?.to_lowercase())).collect()
         },
     }
     Method = "method" {
@@ -172,7 +253,7 @@ filters! {
         tool_argument: Some("Only capabilities called by one of these HTTP verbs."),
         vocabulary: vocabulary!(Method),
         parse: |text| closed::<Method>(&text.to_ascii_uppercase()),
-        values_of: |source| source.capability.invocation.method.iter().cloned().collect(),
+        values_of: |source| source.method.iter().map(|method| (*method).to_owned()).collect(),
     }
     Safety = "safety" {
         label: "Safety",
@@ -183,7 +264,7 @@ filters! {
         tool_argument: Some("Only capabilities of one of these classes."),
         vocabulary: vocabulary!(SafetyClass),
         parse: closed::<SafetyClass>,
-        values_of: |source| vec![source.capability.safety.class.to_string()],
+        values_of: |source| vec![source.safety.to_string()],
     }
     Auth = "auth" {
         label: "Authentication",
@@ -196,7 +277,7 @@ filters! {
         ),
         vocabulary: vocabulary!(AuthScheme),
         parse: closed::<AuthScheme>,
-        values_of: |source| source.capability.auth.schemes.iter().map(ToString::to_string).collect(),
+        values_of: |source| source.schemes.iter().map(ToString::to_string).collect(),
     }
     Site = "site" {
         label: "Site",
@@ -205,7 +286,7 @@ filters! {
         parameter: Some("Sites or hosts."),
         entry_path: "metadata.site",
         tool_argument: Some("Only capabilities of these domains."),
-        values_of: |source| vec![source.stored.manifest.url.site().to_string()],
+        values_of: |source| vec![source.url.site().to_string()],
     }
     Status = "status" {
         label: "Freshness",
@@ -214,7 +295,7 @@ filters! {
         entry_path: "metadata.status",
         vocabulary: vocabulary!(Status),
         parse: closed::<Status>,
-        values_of: |source| vec![source.stored.status.to_string()],
+        values_of: |source| vec![source.status.to_string()],
     }
     Source = "source" {
         label: "Source",
@@ -222,21 +303,21 @@ filters! {
         entry_path: "metadata.source",
         vocabulary: vocabulary!(SourceKind),
         parse: closed::<SourceKind>,
-        values_of: |source| vec![source.stored.manifest.source.kind.to_string()],
+        values_of: |source| vec![source.source.to_string()],
     }
     Degraded = "degraded" {
         label: "Degraded",
         parameter: Some("Whether the publisher declares it impaired."),
         vocabulary: vocabulary!(Degraded),
         parse: closed::<Degraded>,
-        values_of: |source| vec![source.capability.degraded.to_string()],
+        values_of: |source| vec![source.degraded.to_string()],
     }
     Kind = "kind" {
         label: "Kind",
         entry_path: "metadata.kind",
         vocabulary: vocabulary!(CapabilityKind),
         parse: closed::<CapabilityKind>,
-        values_of: |source| vec![source.capability.kind.to_string()],
+        values_of: |source| vec![source.kind.to_string()],
     }
     Language = "language" {
         label: "Language",
@@ -246,17 +327,17 @@ filters! {
     MediaType = "media_type" {
         label: "Media type",
         entry_path: "type",
-        values_of: |source| vec![source.entry.media_type.to_lowercase()],
+        values_of: |source| vec![source.media_type.to_lowercase()],
     }
     Publisher = "publisher" {
         label: "Publisher",
         entry_path: "publisher",
-        values_of: |source| vec![source.entry.identifier.publisher().to_lowercase()],
+        values_of: |source| vec![source.publisher.to_lowercase()],
     }
     Tag = "tag" {
         label: "Tag",
         entry_path: "tags",
-        values_of: |source| source.capability.tags.iter().map(|tag| tag.to_lowercase()).collect(),
+        values_of: |source| source.tags.iter().map(|tag| tag.to_lowercase()).collect(),
     }
 }
 

@@ -5,32 +5,22 @@ use std::collections::BTreeSet;
 use manifest::ManifestId;
 use store::{Store, StoreError};
 
-use crate::declarations::listed;
 use crate::index::{Following, Shared};
 
 /// Bytes of the declarations that are held while a batch of manifests is indexed.
 const FOLLOWING_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// What these manifests share with others, ready to be indexed. Other manifests are held a few at a time.
+/// What these manifests share with others, ready to be indexed. Each declaration is read for the manifest that leads it, so that
+/// the work for all manifests grows with the number of declarations.
 pub(crate) async fn load(store: &Store, manifests: &[ManifestId]) -> Result<Shared, StoreError> {
     let capabilities = store.capabilities_shared_by(manifests).await?;
-    let leading: BTreeSet<&ManifestId> = manifests.iter().collect();
-    let led = capabilities
-        .iter()
-        .filter(|shared| shared.members.first().is_some_and(|leader| leading.contains(&leader.manifest)));
-    let following = led.flat_map(|shared| listed(shared).iter().skip(1));
-    let following: BTreeSet<ManifestId> = following.map(|member| member.manifest.clone()).collect();
-    let following: Vec<ManifestId> = following.into_iter().collect();
     let mut shared = Shared::new(capabilities, FOLLOWING_BYTES_MAX);
-    for batch in store.manifest_batches(&following).await? {
-        for stored in store.manifests_load(&batch.ids).await? {
-            shared.add(&stored, |capability| {
-                let following = Following::of(&stored, capability);
-                let bytes = following.bytes();
-                (following, bytes)
-            });
-        }
-    }
+    let read = |stored| {
+        let following = Following::of(stored);
+        let bytes = following.bytes();
+        (following, bytes)
+    };
+    shared.load_led_by(store, manifests, read).await?;
     Ok(shared)
 }
 

@@ -215,7 +215,7 @@ fn a_bounded_amount_is_held_for_each_capability() {
     for manifest in &declared {
         let mut stored = support::manifest(SITE, SITE);
         stored.manifest = manifest.clone();
-        shared.add(&stored, |capability| (capability.key.clone(), 100));
+        shared.add(&stored, |declaration| (declaration.excerpt.key, 100));
     }
     let Place::Leads(id, others) = shared.place_of(&declared[0].capabilities[0].id) else {
         panic!("it leads")
@@ -224,4 +224,121 @@ fn a_bounded_amount_is_held_for_each_capability() {
     assert_eq!(others, [&declared[1].capabilities[0].key], "250 bytes for each of two capabilities");
     assert!(matches!(shared.place_of(&declared[2].capabilities[0].id), Place::Follows));
     assert_eq!(shared.read_of(&shared.capabilities()[1].members).count(), 1);
+}
+
+/// Manifests that declare the same capabilities, so that each leads some of them.
+fn sharing(manifests: usize, capabilities: usize) -> Vec<Manifest> {
+    let declaring = |number: usize| {
+        let at = format!("https://{SITE}/{number}.json");
+        let mut manifest = declares(&at, "Toss.", "/juggle", 0);
+        let one = manifest.capabilities.remove(0);
+        for operation in 0..capabilities {
+            let mut capability = one.clone();
+            capability.native_id = format!("o{operation}");
+            capability.key = format!("{at}#o{operation}");
+            capability.id = CapabilityId::of_key(&capability.key);
+            capability.invocation.url = Some(format!("https://{SITE}/o{operation}"));
+            capability.version = (operation % manifests == number).then(|| "1".into());
+            manifest.capabilities.push(capability);
+        }
+        manifest
+    };
+    (0..manifests).map(declaring).collect()
+}
+
+#[tokio::test]
+async fn indexing_all_manifests_of_a_site_reads_each_shared_declaration_once() {
+    for manifests in [4, 8, 16] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let declared = sharing(manifests, 32);
+        let fetches =
+            declared.iter().map(|manifest| fetch(manifest.url.as_str(), Some(manifest.clone()), hour(0)));
+        visit(&store, fetches.collect(), hour(0)).await;
+        let (read, mut led) = (std::cell::Cell::new(0), 0);
+        for manifest in &declared {
+            let ids = [manifest.id.clone()];
+            let shared = store.capabilities_shared_by(&ids).await.unwrap();
+            let mut shared = SharedCapabilities::new(shared, 1 << 20);
+            let count = |_| {
+                read.set(read.get() + 1);
+                ((), 1)
+            };
+            shared.load_led_by(&store, &ids, count).await.unwrap();
+            let leads = |capability: &&manifest::Capability| matches!(shared.place_of(&capability.id), Place::Leads(_, others) if others.len() == manifests - 1);
+            led += manifest.capabilities.iter().filter(leads).count();
+        }
+        assert_eq!((read.get(), led), (32 * (manifests - 1), 32), "{manifests} manifests");
+    }
+}
+
+/// A copy of a store whose rows are changed: the name of the table, and the values.
+async fn copy_with(store: &Store, dir: &Path, each: impl Fn(&str, &mut [serde_json::Value])) -> Store {
+    let (sender, mut lines) = tokio::sync::mpsc::channel(64);
+    let export = async {
+        store.export(&sender).await.unwrap();
+        drop(sender);
+    };
+    let (copy, mut copied) = tokio::sync::mpsc::channel(64);
+    let change = async {
+        while let Some(line) = lines.recv().await {
+            let changed = match serde_json::from_str::<(String, Vec<serde_json::Value>)>(&line) {
+                Ok((table, mut values)) => {
+                    each(&table, &mut values);
+                    serde_json::to_string(&(table, values)).unwrap()
+                }
+                Err(_) => line,
+            };
+            copy.send(changed).await.unwrap();
+        }
+        drop(copy);
+    };
+    let to = Store::open_in_data_dir(dir).await.unwrap();
+    let import = async { to.import(&mut copied).await.unwrap() };
+    tokio::join!(export, change, import);
+    to
+}
+
+#[tokio::test]
+async fn a_declaration_that_follows_is_indexed_without_its_manifest() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let fetches = vec![
+        fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0)),
+        fetch(ATP, Some(declares(ATP, "Throw.", "/juggle", 0)), hour(0)),
+    ];
+    visit(&store, fetches, hour(0)).await;
+    let damaged = ManifestId::of(&ManifestUrl::parse(ATP).unwrap());
+    let copy = copy_with(&store, other.path(), |table, values| {
+        if table == "manifest_version" && values[0] == damaged.as_str() {
+            values[4] = "00".into();
+        }
+    })
+    .await;
+    assert_eq!(copy.manifests_load(&[damaged]).await.unwrap(), [], "it cannot be read");
+    let summary = follow::rebuild(copy, IndexConfig::in_data_dir(other.path())).await.unwrap();
+    assert_eq!(summary.capabilities, 1);
+    let hits = search(other.path(), "throw");
+    assert_eq!((hits.len(), formats(&hits[0])), (1, vec![Format::Awp, Format::Atp]));
+}
+
+#[tokio::test]
+async fn a_declaration_without_a_statement_is_read_from_its_manifest() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let fetches = vec![
+        fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0)),
+        fetch(ATP, Some(declares(ATP, "Throw.", "/juggle", 0)), hour(0)),
+    ];
+    visit(&store, fetches, hour(0)).await;
+    let copy = copy_with(&store, other.path(), |table, values| {
+        if table == "capability" {
+            *values.last_mut().unwrap() = serde_json::Value::Null;
+        }
+    })
+    .await;
+    assert_eq!(copy.declarations_load(&[own_id(AWP), own_id(ATP)]).await.unwrap(), []);
+    follow::rebuild(copy, IndexConfig::in_data_dir(other.path())).await.unwrap();
+    let hits = search(other.path(), "throw");
+    assert_eq!((hits.len(), formats(&hits[0])), (1, vec![Format::Awp, Format::Atp]));
 }

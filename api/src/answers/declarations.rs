@@ -3,12 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
 use indexer::{Declared, MergedCapability, Place, SharedCapabilities, listed};
-use manifest::declaration::{Contradiction, contradictions, findings_of};
+use manifest::declaration::{Contradiction, Member, contradictions, findings_of};
+use manifest::model::PolicyChoice;
 use manifest::{Capability, CapabilityId, Finding, ManifestId};
 use serde::Serialize;
-use store::{SharedCapability, StoredManifest};
+use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
@@ -24,18 +26,25 @@ const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct SharedDeclarations(SharedCapabilities<Declared>);
 
+/// A declaration, and about what it takes in memory.
+fn read(stored: StoredDeclaration) -> (Declared, usize) {
+    let declared = Declared::of_stored(stored);
+    let bytes = declared.bytes();
+    (declared, bytes)
+}
+
 impl SharedDeclarations {
-    /// No declaration is read.
-    pub(crate) fn new(capabilities: Vec<SharedCapability>) -> Self {
+    fn new(capabilities: Vec<SharedCapability>) -> Self {
         Self(SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX))
     }
 
-    /// Reads the declarations that do not lead; manifests are held a few at a time.
+    /// Reads the declarations that do not lead.
     pub(crate) async fn following(
         manifests: ManifestReader<'_>,
         capabilities: Vec<SharedCapability>,
     ) -> Result<Self, Problem> {
-        Self::new(capabilities).read(manifests, 1).await
+        let follows = |shared: &SharedCapability, member: &Member| shared.members.first() != Some(member);
+        Self::new(capabilities).load(manifests, follows).await
     }
 
     /// Reads the declarations of the capabilities that have several, up to a number of capabilities.
@@ -45,37 +54,66 @@ impl SharedDeclarations {
     ) -> Result<Self, Problem> {
         capabilities.retain(|shared| shared.members.len() > 1);
         capabilities.truncate(COMPARED_MAX);
-        Self::new(capabilities).read(manifests, 0).await
+        Self::new(capabilities).load(manifests, |_, _| true).await
     }
 
-    /// Reads the manifests of declarations from a place on.
-    async fn read(self, manifests: ManifestReader<'_>, first: usize) -> Result<Self, Problem> {
-        let members = |shared| listed(shared).iter().skip(first).map(|member| member.manifest.clone());
-        let mut ids: Vec<ManifestId> = self.0.capabilities().iter().flat_map(members).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        if ids.is_empty() {
+    /// Reads declarations. Those without a stored statement are read from as many manifests as are read for one page.
+    async fn load(
+        mut self,
+        manifests: ManifestReader<'_>,
+        is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
+    ) -> Result<Self, Problem> {
+        let without_statement = self.0.load(manifests.store, is_wanted, read).await?;
+        if without_statement.is_empty() {
             return Ok(self);
         }
+        let readable = manifests.readable(&without_statement.iter().collect::<Vec<_>>()).await?;
         let add = |shared: &mut Self, stored: StoredManifest| {
-            shared.add(&stored);
+            shared.0.add(&stored, read);
             ControlFlow::Continue(())
         };
-        manifests.each_of(&ids, self, add).await
+        manifests.each_of(without_statement.get(..readable).unwrap_or(&without_statement), self, add).await
     }
 
-    /// Adds the declarations of a manifest.
-    pub(crate) fn add(&mut self, stored: &StoredManifest) {
-        self.0.add(stored, |capability| {
-            let declared = Declared::of(stored, capability);
-            let bytes = declared.bytes();
-            (declared, bytes)
-        });
-    }
-
-    /// Leaves out the declarations of other manifests; the fullest of the rest leads.
-    pub(crate) fn retain(&mut self, manifests: &HashSet<ManifestId>) {
-        self.0.retain(|member| manifests.contains(&member.manifest));
+    /// What manifests share with others that may be exported: of a capability, the fullest declaration that may be exported
+    /// leads. Declarations are read for the manifest that leads them.
+    pub(crate) async fn exported(store: &Store, page: &[StoredManifest]) -> Result<Self, StoreError> {
+        let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
+        let in_page: HashSet<&ManifestId> = ids.iter().collect();
+        let capabilities = store.capabilities_shared_by(&ids).await?;
+        let denied = Mutex::new(HashSet::new());
+        let read = |stored: StoredDeclaration| {
+            if stored.training_policy() == PolicyChoice::Deny
+                && let Ok(mut denied) = denied.lock()
+            {
+                denied.insert(stored.excerpt.statement.id.clone());
+            }
+            read(stored)
+        };
+        let is_elsewhere = |shared: &SharedCapability| {
+            shared.members.first().is_some_and(|leader| !in_page.contains(&leader.manifest))
+        };
+        let mut leaders = Self::new(capabilities.clone());
+        let is_leader_elsewhere = |shared: &SharedCapability, member: &Member| {
+            is_elsewhere(shared) && shared.members.first() == Some(member)
+        };
+        let without_statement = leaders.0.load(store, is_leader_elsewhere, read).await?;
+        leaders.0.load_from_manifests(store, &without_statement, read).await?;
+        let led_elsewhere: HashSet<CapabilityId> = {
+            let denied = denied.lock().map(|denied| denied.clone()).unwrap_or_default();
+            let is_denied = |shared: &&SharedCapability| {
+                shared.members.first().is_some_and(|leader| denied.contains(&leader.id))
+            };
+            let elsewhere = capabilities.iter().filter(|shared| is_elsewhere(shared) && !is_denied(shared));
+            elsewhere.map(|shared| shared.id.clone()).collect()
+        };
+        let mut shared = Self::new(capabilities);
+        let is_led = |shared: &SharedCapability, _: &Member| !led_elsewhere.contains(&shared.id);
+        let without_statement = shared.0.load(store, is_led, read).await?;
+        shared.0.load_from_manifests(store, &without_statement, read).await?;
+        let denied = denied.into_inner().unwrap_or_default();
+        shared.0.retain(|member| !denied.contains(&member.id));
+        Ok(shared)
     }
 
     /// The capability that a declaration leads; `None` if it follows another one.

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::TEXT_IS;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::sites::SiteLine;
-use crate::manifests::ManifestReader;
+use crate::manifests::{ManifestReader, SiteManifests};
 use crate::problem::Problem;
 use crate::text::is_hidden;
 
@@ -113,6 +113,10 @@ pub(crate) struct ResourceLine {
     #[schema(value_type = Option<String>)]
     pub(crate) content_hash: Option<ContentHash>,
     pub(crate) manifest: Option<ManifestLine>,
+    /// Id of a manifest that is left out here: a response describes at most 32 MiB of manifests, or one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub(crate) manifest_left_out: Option<ManifestId>,
 }
 
 /// A manifest in short, with everything that is wrong with it.
@@ -182,10 +186,11 @@ pub(crate) async fn site<R: Send + 'static>(
     let compared = SharedDeclarations::compared(manifests, shared).await?;
     let found = manifests.site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
     let found = found.ok_or_else(|| unknown(site))?;
-    found.work(move |(report, lines)| respond(&answer(report, lines, compared.disagreements()))).await
+    found.work(move |found| respond(&answer(found, compared.disagreements()))).await
 }
 
-fn answer(report: SiteReport, manifests: Vec<ManifestLine>, disagreements: Disagreements) -> SiteAnswer {
+fn answer(found: SiteManifests<ManifestLine>, disagreements: Disagreements) -> SiteAnswer {
+    let SiteManifests { report, visited: manifests, left_out } = found;
     let mut manifests: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
     for (manifest, findings) in disagreements.findings {
@@ -199,7 +204,8 @@ fn answer(report: SiteReport, manifests: Vec<ManifestLine>, disagreements: Disag
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
         let fetch = last.get(&resource.url).copied();
-        resource_line(resource, fetch, manifest)
+        let left_out = resource.manifest_id.clone().filter(|id| left_out.contains(id));
+        resource_line(resource, fetch, manifest, left_out)
     });
     SiteAnswer {
         line: summary.into(),
@@ -232,6 +238,7 @@ fn resource_line(
     resource: ResourceState,
     fetch: Option<&FetchReport>,
     manifest: Option<ManifestLine>,
+    manifest_left_out: Option<ManifestId>,
 ) -> ResourceLine {
     ResourceLine {
         url: resource.url,
@@ -248,6 +255,7 @@ fn resource_line(
         misses_in_row: resource.misses_in_row,
         content_hash: resource.content_hash,
         manifest,
+        manifest_left_out,
     }
 }
 

@@ -192,7 +192,10 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>, findings_m
         changed: Moment::maybe(line.changed_at, now),
         fresh_until: Moment::maybe(line.fresh_until, now),
         headers: line.headers.iter().map(header).collect(),
-        manifest_id: manifest.map(|manifest| manifest.id.to_string()),
+        manifest_id: manifest
+            .map(|manifest| &manifest.id)
+            .or(line.manifest_left_out.as_ref())
+            .map(ToString::to_string),
         raw: manifest.is_some_and(|manifest| manifest.body_kept),
         training_denied: manifest.is_some_and(|manifest| manifest.training == PolicyChoice::Deny),
         versions: manifest

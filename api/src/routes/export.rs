@@ -16,7 +16,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use futures::stream::unfold;
 use futures::{Stream, StreamExt as _};
-use indexer::{MergedCapability, listed};
+use indexer::MergedCapability;
 use manifest::ManifestId;
 use manifest::model::PolicyChoice;
 use serde_json::{Map, Value, json};
@@ -166,7 +166,7 @@ impl Export {
     async fn manifests(&mut self, mut page: Vec<StoredManifest>) -> Result<Vec<ManifestId>, ExportError> {
         page.retain(may_be_exported);
         let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
-        let shared = Arc::new(self.shared_by(&ids).await?);
+        let shared = Arc::new(SharedDeclarations::exported(&self.app.store, &page).await?);
         for stored in page {
             let mut rest = Some(ManifestLines { stored, shared: Arc::clone(&shared), next: None });
             while let Some(lines) = rest {
@@ -179,31 +179,6 @@ impl Export {
             }
         }
         Ok(ids)
-    }
-
-    /// What manifests share with others that may be exported: of a capability, the fullest declaration that may be exported
-    /// leads.
-    async fn shared_by(&self, manifests: &[ManifestId]) -> Result<SharedDeclarations, ExportError> {
-        let shared = self.app.store.capabilities_shared_by(manifests).await?;
-        let members = shared.iter().flat_map(listed);
-        let declaring: BTreeSet<ManifestId> = members.map(|member| member.manifest.clone()).collect();
-        let mut declarations = SharedDeclarations::new(shared);
-        let declaring: Vec<ManifestId> = declaring.into_iter().collect();
-        let mut exported = HashSet::new();
-        for batch in self.app.store.manifest_batches(&declaring).await? {
-            let mut page = self.app.store.manifests_load(&batch.ids).await?;
-            page.retain(may_be_exported);
-            exported.extend(page.iter().map(|stored| stored.manifest.id.clone()));
-            let added = off_runtime(move || {
-                for stored in &page {
-                    declarations.add(stored);
-                }
-                declarations
-            });
-            declarations = added.await.map_err(|_| ExportError::Client)?;
-        }
-        declarations.retain(&exported);
-        Ok(declarations)
     }
 }
 

@@ -10,6 +10,7 @@ use store::StoredManifest;
 use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
 use super::{Definition, UNTRUSTED, address, object, short};
 use crate::client::Client;
+use crate::manifests::SiteManifests;
 use crate::problem::Problem;
 use crate::state::App;
 
@@ -63,8 +64,9 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         ))
     })?;
     let url = address(app, &format!("/sites/{site}"));
-    let answer = found.work(move |(report, mut rows)| {
-        let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+    let answer = found.work(move |SiteManifests { report, visited: mut rows, left_out }| {
+        let is_long = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+        let is_cut = is_long || !left_out.is_empty();
         let summary = &report.summary;
         json!({
             "site": site, "status": summary.status, "opted_out": report.blocked.is_some(),

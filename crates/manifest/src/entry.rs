@@ -27,8 +27,13 @@ pub struct Identifier {
 impl Identifier {
     /// The publisher's domain.
     pub fn publisher(&self) -> &str {
-        self.urn.split(':').nth(2).unwrap_or_default()
+        publisher_of(&self.urn)
     }
+}
+
+/// The publisher's domain in an identifier.
+pub(crate) fn publisher_of(urn: &str) -> &str {
+    urn.split(':').nth(2).unwrap_or_default()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

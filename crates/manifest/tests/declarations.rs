@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
-use manifest::declaration::{Declared, SiteManifest, fullness, group, operation};
+use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 use serde_json::{Value, json};
 
@@ -151,4 +151,35 @@ fn a_card_that_is_linked_and_well_known() {
         let pair = |name| vec![declared(Format::A2a, name), declared(Format::A2a, name)];
         assert_eq!(found, [pair("ask"), pair("tell")]);
     }
+}
+
+#[test]
+fn an_excerpt_of_a_large_declaration_is_bounded() {
+    let word = |letter: &str, bytes: usize| letter.repeat(bytes);
+    let mut manifest = read("/agents.json", agents_json().as_bytes());
+    manifest.url = ManifestUrl::parse(&format!("https://shop.example/{}", word("u", 8_000))).unwrap();
+    manifest.name = Some(word("n", 200));
+    manifest.language = Some(word("l", 100_000));
+    let capability = &mut manifest.capabilities[0];
+    let properties: serde_json::Map<String, Value> = (0..5_000)
+        .map(|number| (format!("{number}{}", word("p", 150)), json!({"type": word("t", 100), "enum": ["e"]})))
+        .collect();
+    capability.parameters = Some(json!({"type": "object", "properties": properties}));
+    capability.description = Some(word("d", 100_000));
+    capability.response = Some(json!({"properties": {"r": word("r", 100_000)}}));
+    capability.key = format!("{}#{}", manifest.url, word("k", 200));
+    capability.pointer = word("p", 4_096);
+    capability.pointer_document = Some(manifest.url.to_string());
+    capability.tags = vec![word("t", 100); 5_000];
+    capability.auth.scopes = vec![word("s", 100); 5_000];
+    capability.safety.message = Some(word("m", 100_000));
+    capability.examples = vec![word("e", 100_000)];
+    let excerpt = Excerpt::of(&manifest, &manifest.capabilities[0]);
+    let json = serde_json::to_vec(&excerpt).unwrap();
+    assert!(json.len() < 64 * 1024, "{} bytes", json.len());
+    assert_eq!(serde_json::from_slice::<Excerpt>(&json).unwrap(), excerpt);
+
+    let plain = read("/agents.json", agents_json().as_bytes());
+    let json = serde_json::to_vec(&Excerpt::of(&plain, &plain.capabilities[0])).unwrap();
+    assert!(json.len() < 1_024, "usually it is short: {} bytes", json.len());
 }

@@ -9,8 +9,9 @@ use http::HeaderMap;
 use manifest::model::PolicyChoice;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// Longest statement that is parsed, in bytes. Longer ones are ignored.
-const STATEMENT_BYTES_MAX: usize = 1024;
+/// Longest statement that is parsed, in bytes: all words of both vocabularies take a tenth. A longer one counts as a denial of
+/// both uses, since it may contain one.
+pub(crate) const STATEMENT_BYTES_MAX: usize = 1024;
 
 /// The preferences for one document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,11 +23,16 @@ pub struct ContentUsage {
 }
 
 impl ContentUsage {
+    /// Of a statement that is too long to be read.
+    const DENIED: Self = Self { search: PolicyChoice::Deny, training: PolicyChoice::Deny };
+
     /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that
     /// cannot be parsed states nothing.
     pub(crate) fn of_usage(value: &[u8]) -> Self {
-        let parsed = (value.len() <= STATEMENT_BYTES_MAX).then(|| Parser::new(value).parse::<Dictionary>());
-        let Some(Ok(statement)) = parsed else { return Self::default() };
+        if value.len() > STATEMENT_BYTES_MAX {
+            return Self::DENIED;
+        }
+        let Ok(statement) = Parser::new(value).parse::<Dictionary>() else { return Self::default() };
         let choice = |label: &str| match statement.get(label) {
             Some(ListEntry::Item(item)) => match &item.bare_item {
                 BareItem::Token(token) if token.as_str() == "y" => PolicyChoice::Allow,
@@ -40,7 +46,9 @@ impl ContentUsage {
 
     /// The value of a `Content-Signal` line or header: `search=yes, ai-train=no`.
     pub(crate) fn of_signal(value: &[u8]) -> Self {
-        let value = value.get(..STATEMENT_BYTES_MAX).unwrap_or(value);
+        if value.len() > STATEMENT_BYTES_MAX {
+            return Self::DENIED;
+        }
         value.split(|byte| *byte == b',').fold(Self::default(), |usage, signal| {
             let mut parts = signal.splitn(2, |byte| *byte == b'=').map(<[u8]>::trim_ascii);
             let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -62,11 +70,13 @@ impl ContentUsage {
 
     /// What the headers of a response state. Lines of one field are one list (RFC 9110 §5.3).
     pub fn of_headers(headers: &HeaderMap) -> Self {
-        let joined = |name: &str| {
-            let lines: Vec<&[u8]> = headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
-            lines.join(b", ".as_slice())
-        };
-        Self::of_usage(&joined("content-usage")).combined(Self::of_signal(&joined("content-signal")))
+        let [usage, signal] = HEADERS.map(|name| statement_in(headers, name));
+        Self::of_usage(&usage).combined(Self::of_signal(&signal))
+    }
+
+    /// The header of a response whose statement is too long to be read.
+    pub fn too_long_in(headers: &HeaderMap) -> Option<&'static str> {
+        HEADERS.into_iter().find(|name| statement_in(headers, name).len() > STATEMENT_BYTES_MAX)
     }
 
     /// The most restrictive of two statements.
@@ -77,6 +87,14 @@ impl ContentUsage {
             training: most_restrictive(self.training, other.training),
         }
     }
+}
+
+/// The header of each vocabulary.
+const HEADERS: [&str; 2] = ["content-usage", "content-signal"];
+
+fn statement_in(headers: &HeaderMap, name: &str) -> Vec<u8> {
+    let lines: Vec<&[u8]> = headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect();
+    lines.join(b", ".as_slice())
 }
 
 /// Of two statements on one use: a denial, then a condition, then a permission.
@@ -114,8 +132,25 @@ mod tests {
         for (value, expected) in table {
             assert_eq!(ContentUsage::of_usage(value.as_bytes()), *expected, "{value}");
         }
-        let long = format!("{}train-ai=n", "a, ".repeat(STATEMENT_BYTES_MAX));
-        assert_eq!(ContentUsage::of_usage(long.as_bytes()), ContentUsage::default());
+    }
+
+    #[test]
+    fn denies_both_uses_where_a_statement_is_too_long_to_be_read() {
+        for (statement, expected) in [
+            ("a, ".repeat(STATEMENT_BYTES_MAX) + "train-ai=n", ContentUsage::DENIED),
+            ("train-ai=y, ".repeat(STATEMENT_BYTES_MAX) + "search=y", ContentUsage::DENIED),
+        ] {
+            assert_eq!(ContentUsage::of_usage(statement.as_bytes()), expected);
+            assert_eq!(ContentUsage::of_signal(statement.as_bytes()), expected);
+        }
+        let mut headers = HeaderMap::new();
+        headers.append("content-usage", "search=y, train-ai=y".parse().unwrap());
+        assert_eq!(ContentUsage::too_long_in(&headers), None);
+        for _ in 0..=STATEMENT_BYTES_MAX / 9 {
+            headers.append("content-signal", "search=yes".parse().unwrap());
+        }
+        assert_eq!(ContentUsage::too_long_in(&headers), Some("content-signal"), "all lines together");
+        assert_eq!(ContentUsage::of_headers(&headers), usage(Deny, Deny));
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub(crate) struct KnownManifest {
     pub(crate) training: PolicyChoice,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
-    /// A program of an earlier schema wrote its capabilities, without what groups them.
-    pub(crate) lacks_keys: bool,
+    /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
+    pub(crate) lacks_statements: bool,
     /// Other manifests declare a capability of it too, or one of its capabilities has the id of another.
     pub(crate) shares_capabilities: bool,
 }
@@ -100,6 +100,12 @@ impl Plan<'_> {
         let count = self.changes.iter().filter(|row| row.what == change).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
+
+    /// The manifests whose capabilities are added to the index.
+    pub(crate) fn manifests_indexed(&self) -> impl Iterator<Item = &Manifest> {
+        let returned = self.touches.iter().filter_map(|touch| touch.returned);
+        self.versions.iter().map(|new| new.manifest).chain(returned)
+    }
 }
 
 /// The result of a visit for one manifest.
@@ -157,7 +163,7 @@ fn regroups(plan: &Plan<'_>, known: &Known) -> bool {
     let changes = added > 0 || !plan.versions.is_empty() || !plan.removals.is_empty();
     let are_several = before().count() + added > 1;
     before().any(|manifest| manifest.shares_capabilities) && changes
-        || are_several && (changes || before().any(|manifest| manifest.lacks_keys))
+        || are_several && (changes || before().any(|manifest| manifest.lacks_statements))
 }
 
 /// A document without its own manifest is stored as a part.

@@ -25,6 +25,8 @@ use self::kind::Kind;
 
 /// Maximum length of a line; the longest URL that is stored has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
+/// Length of a line after which nothing more of its source is read: it is no list.
+const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
 /// Names that are read of one source. The fingerprints of so many take 2 GB; Common Crawl knows about as many domains.
@@ -299,12 +301,22 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         if line.last() != Some(&b'\n') {
-            self.source.skip_until(b'\n')?;
+            self.skip_line()?;
         }
         self.number += 1;
         let text = String::from_utf8_lossy(&line);
         let text = if self.number == 1 { text.trim_start_matches('\u{feff}') } else { &text };
         Ok(Some((self.number, text.trim().to_owned())))
+    }
+
+    /// Skips the rest of a line.
+    fn skip_line(&mut self) -> io::Result<()> {
+        let mut rest = io::Read::take(&mut self.source, LINE_SKIPPED_BYTES_MAX);
+        if rest.skip_until(b'\n')? as u64 == LINE_SKIPPED_BYTES_MAX {
+            let reason = format!("line {} has more than {LINE_SKIPPED_BYTES_MAX} bytes", self.number + 1);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lists in every syntax, and errors in lists.
 
+use std::io::Read as _;
+
 use super::*;
 
 fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
@@ -256,4 +258,12 @@ fn a_source_is_cut_at_a_number_of_names() {
         let report = reader.into_report();
         assert!(report.sources[0].is_cut && report.sources[0].names == 2, "{report:?}");
     }
+}
+
+#[test]
+fn a_line_without_an_end_ends_the_source() {
+    let endless = b"a.example\n".chain(io::repeat(b'x'));
+    let read = SeedReader::new(SiteScope::Public).read("list", endless, |_| ());
+    let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
+    assert_eq!(source.to_string(), "line 2 has more than 16777216 bytes");
 }

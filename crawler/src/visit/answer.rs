@@ -54,8 +54,9 @@ impl Visit<'_> {
             let exchange = self.requester.get(&mut self.progress, &current, task.body, &conditions).await?;
             let Exchange { answer, at, took } = exchange;
             task.training = most_restrictive(task.training, usage.training);
-            let stated = answer.as_ref().map(|reply| ContentUsage::of_headers(&reply.head.headers));
-            let stated = stated.unwrap_or_default();
+            let headers = answer.as_ref().ok().map(|reply| &reply.head.headers);
+            let stated = headers.map(ContentUsage::of_headers).unwrap_or_default();
+            let too_long = headers.and_then(ContentUsage::too_long_in);
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
                 Ok(reply) => match (
@@ -75,7 +76,15 @@ impl Visit<'_> {
                 let mut fetched =
                     Fetched { robots_rule: Some(rule), duration_ms: millis(took), training, ..*fetched };
                 if stated.search == PolicyChoice::Deny && fetched.outcome.is_present() {
-                    fetched.reject(FetchOutcome::RobotsDenied, SEARCH_DENIED.to_owned());
+                    let reason = too_long.map_or_else(
+                        || SEARCH_DENIED.to_owned(),
+                        |name| {
+                            format!(
+                                "{SEARCH_DENIED}: the header {name} is too long to be read, which is a denial"
+                            )
+                        },
+                    );
+                    fetched.reject(FetchOutcome::RobotsDenied, reason);
                 }
                 return Ok(fetched);
             }

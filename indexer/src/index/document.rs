@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use manifest::CapabilityId;
+use manifest::declaration::Excerpt;
 use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use policy::Status;
-use store::StoredManifest;
+use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
 use super::forward::{Part, encoded, gram_number, hash};
@@ -94,7 +95,7 @@ impl<'a> ManifestText<'a> {
                 }
                 row.contradictions = merged.contradictions;
                 // What the leading declaration states matches too where a more cautious value counts.
-                let own = Following::of(self.stored, capability);
+                let own = Following::of(StoredDeclaration::of(self.stored, capability));
                 let all: Vec<&Following> = std::iter::once(&own).chain(others).collect();
                 Some((self.document_of(fields, &merged.capability, &all, &row)?, Some(id)))
             }
@@ -114,7 +115,9 @@ impl<'a> ManifestText<'a> {
         self.add_identity(fields, capability, &entry, &mut document);
         self.add_declarations(fields, declarations, &mut document);
         let mut facets: BTreeSet<(FacetKey, String)> =
-            facet_values(self.stored, capability, &entry, &text.language).into_iter().collect();
+            facet_values(&FilterSource::of_capability(self.stored, capability, &entry, &text.language))
+                .into_iter()
+                .collect();
         facets.extend(declarations.iter().flat_map(|declaration| declaration.facets.iter().cloned()));
         for (key, value) in facets {
             document.add_text(fields.facet(key), value);
@@ -154,7 +157,7 @@ impl<'a> ManifestText<'a> {
         document.add_text(fields.host, host.as_str());
         document.add_text(fields.name_sort, fold_exact(&capability.name));
         document.add_bool(fields.invocable, capability.is_invocable());
-        for name in exact_names(self.stored, capability, entry) {
+        for name in exact_names(&FilterSource::of_capability(self.stored, capability, entry, "")) {
             document.add_text(fields.exact, name);
         }
     }
@@ -208,39 +211,28 @@ impl<'a> ManifestText<'a> {
 }
 
 /// The values of every filter.
-pub(super) fn facet_values(
-    stored: &StoredManifest,
-    capability: &Capability,
-    entry: &Entry<'_>,
-    language: &str,
-) -> Vec<(FacetKey, String)> {
-    let source = FilterSource { stored, capability, entry, language };
+pub(super) fn facet_values(source: &FilterSource<'_>) -> Vec<(FacetKey, String)> {
     let values = |key: &FacetKey| {
         let key = *key;
-        key.filter().values_of(&source).into_iter().map(move |value| (key, value))
+        key.filter().values_of(source).into_iter().map(move |value| (key, value))
     };
     FacetKey::ALL.iter().flat_map(values).collect()
 }
 
 /// Ids, keys and names by which a capability is found whole.
-pub(super) fn exact_names(
-    stored: &StoredManifest,
-    capability: &Capability,
-    entry: &Entry<'_>,
-) -> BTreeSet<String> {
-    let manifest = &stored.manifest;
+pub(super) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
     let mut exact = BTreeSet::from([
-        capability.id.as_str().to_owned(),
-        capability.key.to_lowercase(),
-        capability.native_id.to_lowercase(),
-        entry.identifier.urn.to_lowercase(),
-        manifest.url.site().as_str().to_owned(),
-        manifest.url.host().as_str().to_owned(),
-        fold_exact(&capability.name),
-        fold_exact(&capability.native_id),
+        source.id.as_str().to_owned(),
+        source.key.to_lowercase(),
+        source.native_id.to_lowercase(),
+        source.urn.to_lowercase(),
+        source.url.site().as_str().to_owned(),
+        source.url.host().as_str().to_owned(),
+        fold_exact(source.name),
+        fold_exact(source.native_id),
     ]);
-    exact.extend(capability.title.as_deref().map(fold_exact));
-    exact.extend(manifest.name.as_deref().map(fold_exact));
+    exact.extend(source.title.map(fold_exact));
+    exact.extend(source.manifest_name.map(fold_exact));
     exact.remove("");
     exact
 }
@@ -300,7 +292,8 @@ impl<'a> CapabilityText<'a> {
     /// Names and descriptions of the declarations that differ from the capability's own, each once.
     fn declared_otherwise(&self) -> BTreeSet<&str> {
         let Capability { name, description, title, .. } = self.capability;
-        let own = [Some(name.as_str()), description.as_deref(), title.as_deref()];
+        let excerpt = Excerpt::description_of(self.capability);
+        let own = [Some(name.as_str()), description.as_deref(), title.as_deref(), excerpt];
         let texts = self.declarations.iter().flat_map(|declaration| &declaration.texts);
         texts.map(String::as_str).filter(|text| !own.contains(&Some(*text))).collect()
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use manifest::{Capability, CapabilityId};
-use store::StoredManifest;
+use store::{StoredDeclaration, StoredManifest};
 
 use super::document::{exact_names, facet_values};
 use crate::analysis::language_of;
 use crate::declarations::{Declared, MergedCapability, SharedCapabilities};
-use crate::filter::FacetKey;
+use crate::filter::{FacetKey, FilterSource};
 
 /// What some manifests share with others.
 pub(crate) type Shared = SharedCapabilities<Following>;
@@ -28,22 +28,24 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    pub(crate) fn of(stored: &StoredManifest, capability: &Capability) -> Self {
-        let description = capability.description.as_deref().unwrap_or_default();
-        let language = language_of(stored.manifest.language.as_deref(), description);
-        let entry = manifest::entry::of_capability(&stored.manifest, capability);
+    pub(crate) fn of(stored: StoredDeclaration) -> Self {
+        let excerpt = &stored.excerpt;
+        let description = excerpt.description.as_deref().unwrap_or_default();
+        let language = language_of(excerpt.manifest_language.as_deref(), description);
+        let source = FilterSource::of_declaration(&stored, &language);
+        let (facets, exact) = (facet_values(&source), exact_names(&source));
         Self {
-            declared: Declared::of(stored, capability),
-            facets: facet_values(stored, capability, &entry, &language),
-            exact: exact_names(stored, capability, &entry),
-            host: stored.manifest.url.host().as_str().to_owned(),
-            texts: [Some(&capability.name), capability.title.as_ref(), capability.description.as_ref()]
+            facets,
+            exact,
+            host: excerpt.statement.url.host().as_str().to_owned(),
+            texts: [Some(&excerpt.name), excerpt.title.as_ref(), excerpt.description.as_ref()]
                 .into_iter()
                 .flatten()
                 .cloned()
                 .collect(),
             changed_at: stored.changed_at,
             first_seen_at: stored.first_seen_at,
+            declared: Declared::of_stored(stored),
         }
     }
 

@@ -5,6 +5,7 @@
 //! and [`merge()`] compares what they state: the fullest declaration leads, and the most cautious value counts.
 
 mod contradiction;
+mod excerpt;
 mod fullness;
 mod group;
 mod name;
@@ -13,6 +14,7 @@ mod statement;
 
 pub(crate) use contradiction::FINDINGS;
 pub use contradiction::{Contradiction, Fact, Stated, contradictions, findings_of, merge};
+pub use excerpt::Excerpt;
 pub use fullness::fullness;
 pub use group::{Declared, Group, Member, SiteManifest, group};
 pub use name::{Before, Move, Moves, Named, Regrouped, name};

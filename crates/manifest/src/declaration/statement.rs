@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Payment, RateLimit, Safety};
@@ -10,6 +11,8 @@ use crate::name::{CapabilityId, ManifestId, ManifestUrl};
 /// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
+/// Bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual length take half.
+const PARAMETERS_BYTES_MAX: usize = 8 * 1024;
 /// Keywords of a parameter's schema that are kept, bytes of such a value, and types of a list.
 const KEYWORDS: [&str; 3] = ["type", "format", "x-in"];
 const KEYWORD_BYTES_MAX: usize = 100;
@@ -19,7 +22,7 @@ const STATEMENT_BYTES: usize = 1_000;
 const PARAMETER_BYTES: usize = 400;
 
 /// A declaration: where it is, and the facts that are compared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// The id that the capability has by itself.
     pub id: CapabilityId,
@@ -29,23 +32,29 @@ pub struct Statement {
     pub format: Format,
     /// As in [`Capability::pointer`].
     pub pointer: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,
-    pub(super) auth: CapabilityAuth,
-    pub(super) safety: Safety,
+    pub auth: CapabilityAuth,
+    pub safety: Safety,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) price: Option<Payment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) deprecated: bool,
-    pub(super) degraded: bool,
+    pub degraded: bool,
     pub(super) addresses_reader: bool,
     /// By name; `None` where the declaration has no parameters at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parameters: Option<BTreeMap<String, Parameter>>,
 }
 
 /// What a declaration states about a parameter.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parameter {
+    #[serde(rename = "required", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_required: bool,
     /// Type, format and location.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(super) schema: Map<String, Value>,
 }
 
@@ -129,10 +138,15 @@ fn parameters(schema: &Value) -> Option<BTreeMap<String, Parameter>> {
         let is_required = required.contains(&name.as_str());
         (name.clone(), Parameter { is_required, schema: keywords.collect() })
     };
+    let mut bytes = 0;
+    let fits = |(name, parameter): &(String, Parameter)| {
+        bytes += name.len() + serde_json::to_vec(parameter).map_or(PARAMETERS_BYTES_MAX, |json| json.len());
+        bytes <= PARAMETERS_BYTES_MAX
+    };
     let named = properties.iter().filter(|(name, _)| name.len() <= PARAMETER_NAME_BYTES_MAX);
     let mut sorted: Vec<(&String, &Value)> = named.collect();
     sorted.sort_unstable_by_key(|(name, _)| *name);
-    Some(sorted.into_iter().take(PARAMETERS_MAX).map(parameter).collect())
+    Some(sorted.into_iter().take(PARAMETERS_MAX).map(parameter).take_while(fits).collect())
 }
 
 /// A text or a list of texts.

@@ -532,3 +532,14 @@ proptest! {
         prop_assert!(allowed(&group, &path) || !allowed(&more, &path));
     }
 }
+
+#[test]
+fn a_statement_that_is_too_long_disallows_and_says_so() {
+    let long = "search=y, ".repeat(200);
+    let body = format!("User-agent: *\nContent-Usage: /a {long}\nContent-Usage: /b search=y\n");
+    let file = file(body.as_bytes());
+    assert_eq!(file.usage("/a").training, PolicyChoice::Deny);
+    assert_eq!(file.usage("/b").search, PolicyChoice::Allow);
+    let decision = verdict(&body).decide("/a").to_string();
+    assert!(decision.ends_with("se… (a statement of more than 1024 bytes is a denial)"), "{decision}");
+}

@@ -11,9 +11,12 @@ use super::decision::RuleLine;
 use super::pattern::{NormalPath, Pattern};
 use super::rule::{Work, longest_match};
 use crate::ContentUsage;
+use crate::usage::STATEMENT_BYTES_MAX;
 
 /// Content-Usage rules with a path that are kept of one group. What further ones deny, they deny for every path.
 const RULES_MAX: usize = 100;
+/// Characters of a line that are shown of a statement that is too long.
+const SHOWN_CHARS_MAX: usize = 60;
 
 /// What applies to a path.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +27,13 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    fn new(usage: ContentUsage, line: RuleLine) -> Self {
+    /// The line says that its statement was too long to be read, where it was.
+    fn new(usage: ContentUsage, statement: &[u8], mut line: RuleLine) -> Self {
+        if statement.len() > STATEMENT_BYTES_MAX {
+            let start: String = line.text.chars().take(SHOWN_CHARS_MAX).collect();
+            line.text =
+                format!("{start}… (a statement of more than {STATEMENT_BYTES_MAX} bytes is a denial)");
+        }
         let is_denied = usage.search == PolicyChoice::Deny;
         Self { usage, search_denied_by: is_denied.then_some(line) }
     }
@@ -64,12 +73,13 @@ impl Usages {
     /// Adds a rule: a path that begins with a slash, white space, and a statement; or a statement alone.
     pub(super) fn add_rule(&mut self, value: &[u8], line: RuleLine) {
         if !value.starts_with(b"/") {
-            self.elsewhere.add(&Stated::new(ContentUsage::of_usage(value), line));
+            self.elsewhere.add(&Stated::new(ContentUsage::of_usage(value), value, line));
             return;
         }
         let path_bytes = value.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(value.len());
         let (path, statement) = value.split_at(path_bytes);
-        let stated = Stated::new(ContentUsage::of_usage(statement.trim_ascii()), line);
+        let statement = statement.trim_ascii();
+        let stated = Stated::new(ContentUsage::of_usage(statement), statement, line);
         self.push(UsageRule { pattern: Pattern::parse(path), stated });
     }
 
@@ -82,7 +92,7 @@ impl Usages {
     }
 
     pub(super) fn add_signal(&mut self, value: &[u8], line: RuleLine) {
-        self.everywhere.add(&Stated::new(ContentUsage::of_signal(value), line));
+        self.everywhere.add(&Stated::new(ContentUsage::of_signal(value), value, line));
     }
 
     /// Adds the statements of another group for the same crawler.

@@ -18,7 +18,8 @@ pub(crate) const BATCH_ROWS: usize = 500;
 /// Bytes of one INSERT, but for its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of a schema before this one do not have.
-const ADDED_COLUMNS: [(i64, &str, usize); 2] = [(14, "manifest", 1), (14, "capability", 2)];
+const ADDED_COLUMNS: [(i64, &str, usize); 3] =
+    [(14, "manifest", 1), (14, "capability", 2), (15, "capability", 1)];
 
 /// The first line of a dump.
 #[derive(Debug, Serialize, Deserialize)]
@@ -146,7 +147,7 @@ pub(crate) const TABLES: &[Table] = tables! {
         capabilities Integer, findings Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt;
     capability by "id":
         id Text, manifest_id Text, site Text, native_id Text, name Text, kind Text, operation Text,
-        fullness Integer;
+        fullness Integer, statement Text;
     capability_type by "name, capability_id":
         name Text, capability_id Text, manifest_id Text, site Text, declared Integer;
     visit by "id":

@@ -35,8 +35,8 @@ pub use site::{
     SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
 };
 pub use stored::{
-    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, Stats, StoredManifest,
-    VersionRecord,
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, Stats,
+    StoredDeclaration, StoredManifest, VersionRecord,
 };
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use visit::{

@@ -1,9 +1,9 @@
 //! Stored manifests and their versions, and statistics of the store.
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::Member;
+use manifest::declaration::{Excerpt, Member};
 use manifest::model::PolicyChoice;
-use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId};
+use manifest::{Capability, CapabilityId, ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,36 @@ pub struct SharedCapability {
     pub id: CapabilityId,
     /// The declarations in the index, the leading one first.
     pub members: Vec<Member>,
+}
+
+/// A declaration in the index without its manifest: what is merged with other declarations and found by search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDeclaration {
+    pub excerpt: Excerpt,
+    /// As in [`StoredManifest`].
+    pub training: PolicyChoice,
+    pub status: Status,
+    pub first_seen_at: DateTime<Utc>,
+    pub last_seen_at: DateTime<Utc>,
+    pub changed_at: DateTime<Utc>,
+}
+
+impl StoredDeclaration {
+    pub fn of(stored: &StoredManifest, capability: &Capability) -> Self {
+        Self {
+            excerpt: Excerpt::of(&stored.manifest, capability),
+            training: stored.training,
+            status: stored.status,
+            first_seen_at: stored.first_seen_at,
+            last_seen_at: stored.last_seen_at,
+            changed_at: stored.changed_at,
+        }
+    }
+
+    /// As that of its manifest.
+    pub const fn training_policy(&self) -> PolicyChoice {
+        policy::usage::most_restrictive(self.excerpt.training, self.training)
+    }
 }
 
 /// The size of a manifest, known before it is read.

@@ -8,8 +8,8 @@ use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 use super::Store;
 use crate::StoreError;
 use crate::model::{
-    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredManifest,
-    VersionRecord,
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredDeclaration,
+    StoredManifest, VersionRecord,
 };
 
 /// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
@@ -126,19 +126,32 @@ impl Store {
         reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))
     }
 
-    /// The capability that an id is answered with, where it has several declarations or the id of another one.
+    /// The capability that an id is answered with, where it has several declarations or the id of another one, with the
+    /// declarations that are listed.
     #[boxed]
     pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {
         reading!(self, "capability_shared", declaration::capability_shared(id))
     }
 
-    /// The capabilities of manifests that have several declarations or the id of another one, with all their declarations.
+    /// The capabilities of manifests that have several declarations or the id of another one, with the declarations that are
+    /// listed and those of these manifests.
     #[boxed]
     pub async fn capabilities_shared_by(
         &self,
         manifests: &[ManifestId],
     ) -> Result<Vec<SharedCapability>, StoreError> {
         reading!(self, "capabilities_shared_by", declaration::capabilities_shared_by(manifests))
+    }
+
+    /// Those of the declarations that are in the index and whose statements are stored, in no order. A declaration of a site with
+    /// several manifests has no statement until the next visit if a program of an earlier schema wrote it; it is read from its
+    /// manifest until then.
+    #[boxed]
+    pub async fn declarations_load(
+        &self,
+        ids: &[CapabilityId],
+    ) -> Result<Vec<StoredDeclaration>, StoreError> {
+        reading!(self, "declarations_load", declaration::declarations_load(ids))
     }
 
     /// The capabilities of a site that have several declarations or the id of another one.

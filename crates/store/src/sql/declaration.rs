@@ -1,27 +1,31 @@
 //! Which declarations of a site are one capability, and which ids answer for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::{Before, Declared, Member, Moves, Named, SiteManifest, group, name};
-use manifest::{CapabilityId, ManifestId, SiteName};
+use manifest::declaration::{Before, Declared, Excerpt, Member, Moves, Named, SiteManifest, group, name};
+use manifest::{Capability, CapabilityId, Manifest, ManifestId, SiteName};
 use serde::Serialize;
 
 use super::manifest::manifest_find;
 use super::rows::decode;
 use super::{Connection, batch};
+use crate::StoreError;
 use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
-use crate::model::{FeedChange, SharedCapability};
+use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
 /// Declarations of one site that are grouped, the first by manifest and id. The others stay capabilities of their own.
 const DECLARATIONS_MAX: i64 = 20_000;
-/// Declarations that are read at once; those after them are left out.
-const READ_MAX: i64 = 50_000;
-/// Manifests of one visit whose declarations get the keys that a program of an earlier schema did not write.
-const MANIFESTS_KEYED_MAX: i64 = 16;
+/// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
+/// more than a MiB of JSON has, and each has at most 16 declarations that are read.
+const READ_MAX: i64 = 100_000;
+/// Manifests of one visit whose declarations get the keys and statements that they lack.
+const MANIFESTS_COMPLETED_MAX: i64 = 16;
+/// Statements that are written at once.
+const STATEMENTS_WRITTEN_MAX: usize = 200;
 
 /// The decision about a site before its manifests change.
 pub(crate) async fn declarations_before(connection: &mut Connection, site: &SiteName) -> Outcome<Before> {
@@ -53,7 +57,7 @@ pub(crate) async fn declarations_regroup(
     before: &Before,
     at: DateTime<Utc>,
 ) -> Outcome<Vec<Change>> {
-    keys_complete(connection, site).await?;
+    statements_complete(connection, site).await?;
     let groups = group(&manifests_declared(connection, site).await?);
     let (named, regrouped) = name(groups, before);
     sqlx::query("DELETE FROM declaration WHERE site = $1")
@@ -158,18 +162,63 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
     Ok(manifests)
 }
 
-/// Writes the keys that a program of an earlier schema did not write, for a bounded number of manifests.
-async fn keys_complete(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
-    let unkeyed: Vec<String> = sqlx::query_scalar(
+/// Writes what the declarations of manifests state that were read by this visit.
+pub(crate) async fn statements_add<'m>(
+    connection: &mut Connection,
+    manifests: impl IntoIterator<Item = &'m Manifest>,
+) -> Outcome<()> {
+    for manifest in manifests {
+        statements_write(connection, manifest).await?;
+    }
+    Ok(())
+}
+
+/// By what a declaration is grouped with others, and what it states.
+#[derive(Serialize)]
+struct StatementRow<'a> {
+    #[serde(flatten)]
+    keys: CapabilityKeys<'a>,
+    statement: String,
+}
+
+async fn statements_write(connection: &mut Connection, manifest: &Manifest) -> Outcome<()> {
+    // Of a capability that a document declares twice, the first counts.
+    let mut seen = HashSet::new();
+    let capabilities: Vec<&Capability> =
+        manifest.capabilities.iter().filter(|capability| seen.insert(&capability.id)).collect();
+    for capabilities in capabilities.chunks(STATEMENTS_WRITTEN_MAX) {
+        let mut rows = Vec::with_capacity(capabilities.len());
+        for capability in capabilities {
+            let statement = json(&Excerpt::of(manifest, capability), "statement of a declaration")?;
+            rows.push(StatementRow { keys: CapabilityKeys::of(manifest, capability), statement });
+        }
+        sqlx::query(concat!(
+            "UPDATE capability SET operation = batch.operation, fullness = batch.fullness, statement = batch.statement FROM ",
+            batch!(id TEXT, operation TEXT, fullness INTEGER, statement TEXT),
+            " WHERE capability.id = batch.id AND capability.manifest_id = $2"
+        ))
+        .bind(json(&rows, "batch of statements")?)
+        .bind(manifest.id.as_str())
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Writes the keys and statements that are missing, for a bounded number of manifests: those of a site's first manifest when the
+/// second comes, and those that a program of an earlier schema did not write.
+async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
+    let without: Vec<String> = sqlx::query_scalar(
         "SELECT id FROM manifest WHERE site = $1 AND removed_at_ms IS NULL
-         AND EXISTS (SELECT 1 FROM capability WHERE manifest_id = manifest.id AND fullness IS NULL)
+         AND EXISTS (SELECT 1 FROM capability
+                     WHERE manifest_id = manifest.id AND (fullness IS NULL OR statement IS NULL))
          ORDER BY id LIMIT $2",
     )
     .bind(site.as_str())
-    .bind(MANIFESTS_KEYED_MAX)
+    .bind(MANIFESTS_COMPLETED_MAX)
     .fetch_all(&mut *connection)
     .await?;
-    for id in unkeyed {
+    for id in without {
         let Some(id) = log_damaged(RowRef::new("manifest", &id).parse::<ManifestId>("id", &id)) else {
             continue;
         };
@@ -179,31 +228,80 @@ async fn keys_complete(connection: &mut Connection, site: &SiteName) -> Outcome<
             found => found?,
         };
         if let Some(stored) = stored {
-            let rows: Vec<CapabilityKeys<'_>> = stored
-                .manifest
-                .capabilities
-                .iter()
-                .map(|capability| CapabilityKeys::of(&stored.manifest, capability))
-                .collect();
-            sqlx::query(concat!(
-                "UPDATE capability SET operation = batch.operation, fullness = batch.fullness FROM ",
-                batch!(id TEXT, operation TEXT, fullness INTEGER),
-                " WHERE capability.id = batch.id AND capability.manifest_id = $2"
-            ))
-            .bind(json(&rows, "batch of keys")?)
-            .bind(id.as_str())
-            .execute(&mut *connection)
-            .await?;
+            statements_write(connection, &stored.manifest).await?;
         }
-        sqlx::query("UPDATE capability SET fullness = 0 WHERE manifest_id = $1 AND fullness IS NULL")
-            .bind(id.as_str())
-            .execute(&mut *connection)
-            .await?;
+        sqlx::query(
+            "UPDATE capability SET fullness = COALESCE(fullness, 0), statement = COALESCE(statement, '')
+             WHERE manifest_id = $1 AND (fullness IS NULL OR statement IS NULL)",
+        )
+        .bind(id.as_str())
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }
 
+#[derive(sqlx::FromRow)]
+struct StatementsRow {
+    id: String,
+    statement: String,
+    status: String,
+    training: Option<String>,
+    first_seen_at_ms: i64,
+    last_seen_at_ms: i64,
+    changed_at_ms: i64,
+}
+
+impl TryFrom<StatementsRow> for StoredDeclaration {
+    type Error = StoreError;
+
+    fn try_from(row: StatementsRow) -> Result<Self, StoreError> {
+        let at = RowRef::new("capability", &row.id);
+        let excerpt: Excerpt = at.json("statement", row.statement.as_bytes())?;
+        if excerpt.statement.id.as_str() != row.id {
+            return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
+        }
+        Ok(Self {
+            excerpt,
+            training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
+            status: at.parse("status", &row.status)?,
+            first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
+            last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
+            changed_at: at.time("changed_at_ms", row.changed_at_ms)?,
+        })
+    }
+}
+
+/// Those of the listed declarations in the index whose statements are stored, in no order.
+pub(crate) async fn declarations_load(
+    connection: &mut Connection,
+    ids: &[CapabilityId],
+) -> Outcome<Vec<StoredDeclaration>> {
+    let rows = sqlx::query(concat!(
+        "SELECT c.id, c.statement, m.status, m.training, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms
+         FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
+         WHERE c.statement IS NOT NULL AND c.id IN ",
+        list!()
+    ))
+    .bind(names(ids.iter().map(CapabilityId::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let rows = decode::<StatementsRow>(&["capability", "manifest"], &rows);
+    let has_statement =
+        |row: &Result<StatementsRow, _>| row.as_ref().map_or(true, |row| !row.statement.is_empty());
+    Ok(intact(rows.into_iter().filter(has_statement), StoredDeclaration::try_from))
+}
+
 type SharedRow = (String, String, String);
+
+/// Whether a declaration is compared and listed: one of the first [`manifest::declaration::DECLARATIONS_MAX`] of its capability.
+macro_rules! is_listed {
+    () => {
+        "d.place < 16"
+    };
+}
+
+const _: () = assert!(manifest::declaration::DECLARATIONS_MAX == 16, "the number in is_listed!");
 
 /// Selects declarations in the index by a condition, those of one capability together and in their order.
 macro_rules! select_declarations {
@@ -218,23 +316,31 @@ macro_rules! select_declarations {
     };
 }
 
-/// The capability that an id is answered with, where it has several declarations or the id of another one.
+/// The capability that an id is answered with, where it has several declarations or the id of another one, with those that are
+/// listed.
 pub(crate) async fn capability_shared(
     connection: &mut Connection,
     id: &CapabilityId,
 ) -> Outcome<Option<SharedCapability>> {
-    let statement =
-        select_declarations!("d.capability_id = (SELECT capability_id FROM declaration WHERE id = $1)");
+    let statement = select_declarations!(concat!(
+        "d.capability_id = (SELECT capability_id FROM declaration WHERE id = $1) AND ",
+        is_listed!()
+    ));
     Ok(shared(connection, statement, id.as_str()).await?.pop())
 }
 
-/// The capabilities of the listed manifests that have several declarations or the id of another one.
+/// The capabilities of the listed manifests that have several declarations or the id of another one, with the declarations that
+/// are listed and those of these manifests.
 pub(crate) async fn capabilities_shared_by(
     connection: &mut Connection,
     manifests: &[ManifestId],
 ) -> Outcome<Vec<SharedCapability>> {
     let statement = select_declarations!(concat!(
         "d.capability_id IN (SELECT capability_id FROM declaration WHERE manifest_id IN ",
+        list!(),
+        ") AND (",
+        is_listed!(),
+        " OR d.manifest_id IN ",
         list!(),
         ")"
     ));

@@ -25,8 +25,8 @@ pub(crate) async fn manifests_known(
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows = sqlx::query(
         "SELECT id, content_hash, status, training, version, removed_at_ms,
-                (SELECT CASE WHEN fullness IS NULL THEN 0 ELSE 1 END FROM capability
-                 WHERE manifest_id = manifest.id LIMIT 1) AS has_keys,
+                (SELECT CASE WHEN fullness IS NULL OR statement IS NULL THEN 0 ELSE 1 END FROM capability
+                 WHERE manifest_id = manifest.id LIMIT 1) AS has_statements,
                 (SELECT 1 FROM declaration WHERE manifest_id = manifest.id LIMIT 1) AS shares
          FROM manifest WHERE site = $1",
     )
@@ -35,7 +35,7 @@ pub(crate) async fn manifests_known(
     .await?;
     let rows = decode(&["manifest"], &rows);
     let known = intact(rows, |row: KnownRow| {
-        let (id, hash, status, training, version, removed_at_ms, has_keys, shares) = row;
+        let (id, hash, status, training, version, removed_at_ms, has_statements, shares) = row;
         let at = RowRef::new("manifest", &id);
         let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
@@ -45,7 +45,7 @@ pub(crate) async fn manifests_known(
             training: log_damaged(at.parse_of("training", training.as_ref())).flatten().unwrap_or_default(),
             version,
             in_index: removed_at_ms.is_none(),
-            lacks_keys: has_keys == Some(0),
+            lacks_statements: has_statements == Some(0),
             shares_capabilities: shares.is_some(),
         };
         Ok((manifest_id, manifest))

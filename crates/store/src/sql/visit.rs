@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use manifest::ManifestId;
 
 use super::compaction::sites_expand;
-use super::declaration::{declarations_before, declarations_regroup};
+use super::declaration::{declarations_before, declarations_regroup, statements_add};
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
 use super::state::{hosts_bound, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
@@ -47,6 +47,7 @@ pub(crate) async fn visits_save(
             if held.plan.regroups { Some(declarations_before(connection, site).await?) } else { None };
         plan_apply(connection, held).await?;
         if let Some(before) = before {
+            statements_add(connection, held.plan.manifests_indexed()).await?;
             let at = held.write.visit.ended_at;
             let changes = declarations_regroup(connection, site, &before, at).await?;
             feed::feed_append(connection, site, &changes).await?;

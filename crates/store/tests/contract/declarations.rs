@@ -6,7 +6,7 @@ use manifest::declaration::Member;
 use manifest::model::Protocol;
 use manifest::{CapabilityId, ManifestId};
 use policy::FetchOutcome;
-use store::{FetchRecord, SharedCapability, Store};
+use store::{FetchRecord, SharedCapability, Store, StoredDeclaration};
 
 use crate::build::{feed_after, fetch, found, later, says, site, url, visited};
 use crate::harness::Db;
@@ -242,5 +242,85 @@ pub(crate) async fn the_feed_names_a_bounded_number_of_moves(db: Db) -> Result<(
         assert_eq!(reason.matches(" into ").count(), 20);
         assert!(reason.ends_with(" and 10 more"), "{reason}");
     }
+    Ok(())
+}
+
+/// The native ids of the declarations whose statements are stored.
+async fn stated(store: &Store, ids: &[CapabilityId]) -> Result<Vec<String>> {
+    let loaded = store.declarations_load(ids).await?;
+    let mut named: Vec<String> = loaded.into_iter().map(|one| one.excerpt.statement.native_id).collect();
+    named.sort_unstable();
+    Ok(named)
+}
+
+pub(crate) async fn statements_are_stored_when_a_site_has_several_manifests(db: Db) -> Result<()> {
+    let (awp, card) = (id(AWP, "book"), id(CARD, "reserve"));
+    let ids = [awp.clone(), card.clone(), id(AWP, "pay")];
+    let first = declares(AWP, "1", &[("book", "/book"), ("pay", "/pay")], true, later(0));
+    visited(&db.store, SHOP, later(0), vec![first]).await?;
+    assert!(stated(&db.store, &ids).await?.is_empty(), "a single manifest shares nothing");
+    let second = declares(CARD, "1", &[("reserve", "/book")], false, later(9));
+    visited(&db.store, SHOP, later(9), vec![second]).await?;
+    assert_eq!(stated(&db.store, &ids).await?, ["book", "pay", "reserve"]);
+
+    let loaded = db.store.declarations_load(std::slice::from_ref(&awp)).await?;
+    let stored = db.store.manifest_of_capability(&awp).await?.context("a manifest")?;
+    let capability = stored.manifest.capabilities.first().context("a capability")?;
+    assert_eq!(loaded, [StoredDeclaration::of(&stored, capability)], "as read from the manifest");
+
+    let changed = declares(CARD, "2", &[("order", "/book")], false, later(20));
+    visited(&db.store, SHOP, later(20), vec![changed]).await?;
+    assert_eq!(stated(&db.store, &[awp.clone(), card, id(CARD, "order")]).await?, ["book", "order"]);
+    visited(&db.store, SHOP, later(30), vec![fetch(AWP, FetchOutcome::Gone, later(30))]).await?;
+    assert!(stated(&db.store, &[awp]).await?.is_empty(), "it left the index");
+    Ok(())
+}
+
+pub(crate) async fn statements_of_an_earlier_schema_are_stored_at_the_next_visits(db: Db) -> Result<()> {
+    let urls: Vec<String> = (0..20).map(|number| format!("https://shop.example/{number}.json")).collect();
+    let fetches = |now| urls.iter().map(|at| declares(at, "1", &[("book", "/book")], false, now)).collect();
+    visited(&db.store, SHOP, later(0), fetches(later(0))).await?;
+    let ids: Vec<CapabilityId> = urls.iter().map(|at| id(at, "book")).collect();
+    assert_eq!(stated(&db.store, &ids).await?.len(), 20);
+    db.execute("UPDATE capability SET statement = NULL").await?;
+    assert!(stated(&db.store, &ids).await?.is_empty());
+    let mut completed = Vec::new();
+    for number in 1..=2 {
+        visited(&db.store, SHOP, later(9 * number), fetches(later(9 * number))).await?;
+        completed.push(stated(&db.store, &ids).await?.len());
+    }
+    assert_eq!(completed, [16, 20], "a bounded number of manifests for each visit");
+    let head = db.store.feed_head().await?.0;
+    visited(&db.store, SHOP, later(30), fetches(later(30))).await?;
+    assert_eq!(feed_after(&db.store, head).await?, says(&[]), "nothing changes again");
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_statement_is_left_out(db: Db) -> Result<()> {
+    let book = [("book", "/book")];
+    let fetches =
+        vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
+    visited(&db.store, SHOP, later(0), fetches).await?;
+    db.execute(&format!("UPDATE capability SET statement = '{{' WHERE id = '{}'", id(AWP, "book"))).await?;
+    assert_eq!(stated(&db.store, &[id(AWP, "book"), id(CARD, "book")]).await?.len(), 1);
+    db.execute("UPDATE capability SET statement = ''").await?;
+    assert!(stated(&db.store, &[id(AWP, "book"), id(CARD, "book")]).await?.is_empty());
+    Ok(())
+}
+
+pub(crate) async fn the_declarations_that_are_read_with_a_manifest_are_bounded(db: Db) -> Result<()> {
+    let urls: Vec<String> = (0..40).map(|number| format!("https://shop.example/{number}.json")).collect();
+    let fetches = urls.iter().map(|at| declares(at, "1", &[("book", "/book")], false, later(0))).collect();
+    visited(&db.store, SHOP, later(0), fetches).await?;
+    let of_site = db.store.capabilities_shared_of_site(&site(SHOP)).await?;
+    let [all] = of_site.as_slice() else { anyhow::bail!("one capability") };
+    assert_eq!(all.members.len(), 40);
+    let last = all.members.last().context("a declaration")?;
+    let by_last = db.store.capabilities_shared_by(std::slice::from_ref(&last.manifest)).await?;
+    let [by_last] = by_last.as_slice() else { anyhow::bail!("one capability") };
+    assert_eq!(by_last.members.len(), 17, "those that are listed, and that of the manifest");
+    assert_eq!((by_last.members.first(), by_last.members.last()), (all.members.first(), Some(last)));
+    let by_id = db.store.capability_shared(&last.id).await?.context("a capability")?;
+    assert_eq!(by_id.members.as_slice(), all.members.get(..16).context("16")?);
     Ok(())
 }

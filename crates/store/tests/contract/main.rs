@@ -93,6 +93,9 @@ macro_rules! contract_tests {
                 a_split_is_told_and_gives_each_its_own_id, an_id_answers_after_its_declaration_is_gone,
                 manifests_of_an_earlier_schema_are_grouped_at_the_next_visit,
                 a_block_removes_the_shared_capabilities_of_its_site, the_feed_names_a_bounded_number_of_moves,
+                statements_are_stored_when_a_site_has_several_manifests,
+                statements_of_an_earlier_schema_are_stored_at_the_next_visits, a_damaged_statement_is_left_out,
+                the_declarations_that_are_read_with_a_manifest_are_bounded,
             },
             history::{
                 stores_a_version_for_each_change, removes_a_manifest_after_two_misses_and_adds_it_again, removes_a_manifest_immediately_when_gone_or_denied,

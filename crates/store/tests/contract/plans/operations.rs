@@ -289,6 +289,9 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("capabilities_shared_by", 200);
         assert_eq!(store.capabilities_shared_of_site(&site(&expanded(1 + number))).await?.len(), 1);
         judge.judge("capabilities_shared_of_site", 10);
+        let declarations: Vec<_> = (0..50).map(|one| capability_id(3 * number + one)).collect();
+        store.declarations_load(&declarations).await?;
+        judge.judge("declarations_load", 200);
         assert_eq!(store.manifest_versions(&manifest_id(number)).await?.len(), 2);
         judge.judge("manifest_versions", 10);
         store.version_find(&manifest_id(number), &document(number)).await?.context("a version")?;

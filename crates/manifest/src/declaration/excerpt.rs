@@ -1,0 +1,123 @@
+//! What is kept of a declaration beside its manifest, so that neither merging nor indexing it reads the manifest.
+
+use serde::{Deserialize, Serialize};
+
+use super::statement::Statement;
+use crate::entry;
+use crate::model::{Capability, CapabilityKind, Manifest, PolicyChoice, SourceKind};
+use crate::text::capped;
+
+/// Characters of texts that nobody compares: the search finds a declaration that does not lead by this much of its description.
+const TEXT_CHARS_MAX: usize = 500;
+/// Characters of an address or a word inside of a fact.
+const WORD_CHARS_MAX: usize = 200;
+/// Bytes of each list of words: scopes, tags, types.
+const WORDS_BYTES_MAX: usize = 4 * 1024;
+
+/// A declaration in few bytes: what it states, and by what it is found.
+///
+/// As JSON it has at most 64 KiB, if its addresses are as long as allowed; usually it has less than 1 KiB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Excerpt {
+    pub statement: Statement,
+    pub key: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The first characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub kind: CapabilityKind,
+    /// Names of its types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub semantic_types: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// As an entry of a catalog.
+    pub urn: String,
+    pub media_type: String,
+    /// Of the manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_language: Option<String>,
+    #[serde(default)]
+    pub source: SourceKind,
+    /// What the manifest itself states about training.
+    #[serde(default)]
+    pub training: PolicyChoice,
+}
+
+impl Excerpt {
+    pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
+        let entry = entry::of_capability(manifest, capability);
+        let types = capability.semantic_types.iter().map(|kind| kind.name.clone());
+        Self {
+            statement: bounded(Statement::of(manifest, capability)),
+            key: capability.key.clone(),
+            name: capability.name.clone(),
+            title: capability.title.clone(),
+            description: Self::description_of(capability).map(str::to_owned),
+            kind: capability.kind,
+            semantic_types: first_words(types.collect()),
+            tags: first_words(capability.tags.clone()),
+            method: capability.invocation.method.clone(),
+            urn: entry.identifier.urn,
+            media_type: word(entry.media_type.into_owned()),
+            manifest_name: manifest.name.clone(),
+            manifest_language: manifest.language.clone().map(word),
+            source: manifest.source.kind,
+            training: manifest.policies.training,
+        }
+    }
+
+    /// As much of a description as an excerpt has.
+    pub fn description_of(capability: &Capability) -> Option<&str> {
+        capability.description.as_deref().map(|text| capped(text, TEXT_CHARS_MAX))
+    }
+
+    /// The domain in the identifier.
+    pub fn publisher(&self) -> &str {
+        entry::publisher_of(&self.urn)
+    }
+}
+
+/// A statement without the ends of long texts and lists.
+fn bounded(mut statement: Statement) -> Statement {
+    statement.auth.scopes = first_words(statement.auth.scopes);
+    statement.safety.message = statement.safety.message.map(|text| capped(&text, TEXT_CHARS_MAX).to_owned());
+    statement.auth.session_url.take_if(|url| url.len() > crate::name::URL_BYTES_MAX);
+    if let Some(identity) = &mut statement.auth.agent_identity {
+        identity.format = identity.format.take().map(word);
+    }
+    if let Some(price) = &mut statement.price {
+        let texts =
+            [&mut price.scheme, &mut price.network, &mut price.asset, &mut price.price, &mut price.address];
+        for text in texts {
+            *text = text.take().map(word);
+        }
+    }
+    if let Some(limit) = &mut statement.rate_limit {
+        limit.tier_url.take_if(|url| url.len() > crate::name::URL_BYTES_MAX);
+        limit.text = limit.text.take().map(word);
+    }
+    statement
+}
+
+fn word(text: String) -> String {
+    if text.len() <= WORD_CHARS_MAX { text } else { capped(&text, WORD_CHARS_MAX).to_owned() }
+}
+
+/// The first words, up to a number of bytes.
+fn first_words(mut words: Vec<String>) -> Vec<String> {
+    let mut bytes = 0;
+    let fits = |word: &&String| {
+        bytes += word.len();
+        bytes <= WORDS_BYTES_MAX
+    };
+    let count = words.iter().take_while(fits).count();
+    words.truncate(count);
+    words
+}
