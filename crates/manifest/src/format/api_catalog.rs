@@ -61,7 +61,10 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
         if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
-            draft.keep(Interface::new(Protocol::Http, Some(anchor)));
+            let mut interface = Interface::new(Protocol::Http, Some(anchor));
+            let title = draft::name(context.text("title"));
+            interface.settings.extend(title.map(|title| ("title".to_owned(), Value::String(title))));
+            draft.keep(interface);
         }
     }
     for (relation, targets) in context.map.iter().filter(|(name, _)| *name != "anchor") {

@@ -180,6 +180,9 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
             "auth",
             "pricing",
             "endpoints",
+            "capabilities",
+            "safety",
+            "mcp",
         ];
         let blocks = blocks.iter().filter_map(|key| root.object(key));
         manifest.rate_limit = std::iter::once(root.clone())

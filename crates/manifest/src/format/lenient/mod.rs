@@ -14,8 +14,8 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    address_of, auth, auth_in_words, auth_required, is_partly_open, read_own_auth, required_by, resolve,
-    scopes, stated,
+    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, is_partly_open, is_scheme, read_own_auth,
+    required_by, resolve, scopes, stated,
 };
 pub(crate) use price::{price, price_of};
 

@@ -83,7 +83,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if links_left == 0 || !is_address(published) || is_local(names) {
             return;
         }
-        let target = target(names, published).filter(|target| !is_core || !target.is_server());
+        let target = target_beside(names, published, owner).filter(|target| !is_core || !target.is_server());
         if target.is_none() && published.starts_with('/') && !Known::is_page(names, published, format) {
             return;
         }
@@ -119,6 +119,21 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             draft.keep(Link::new(addresses::classify(&url).rel, url, None));
         }
     });
+}
+
+/// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
+fn target_beside(names: &[&str], published: &str, owner: Option<&Map<String, Value>>) -> Option<Target> {
+    let text_of = |key: &str| owner?.get(key)?.as_str();
+    let is_plain = names.last().is_some_and(|name| is_plain(name));
+    if let Some(followed) = text_of("rel").filter(|_| is_plain).and_then(target::of_relation) {
+        return Some(followed);
+    }
+    let stated = ["protocol", "type", "name"].into_iter().filter_map(text_of);
+    let protocol = stated.filter(|_| is_plain).find_map(target::protocol_of);
+    match (protocol, names.split_last()) {
+        (Some(protocol), Some((own, holders))) => target(&[holders, &[protocol, *own]].concat(), published),
+        _ => target(names, published),
+    }
 }
 
 /// Whether a member holds the address of a server that a package starts on the client's machine (MCP registry).
@@ -161,7 +176,8 @@ fn add(
             draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
-            let name = names.iter().rev().find(|name| !is_plain(name)).unwrap_or(&"related");
+            let named = || names.iter().rev().find(|name| !is_plain(name)).copied();
+            let name = text_of(&["rel"]).or_else(named).unwrap_or("related");
             draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
     }

@@ -28,7 +28,7 @@ impl Target {
         Self::Document(LinkClass { rel, follow: None })
     }
 
-    pub(super) const fn is_server(self) -> bool {
+    pub(crate) const fn is_server(self) -> bool {
         matches!(self, Self::Server(_))
     }
 
@@ -53,6 +53,27 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
         "page" => None,
         _ => Some(Target::Document(by_path)),
     })
+}
+
+/// The documents that a link relation leads to (RFC 8631, RFC 9727, or its name here).
+pub(super) fn of_relation(relation: &str) -> Option<Target> {
+    [
+        "service-desc",
+        "api-catalog",
+        "ai-catalog",
+        "agent-card",
+        "agent-manifest",
+        "mcp-server-card",
+        "ai-plugin",
+    ]
+    .into_iter()
+    .find(|known| *known == relation)
+    .map(Target::follow)
+}
+
+/// The protocol that a word names, unless it is plain HTTP.
+pub(super) fn protocol_of(word: &str) -> Option<&'static str> {
+    ["mcp", "a2a", "graphql", "grpc", "websocket"].into_iter().find(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// The words of some names in lower case.
