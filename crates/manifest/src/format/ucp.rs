@@ -60,6 +60,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(profile) = root.object("ucp") else {
         draft.dialect(root.text_of(&["ucp", "ucp_version", "version"]), Some("freeform"));
         draft.report_rule(&FREEFORM, String::new());
+        if let Some(url) =
+            ["commerce_endpoint", "commerceEndpoint", "endpoint"].iter().find_map(|key| draft.url(root, key))
+        {
+            draft.keep(Interface::new(Protocol::Ucp, Some(url)));
+        }
         return generic::read(root, draft);
     };
     let version = profile.text("version");

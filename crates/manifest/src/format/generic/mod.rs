@@ -141,12 +141,25 @@ impl Reader<'_, '_> {
             self.read_list(list, value, &root.at("capabilities"));
             self.read_flags(value, &root.at("capabilities"));
         }
+        self.read_only_skill(root, &context);
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
+        }
+    }
+
+    /// The only skill of a service, which is installed: `"skill": {"name": …, "install": …}`.
+    fn read_only_skill(&mut self, root: &Object<'_>, context: &Context) {
+        let Some(skill) = root.object("skill").filter(|skill| skill.has("name") && skill.has("install"))
+        else {
+            return;
+        };
+        if let Some(kind) = ListKind::of("skills") {
+            let capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            self.push(capability);
         }
     }
 

@@ -36,6 +36,9 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 "maxAmountRequired",
                 "usd",
                 "cost",
+                "priceRange",
+                "price_range",
+                "ticket_price",
             ]);
             payment.asset = text(&[
                 "asset",
@@ -45,6 +48,8 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 "default_asset",
                 "payment_asset",
                 "payment_currency",
+                "priceCurrency",
+                "price_currency",
             ]);
             let in_dollars = ["amount_usd", "amountUsd", "price_usd", "priceUsd", "usd"];
             if payment.asset.is_none() && payment.price.is_some() {

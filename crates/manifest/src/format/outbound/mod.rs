@@ -88,6 +88,12 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             return;
         }
         let Some(mut url) = draft.origin_url(published) else { return };
+        // A part of a document leads to the document.
+        if target.is_some_and(Target::is_followed)
+            && let Some(fragment) = url.find('#')
+        {
+            url.truncate(fragment);
+        }
         if published.starts_with('/') && paths_left > 0 {
             paths_left -= 1;
             let path = url.strip_prefix(origin.as_str());
@@ -166,10 +172,18 @@ fn add(
                 &["protocol_version", "protocolVersion"]
             };
             let version = draft::name(text_of(keys));
+            if draft
+                .manifest
+                .interfaces
+                .iter()
+                .any(|known| known.protocol == protocol && known.url.as_ref() == Some(&url))
+            {
+                return;
+            }
             add_server(Interface { version, ..Interface::new(protocol, Some(url)) }, draft);
         }
         Some(Target::Document(class)) => {
-            if class.rel == "mcp" {
+            if class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
@@ -220,12 +234,21 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
         let is_address_of_schema = || is_schema_name(name) && value.is_string();
         // A list of this name is one of goods or sites, not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
-        if (!is_about_calls(name) || is_address_of_schema() || is_list()) && !is_identifier(name, value) {
+        let is_map_of_addresses = || name == "schemas" && holds_addresses(value);
+        if (!is_about_calls(name) || is_address_of_schema() || is_list() || is_map_of_addresses())
+            && !is_identifier(name, value)
+        {
             names.push(name);
             each_of_value(value, names, owner, 0, show);
             names.pop();
         }
     }
+}
+
+/// Whether a map has an address for each name.
+fn holds_addresses(value: &Value) -> bool {
+    let is_text_address = |value: &Value| value.as_str().is_some_and(is_address);
+    value.as_object().is_some_and(|map| !map.is_empty() && map.values().all(is_text_address))
 }
 
 fn each_of_value<'v>(
