@@ -95,7 +95,7 @@ fn check_values(parameter: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(position) = wrong {
         draft.report_rule(&rules::ENUM_MISTYPED, format!("{}/{position}", parameter.at("enum")));
     }
-    if let Some(default) = parameter.value("default") {
+    if let Some(default) = parameter.map.get("default") {
         if !schema::has_type(&schema, default) {
             let text = format!("the default is {}", type_name(default));
             draft.report(&rules::DEFAULT_MISTYPED, parameter.at("default"), text);

@@ -161,7 +161,7 @@ fn check_input(input: &Object<'_>, schema: &Map<String, Value>, draft: &mut Draf
         let pointer = if input.has("options") { input.at("options") } else { input.pointer.clone() };
         draft.report_rule(&rules::OPTIONS_MISSING, pointer);
     }
-    let Some(default) = input.value("default") else { return };
+    let Some(default) = input.map.get("default") else { return };
     let listed = schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
     if listed.is_some_and(|values| !values.contains(default)) {
         draft.report_rule(&rules::DEFAULT_UNLISTED, input.at("default"));
