@@ -289,7 +289,7 @@ fn is_bare_enum(value: &Value) -> bool {
             let lists =
                 |key: &&str| map.get(*key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
             map.get("type").and_then(Value::as_str) == Some("enum")
-                && !["options", "enum", "values"].iter().any(|key| lists(key))
+                && !["options", "enum", "values"].iter().any(lists)
         }
         _ => false,
     }

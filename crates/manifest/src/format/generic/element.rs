@@ -84,7 +84,7 @@ impl Context {
         let absolute = |text: &str| {
             let is_address = text.starts_with('/') || text.contains("://");
             let completed = (!is_address).then(|| address::completed(text)).flatten();
-            draft.origin_url(completed.as_deref().or(is_address.then_some(text))?)
+            draft.origin_url(completed.as_deref().or_else(|| is_address.then_some(text))?)
         };
         Self {
             base: base.or_else(|| self.base.clone()),

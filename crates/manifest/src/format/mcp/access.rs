@@ -88,7 +88,7 @@ impl Access<'_> {
             Tristate::Yes
         } else {
             // Where some tools are named as protected, the others are not.
-            let stated = self.required.or((!protected.is_empty() && self.has_list).then_some(false));
+            let stated = self.required.or_else(|| (!protected.is_empty() && self.has_list).then_some(false));
             stated.map_or(needed.required, |required| Tristate::from_option(Some(required)))
         };
         let auth = &mut capability.auth;

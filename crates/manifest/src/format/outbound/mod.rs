@@ -190,8 +190,8 @@ fn add(
             draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
-            let named = || names.iter().rev().find(|name| !is_plain(name)).copied();
-            let name = text_of(&["rel"]).or_else(named).unwrap_or("related");
+            let telling = || names.iter().rev().find(|name| !is_plain(name)).copied();
+            let name = text_of(&["rel"]).or_else(telling).unwrap_or("related");
             draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
     }
