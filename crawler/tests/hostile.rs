@@ -308,7 +308,7 @@ async fn a_list_that_is_being_written_deletes_no_site() {
                 soft.cancel();
             }
         };
-        let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, stop_when_seeded);
+        let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel, &stop_when_seeded);
         assert_eq!(run.await.unwrap().seeds.sites_forgotten, forgotten, "{age} s old");
     }
 }

@@ -69,6 +69,8 @@ struct Robots {
     http_status: Option<u16>,
     fetched: Moment,
     expires: Moment,
+    /// Lines with preferences about the use of content.
+    preferences: Vec<String>,
     text: Option<String>,
 }
 
@@ -244,9 +246,23 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
         http_status: robots.http_status,
         fetched: Moment::new(robots.fetched_at, now),
         expires: Moment::new(robots.expires_at, now),
+        preferences: robots.text.as_deref().map(preferences).unwrap_or_default(),
         text: robots.text.clone(),
     });
     HostView { host: line.host.to_string(), robots }
+}
+
+/// Preferences of one host that are shown.
+const PREFERENCES_MAX: usize = 10;
+
+/// The Content-Usage and Content-Signal lines of a robots.txt.
+fn preferences(robots: &str) -> Vec<String> {
+    let is_preference = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default().trim();
+        name.eq_ignore_ascii_case("content-signal") || name.eq_ignore_ascii_case("content-usage")
+    };
+    let lines = robots.lines().map(str::trim).filter(is_preference);
+    lines.take(PREFERENCES_MAX).map(|line| text::cut(line, WORDS_CHARS_MAX)).collect()
 }
 
 fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
@@ -277,5 +293,17 @@ fn fetch_view(fetch: &FetchReport) -> Fetch {
         class: labels::outcome_class(fetch.outcome),
         path: text::cut(fetch.url.as_str().trim_start_matches("https://"), WORDS_CHARS_MAX),
         why: text::cut(&why.join(" · "), WORDS_CHARS_MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::preferences;
+
+    #[test]
+    fn shows_the_preferences_of_a_robots_txt() {
+        let robots = "User-agent: *\ncontent-signal: search=no\n Content-Usage: /x train-ai=n\nAllow: /\n";
+        assert_eq!(preferences(robots), ["content-signal: search=no", "Content-Usage: /x train-ai=n"]);
+        assert_eq!(preferences(&"Content-Signal: search=no\n".repeat(50)).len(), super::PREFERENCES_MAX);
     }
 }

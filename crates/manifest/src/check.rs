@@ -46,12 +46,21 @@ impl Flaw {
     }
 }
 
+/// What null stands for where a field is optional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Null {
+    /// An absent value, as in the JSON of protocol buffers.
+    Absent,
+    /// A value of a type that the specification does not allow.
+    Value,
+}
+
 /// What is wrong with a field's value, if anything.
-pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
+pub(crate) fn flaw(value: Option<&Value>, field: &Field, null: Null) -> Option<Flaw> {
     let Some(value) = value else { return field.missing.map(Flaw::Missing) };
     if value.is_null() {
-        // Null stands for an absent value where the field is optional.
-        return field.missing.map(|_| Flaw::Mistyped(type_name(value)));
+        let is_typed = null == Null::Value && field.kind.has_type();
+        return (field.missing.is_some() || is_typed).then(|| Flaw::Mistyped(type_name(value)));
     }
     if let (Kind::Texts, Value::Array(list)) = (field.kind, value) {
         let wrong = list.iter().enumerate().find(|(_, element)| !element.is_string());

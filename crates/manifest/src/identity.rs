@@ -5,9 +5,12 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use crate::draft::{Draft, FindingLocation};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName};
+use crate::object::children;
 use crate::rule::findings;
 
 findings! {
@@ -35,7 +38,6 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
         draft.report(&PREVIEW, String::new(), format!("served by {served}, which is a preview or a tunnel"));
     }
     report_placeholders(draft, &served);
-    mark_not_public(draft);
     let Some(declared) = declared.filter(|declared| *declared != served) else {
         return suspect_copy(draft, &served, None);
     };
@@ -142,14 +144,62 @@ fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
     }
 }
 
-/// Marks capabilities whose host is not public, and reports the addresses that were not reported where they are published.
-fn mark_not_public(draft: &mut Draft<'_>) {
+/// Marks capabilities whose host is not public, and reports the addresses that were not reported where they are published:
+/// at the text that holds the host, as far as the document has pointers.
+pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
+    let found = not_public(draft);
+    let origin = draft.manifest.declared_origin.clone().unwrap_or_default();
+    let declared = draft.not_public(&origin).map(|reason| (origin, reason));
+    if found.is_empty() && declared.is_none() {
+        return;
+    }
+    let authorities: Vec<&str> = found.iter().map(|found| authority(&found.address)).collect();
+    let texts = document.map(|document| texts_with(document, &authorities)).unwrap_or_default();
+    let mut reported = HashSet::new();
+    for mut found in found {
+        if let Some(capability) = found.capability.and_then(|at| draft.manifest.capabilities.get_mut(at)) {
+            capability.invocation.not_public = true;
+        }
+        if draft.is_reported_not_public(&found.address) {
+            continue;
+        }
+        if found.location.document.is_none()
+            && let Some((pointer, text)) = place_of(&found, &texts)
+        {
+            pointer.clone_into(&mut found.location.pointer);
+            if is_address(text) {
+                (*text).clone_into(&mut found.address);
+            }
+        }
+        if reported.insert((found.location.pointer.clone(), found.location.document.clone())) {
+            draft.report_not_public(found.location, &found.address, found.reason);
+        }
+    }
+    if let Some((origin, reason)) = declared.filter(|(origin, _)| !draft.is_reported_not_public(origin)) {
+        let location = FindingLocation { pointer: place_of_origin(document, &origin), document: None };
+        if reported.insert((location.pointer.clone(), None)) {
+            draft.report_not_public(location, &origin, reason);
+        }
+    }
+}
+
+/// An address that is not public, of a capability or of an interface.
+struct NotPublic {
+    /// Position of the capability.
+    capability: Option<usize>,
+    location: FindingLocation,
+    address: String,
+    reason: &'static str,
+}
+
+fn not_public(draft: &Draft<'_>) -> Vec<NotPublic> {
     let (mut found, mut known) = (Vec::new(), HashSet::new());
     for (index, capability) in draft.manifest.capabilities.iter().enumerate() {
         let Some(address) = capability.invocation.endpoint() else { continue };
         if let Some(reason) = draft.not_public(address) {
             known.insert(address);
-            found.push((Some(index), FindingLocation::of(capability), address.to_owned(), reason));
+            let (location, address) = (FindingLocation::of(capability), address.to_owned());
+            found.push(NotPublic { capability: Some(index), location, address, reason });
         }
     }
     for address in draft.manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()) {
@@ -157,21 +207,71 @@ fn mark_not_public(draft: &mut Draft<'_>) {
         if let Some(reason) = draft.not_public(address)
             && known.insert(address)
         {
-            found.push((None, FindingLocation::default(), address.to_owned(), reason));
+            let (location, address) = (FindingLocation::default(), address.to_owned());
+            found.push(NotPublic { capability: None, location, address, reason });
         }
     }
-    for (index, location, address, reason) in found {
-        if let Some(capability) = index.and_then(|index| draft.manifest.capabilities.get_mut(index)) {
-            capability.invocation.not_public = true;
+    found
+}
+
+/// Host and port of an address.
+fn authority(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// Texts of one document that are compared with addresses.
+const TEXTS_MAX: usize = 1_000;
+
+/// The texts of a document that hold one of the hosts, with their pointers.
+fn texts_with<'v>(document: &'v Value, authorities: &[&str]) -> Vec<(String, &'v str)> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((pointer, value)) = open.pop() {
+        if found.len() >= TEXTS_MAX {
+            break;
         }
-        if !draft.is_reported_not_public(&address) {
-            draft.report_not_public(location, &address, reason);
+        match value {
+            Value::String(text) if authorities.iter().any(|authority| text.contains(authority)) => {
+                found.push((pointer, text.as_str()));
+            }
+            Value::Array(_) | Value::Object(_) => {
+                let at = open.len();
+                open.extend(children(value, &pointer).map(|(_, inner, pointer)| (pointer, inner)));
+                // The last one is taken first.
+                open.get_mut(at..).unwrap_or_default().reverse();
+            }
+            _ => {}
         }
     }
-    let origin = draft.manifest.declared_origin.clone().unwrap_or_default();
-    if let Some(reason) = draft.not_public(&origin)
-        && !draft.is_reported_not_public(&origin)
-    {
-        draft.report_not_public(FindingLocation::default(), &origin, reason);
-    }
+    found
+}
+
+/// The text that publishes an address: below the capability, or else the first address in the document that holds the host.
+fn place_of<'t, 'v>(found: &NotPublic, texts: &'t [(String, &'v str)]) -> Option<&'t (String, &'v str)> {
+    let host = authority(&found.address);
+    let below = |pointer: &str| {
+        let rest = pointer.strip_prefix(found.location.pointer.as_str());
+        found.capability.is_some() && rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let of = |wanted: &dyn Fn(&str, &str) -> bool| {
+        texts.iter().find(|(pointer, text)| text.contains(host) && wanted(pointer, text))
+    };
+    of(&|pointer, text| below(pointer) && is_address(text))
+        .or_else(|| of(&|_, text| is_address(text)))
+        .or_else(|| of(&|_, _| true))
+}
+
+fn is_address(text: &str) -> bool {
+    text.contains("://") && !text.contains(char::is_whitespace)
+}
+
+/// Pointer of the text that declares the origin; empty if none does.
+fn place_of_origin(document: Option<&Value>, origin: &str) -> String {
+    let texts = document.map(|document| texts_with(document, &[authority(origin)])).unwrap_or_default();
+    let exact = texts.iter().find(|(_, text)| *text == origin);
+    exact
+        .or_else(|| texts.iter().find(|(_, text)| is_address(text)))
+        .map(|(pointer, _)| pointer.clone())
+        .unwrap_or_default()
 }

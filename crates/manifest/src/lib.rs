@@ -16,6 +16,7 @@ mod draft;
 pub mod entry;
 mod format;
 mod identity;
+mod injection;
 mod json;
 pub mod model;
 mod name;

@@ -70,7 +70,9 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
         detect::Syntax::Text => {
             let found = forced(document).unwrap_or_else(|| detect::text(text, path));
             let mut draft = Draft::new(document, found);
+            draft.search_steering_lines(text);
             format::read(&Body::Text(text), &mut draft);
+            identity::mark_not_public(&mut draft, None);
             draft
         }
     };
@@ -114,6 +116,7 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
         draft.report_rule(&document::TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
+    identity::mark_not_public(&mut draft, Some(value));
     draft
 }
 

@@ -95,12 +95,28 @@ fn defaults_agree_with_their_parameter() {
         "many": {"type": "integer", "enum": [1, "two"]},
         "none": {"type": "string", "enum": []},
         "fits": {"type": "number", "default": 1.5, "enum": [1.5]},
+        "seats": {"type": "array", "items": {"type": "integer"}, "default": [1, "a"]},
     }}));
     let at = |name: &str| format!("/capabilities/0/params/{name}");
     assert_eq!(places(&manifest, "agents_json.param.default.unlisted"), [at("sort/default")]);
-    assert_eq!(places(&manifest, "agents_json.param.default.mistyped"), [at("page/default")]);
+    assert_eq!(
+        places(&manifest, "agents_json.param.default.mistyped"),
+        [at("page/default"), at("seats/default/1")]
+    );
     assert_eq!(places(&manifest, "agents_json.param.enum.value_mistyped"), [at("many/enum/1")]);
     assert_eq!(places(&manifest, "agents_json.param.enum.empty"), [at("none/enum")]);
+}
+
+#[test]
+fn endpoints_are_paths() {
+    for endpoint in ["https://shop.example/search", "//shop.example/search"] {
+        let manifest = with_capability(&json!({"endpoint": endpoint}));
+        assert_eq!(
+            places(&manifest, "agents_json.path.absolute"),
+            ["/capabilities/0/endpoint"],
+            "{endpoint}"
+        );
+    }
 }
 
 #[test]

@@ -144,6 +144,16 @@ fn types_become_json_schema() {
 }
 
 #[test]
+fn an_enum_lists_its_values() {
+    let manifest = read(&document(&json!({
+        "actions": [action(&json!({"outputs": {"state": "enum", "size": {"type": "enum", "options": ["s"]}}}))],
+        "entities": {"Seat": {"fields": {"class": {"type": "enum"}, "row": "integer"}}},
+    })));
+    let at = places(&manifest, "awp.type.malformed");
+    assert_eq!(at, ["/entities/Seat/fields/class", "/actions/0/outputs/state"]);
+}
+
+#[test]
 fn defaults_agree_with_their_input() {
     let manifest = with_action(&json!({"inputs": {
         "cabin": {"type": "enum", "options": ["first"], "default": "economy"},
@@ -186,6 +196,10 @@ fn consequences_without_sensitivity_are_reported() {
         let manifest = with_action(&json!({"id": id, "method": method}));
         places(&manifest, "awp.action.sensitivity.undeclared") == ["/actions/0"]
     };
+    for id in ["checkout", "withdraw", "submit_order", "place_order", "book_flight", "buy"] {
+        assert!(reported(id, "POST") && !reported(id, "GET"), "{id}");
+    }
+    assert!(!reported("list_orders", "POST") && !reported("view_order", "POST"));
     assert!(reported("pay_invoice", "POST") && reported("drop", "DELETE") && reported("cancelOrder", "PUT"));
     assert!(
         !reported("list_payments", "POST") && !reported("search", "POST") && !reported("pay_invoice", "GET")
@@ -247,6 +261,8 @@ fn recoveries_that_no_machine_can_follow_are_reported() {
         ("retry with other parameters", Severity::May),
         ("Sorry, please contact our support team", Severity::Must),
         ("oops", Severity::Must),
+        ("ask a human", Severity::Must),
+        ("use your judgement", Severity::Must),
     ] {
         assert_eq!(found(recovery), Some((severity, "/errors/E/recovery".to_owned())), "{recovery}");
     }

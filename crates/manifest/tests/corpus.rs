@@ -97,6 +97,7 @@ impl Entry {
 /// Part of a file's name, what is read instead of the judged format, and why.
 const DISAGREEMENTS: &[(&str, &str, &str)] = &[
     ("a2a-card/capiscio__capiscio-cli__invalid-missing-required", "opaque", "a name alone is not a card"),
+    ("generic-agent-card/Matan-Shabi", "a2a", "it has every member of a card; its `skills` are empty"),
     ("ai-txt/azmartone67__dchub-backend", "generic", "the body is JSON with endpoints, despite the name"),
     (
         "mcp-freeform/TamTunnel__AWAS",

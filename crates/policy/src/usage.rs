@@ -41,7 +41,13 @@ impl ContentUsage {
             },
             _ => PolicyChoice::Unset,
         };
-        Self { search: choice("search"), training: choice("train-ai") }
+        // Categories of earlier drafts: `bots` holds the others, and `train-genai` is a part of `train-ai`.
+        let within = |label: &str| match choice(label) {
+            PolicyChoice::Unset => choice("bots"),
+            stated => stated,
+        };
+        let training = most_restrictive(within("train-ai"), choice("train-genai"));
+        Self { search: within("search"), training }
     }
 
     /// The value of a `Content-Signal` line or header: `search=yes, ai-train=no`.
@@ -127,6 +133,10 @@ mod tests {
             ("Train-AI=n", ContentUsage::default()),
             ("train-ai=no", ContentUsage::default()),
             ("unknown=n", ContentUsage::default()),
+            ("bots=n", usage(Deny, Deny)),
+            ("bots=n, search=y", usage(Allow, Deny)),
+            ("train-genai=n", usage(Unset, Deny)),
+            ("train-ai=y, train-genai=n", usage(Unset, Deny)),
             ("", ContentUsage::default()),
         ];
         for (value, expected) in table {

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::budget;
+use crate::check::Null;
 use crate::document::{self, Document};
 use crate::json::push_index;
 use crate::model::{
@@ -106,6 +107,8 @@ pub(crate) struct Draft<'d> {
     base_pointer: String,
     /// Pointers of texts that address the reader, as far as the document was searched: `None` for texts without pointers.
     steering: Option<Vec<String>>,
+    /// The first line of a text that addresses the reader; 0 if it goes over several lines.
+    steering_line: Option<usize>,
     /// The document was served by a host that is not public, for an operator who allows it: its addresses may be private.
     is_private: bool,
     /// Addresses that are not public and were reported where they are published.
@@ -127,6 +130,7 @@ impl<'d> Draft<'d> {
             specs: Vec::new(),
             base_pointer: String::new(),
             steering: None,
+            steering_line: None,
             is_private: not_public(served_as.as_str()).is_some(),
             not_public: HashSet::new(),
             pointer_document: None,
@@ -200,8 +204,9 @@ impl<'d> Draft<'d> {
 
     /// Checks the fields of an object and reports every violation.
     pub(crate) fn check(&mut self, object: &Object<'_>, shape: &Shape) {
+        let null = if self.format().is_core() { Null::Value } else { Null::Absent };
         for field in shape.fields {
-            if let Some(flaw) = check::flaw(object.map.get(field.key), field) {
+            if let Some(flaw) = check::flaw(object.map.get(field.key), field, null) {
                 self.add_flaw(object, shape, field, &flaw);
             }
         }

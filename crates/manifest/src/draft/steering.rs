@@ -3,14 +3,21 @@
 use serde_json::Value;
 
 use super::{ADDRESSES_READER, Draft, FindingLocation};
+use crate::injection;
 use crate::json::{push_index, push_name};
 use crate::model::{Capability, Manifest};
-use crate::text;
 
 impl Draft<'_> {
     /// Searches all texts of a JSON document for those that address the reader.
     pub(crate) fn search_steering(&mut self, document: &Value) {
         self.steering = Some(steering_pointers(document));
+    }
+
+    /// Searches the lines of a document that is not JSON.
+    pub(crate) fn search_steering_lines(&mut self, text: &str) {
+        let lines = text.lines().position(injection::addresses_reader);
+        let across = || injection::addresses_reader(text).then_some(0);
+        self.steering_line = lines.map(|line| line + 1).or_else(across);
     }
 
     /// Reports texts that address the reader, and marks the capabilities that have one. Texts of a JSON document have
@@ -31,7 +38,10 @@ impl Draft<'_> {
                 unlocated.push(FindingLocation::of(capability));
             }
         }
-        if !is_located && manifest_steers(&self.manifest) {
+        if let Some(line) = self.steering_line.filter(|_| unlocated.is_empty()) {
+            let place = if line == 0 { String::new() } else { format!(" (line {line})") };
+            self.report(&ADDRESSES_READER, String::new(), format!("{}{place}", ADDRESSES_READER.wrong));
+        } else if !is_located && manifest_steers(&self.manifest) {
             unlocated.push(FindingLocation::default());
         }
         for location in unlocated {
@@ -52,7 +62,7 @@ fn steers(capability: &Capability) -> bool {
     ];
     let mut texts = texts.into_iter().flatten().chain(&capability.tags).chain(&capability.examples);
     let mut schemas = [&capability.parameters, &capability.response].into_iter().flatten();
-    texts.any(|text| text::addresses_reader(text)) || schemas.any(text::any_addresses_reader)
+    texts.any(|text| injection::addresses_reader(text)) || schemas.any(injection::any_addresses_reader)
 }
 
 /// The same for the texts of the manifest itself.
@@ -69,7 +79,7 @@ fn manifest_steers(manifest: &Manifest) -> bool {
         .chain(&manifest.tags)
         .chain(&manifest.representative_queries);
     let mut values = manifest.hints.values().chain(manifest.schemas.values());
-    texts.any(|text| text::addresses_reader(text)) || values.any(text::any_addresses_reader)
+    texts.any(|text| injection::addresses_reader(text)) || values.any(injection::any_addresses_reader)
 }
 
 /// Texts of one document that are named at most.
@@ -108,7 +118,7 @@ fn steering_pointers(document: &Value) -> Vec<String> {
 
 fn collect_steering(value: &Value, place: &Ancestors<'_>, found: &mut Vec<String>) {
     match value {
-        Value::String(value) if found.len() < STEERING_TEXTS_MAX && text::addresses_reader(value) => {
+        Value::String(value) if found.len() < STEERING_TEXTS_MAX && injection::addresses_reader(value) => {
             found.push(place.pointer());
         }
         Value::Array(elements) => {
@@ -123,7 +133,7 @@ fn collect_steering(value: &Value, place: &Ancestors<'_>, found: &mut Vec<String
         Value::Object(members) => {
             for (name, member) in members {
                 let place = Ancestors { parent: Some(place), step: Step::Name(name) };
-                if found.len() < STEERING_TEXTS_MAX && text::addresses_reader(name) {
+                if found.len() < STEERING_TEXTS_MAX && injection::addresses_reader(name) {
                     found.push(place.pointer());
                 }
                 collect_steering(member, &place, found);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, header, lenient};
-use crate::model::{CapabilityKind, ExecutionModel, PolicyChoice, SafetyClass};
+use crate::model::{CapabilityAuth, CapabilityKind, ExecutionModel, PolicyChoice, SafetyClass};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::safety;
@@ -51,7 +51,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.assess("AHP 0.1", |code| code.starts_with("ahp."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
-    draft.keep_all(root.value("authentication").map(lenient::auth).unwrap_or_default());
+    let stated = root.value("authentication").map(lenient::auth).unwrap_or_default();
+    let needed = lenient::required_by(&stated);
+    draft.keep_all(stated);
     draft.manifest.rate_limit = root.object("rate_limits").and_then(|limits| {
         ["unauthenticated", "default", "authenticated"]
             .iter()
@@ -73,7 +75,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.report_rule(&UNDECLARED_MODE, capability.at("mode"));
         }
         let url = if mode == "MODE1" { content.as_deref() } else { converse.as_deref() };
-        read_capability(capability, mode, url, draft);
+        read_capability(capability, mode, url, &needed, draft);
     });
 }
 
@@ -91,11 +93,18 @@ fn read_signals(signals: &Object<'_>, draft: &mut Draft<'_>) {
         .map(|required| if required { "required".to_owned() } else { "none".to_owned() });
 }
 
-fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &mut Draft<'_>) {
+fn read_capability(
+    object: &Object<'_>,
+    mode: &str,
+    url: Option<&str>,
+    needed: &CapabilityAuth,
+    draft: &mut Draft<'_>,
+) {
     let name = object.text("name").unwrap_or_default();
     let kind = if mode == "MODE1" { CapabilityKind::Content } else { CapabilityKind::AgentOperation };
     let mut capability = draft.begin(kind, object, &["name"], &[]);
     capability.tags = draft::tags(object.texts("response_types"));
+    capability.auth = needed.clone();
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {
         endpoint::set_call(&mut capability, method, address);

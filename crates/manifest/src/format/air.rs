@@ -5,6 +5,8 @@
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
+use serde_json::Value;
+
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, lenient};
@@ -12,6 +14,7 @@ use crate::model::{CapabilityKind, Payment};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema;
+use crate::text;
 use crate::walk::List;
 
 /// Intents and networks of one manifest that are kept.
@@ -63,6 +66,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.declared_origin = root.string("origin");
     manifest.provider.identity =
         root.object("identity").and_then(|identity| Some(identity.text("did")?.to_owned()));
+    keep_bounty(root, "bounty", draft);
     read_payments(root, draft);
     let base = draft.manifest.declared_origin.clone().filter(|origin| !origin.contains('/'));
     draft.each(root, "intents", &List::of(&INTENT).unique("name", &DUPLICATE), |intent, draft| {
@@ -120,7 +124,24 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
     if draft.checked(intent, "price", &PRICE).is_some() {
         capability.price = intent.value("price").and_then(lenient::price);
     }
+    let methods = intent.object("payments");
+    let mut methods = methods.iter().flat_map(Object::members);
+    if capability.price.is_none() {
+        let priced = methods.find_map(|(scheme, method)| {
+            let terms =
+                lenient::price(&Value::Object(method.map.clone())).filter(|terms| terms.price.is_some())?;
+            Some(Payment { scheme: Some(text::capped(scheme, draft::NAME_CHARS_MAX).to_owned()), ..terms })
+        });
+        capability.price = priced;
+    }
+    keep_bounty(intent, &format!("bounty:{}", capability.native_id), draft);
     draft.push(capability);
+}
+
+/// Keeps what the publisher pays to the agents that bring customers: never acted upon.
+fn keep_bounty(object: &Object<'_>, name: &str, draft: &mut Draft<'_>) {
+    let bounty = object.value("bounty").filter(|bounty| bounty.is_object());
+    draft.manifest.features.other.extend(bounty.map(|bounty| (name.to_owned(), bounty.clone())));
 }
 
 fn is_intent_name(text: &str) -> bool {

@@ -61,7 +61,12 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
         if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
-            draft.keep(Interface::new(Protocol::Http, Some(anchor)));
+            let is_mcp = addresses::classify(&anchor).rel == "mcp";
+            let protocol = if is_mcp { Protocol::Mcp } else { Protocol::Http };
+            let mut interface = Interface::new(protocol, Some(anchor));
+            let title = draft::name(context.text("title"));
+            interface.settings.extend(title.map(|title| ("title".to_owned(), Value::String(title))));
+            draft.keep(interface);
         }
     }
     for (relation, targets) in context.map.iter().filter(|(name, _)| *name != "anchor") {

@@ -159,7 +159,7 @@ dialects! {
     Pointer = "pointer", Read::Object(pointer::read), {};
     List = "list of documents", Read::Body(list::read), {};
     Unrelated = "unrelated file", Read::Nothing, {};
-    Opaque = "nothing to call", Read::Nothing, {};
+    Opaque = "nothing to call", Read::Body(pointer::read_opaque), {};
     Malformed = "malformed", Read::Nothing, {};
 }
 

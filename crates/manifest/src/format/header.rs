@@ -12,7 +12,7 @@ use crate::text;
 
 /// Name, description, version, provider and contact under their usual names.
 pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let about = root.object_of(&["agent", "site", "service", "app", "info", "identity", "about", "profile"]);
+    let about = root.object_of(ABOUT);
     let inner = about.as_ref().unwrap_or(root);
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
     let manifest = &mut draft.manifest;
@@ -38,6 +38,9 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
         root.value("contact").or_else(|| inner.value("contact")).map(contact).unwrap_or_default();
 }
 
+/// Blocks that describe the whole.
+const ABOUT: &[&str] =
+    &["agent", "site", "service", "app", "info", "identity", "about", "profile", "project"];
 const ORIGIN_KEYS: &[&str] = &[
     "url",
     "website",
@@ -180,6 +183,9 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
             "auth",
             "pricing",
             "endpoints",
+            "capabilities",
+            "safety",
+            "mcp",
         ];
         let blocks = blocks.iter().filter_map(|key| root.object(key));
         manifest.rate_limit = std::iter::once(root.clone())

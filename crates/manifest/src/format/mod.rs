@@ -33,6 +33,7 @@ mod list;
 mod llms_txt;
 mod manifest_v1;
 mod mcp;
+mod oauth;
 mod openapi;
 mod outbound;
 mod payments;

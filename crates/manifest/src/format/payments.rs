@@ -2,7 +2,7 @@
 //!
 //! They are recorded and never acted upon. Formats that define their own terms have their own readers.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
@@ -46,6 +46,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     if !matches!(draft.format(), Format::X402 | Format::Air | Format::AgentsTxt) {
         stated(root, &mut found);
+    }
+    if !draft.format().is_core() {
+        plan_limits(root, draft);
     }
     let known = &draft.manifest.payments;
     let new: Vec<Payment> = found.0.into_iter().filter(|payment| !known.contains(payment)).collect();
@@ -107,7 +110,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
 }
 
 /// Members that list plans, each with its price.
-const PLAN_KEYS: &[&str] = &["plans", "tiers", "rate_limits", "rateLimits", "packages", "subscriptions"];
+const PLAN_KEYS: &[&str] =
+    &["plans", "tiers", "rate_limits", "rateLimits", "packages", "subscriptions", "offers"];
 
 /// The price of each plan, whose name is kept as the scheme.
 fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
@@ -121,6 +125,26 @@ fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
                 found.add(of_plan(text::capped(name, 100), completed(payment, base)));
             }
         }
+    }
+}
+
+/// Members of a plan that state in words or numbers how much may be called.
+const LIMIT_KEYS: &[&str] = &["limits", "limit", "rate_limit", "rateLimit", "quota"];
+
+/// Keeps the limits of several plans by their name, beside the limit that applies to anybody.
+fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let blocks =
+        ["plans", "tiers", "pricing", "rate_limits", "rateLimits"].iter().filter_map(|key| root.object(key));
+    let mut limits = Map::new();
+    for (name, plan) in blocks.flat_map(|block| block.members().collect::<Vec<_>>()).take(TERMS_MAX) {
+        let stated = plan.value_of(LIMIT_KEYS).filter(|limit| limit.is_string() || limit.is_number());
+        let counted =
+            || lenient::rate_limit(&Value::Object(plan.map.clone())).filter(|limit| limit.requests.is_some());
+        let limit = stated.cloned().or_else(|| serde_json::to_value(counted()?).ok());
+        limits.extend(limit.map(|limit| (text::capped(name, 100).to_owned(), limit)));
+    }
+    if limits.len() > 1 {
+        draft.manifest.features.other.insert("plan_limits".to_owned(), Value::Object(limits));
     }
 }
 
@@ -157,6 +181,15 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
             } else {
                 Payment { network: name, ..base.clone() }
             }
+        }));
+    }
+    let assets = ["assets", "accepted_assets", "acceptedAssets", "currencies", "tokens"];
+    if base.asset.is_none()
+        && let Some(assets) = assets.iter().map(|key| block.texts(key)).find(|assets| !assets.is_empty())
+    {
+        found.add_all(assets.into_iter().map(|asset| {
+            let (asset, network) = asset_and_network(text::capped(asset, 200));
+            Payment { asset: Some(asset), network: network.or_else(|| base.network.clone()), ..base.clone() }
         }));
     }
     let schemes = ["protocols", "schemes", "methods"]

@@ -1,18 +1,33 @@
-//! A document that declares nothing to call, but contains addresses of other documents and of servers.
+//! A document that declares nothing to call: it contains addresses of other documents and of servers, or says who offers
+//! a service and how to authenticate.
 //!
 //! Documents at the root become links here; all other addresses are read as those of any document without a specification.
 
+use crate::document::Body;
 use crate::draft::Draft;
-use crate::format::{addresses, header, outbound};
+use crate::format::{addresses, generic, header, oauth, outbound};
 use crate::model::{Follow, Link};
 use crate::object::Object;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    header::describe(root, draft);
+    describe(root, draft);
     for key in root.map.keys() {
         if !outbound::is_about_calls(key) && root.text(key).is_some_and(addresses::leads_to_manifest) {
             let url = draft.document_url(root, key);
             draft.keep_all(url.map(|url| Link::new(key, url, Some(Follow::Manifest))));
         }
     }
+}
+
+/// Reads a document without an address of a declaration: what it says of the service.
+pub(crate) fn read_opaque(body: &Body<'_>, draft: &mut Draft<'_>) {
+    if let Some(root) = body.root() {
+        describe(&root, draft);
+    }
+}
+
+fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
+    header::describe(root, draft);
+    generic::read_auth(root, draft);
+    oauth::read(root, draft);
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{generic, header, lenient};
+use crate::format::{addresses, generic, header, lenient};
 use crate::model::{CapabilityKind, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -60,6 +60,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(profile) = root.object("ucp") else {
         draft.dialect(root.text_of(&["ucp", "ucp_version", "version"]), Some("freeform"));
         draft.report_rule(&FREEFORM, String::new());
+        if let Some(url) =
+            ["commerce_endpoint", "commerceEndpoint", "endpoint"].iter().find_map(|key| draft.url(root, key))
+        {
+            draft.keep(Interface::new(Protocol::Ucp, Some(url)));
+        }
         return generic::read(root, draft);
     };
     let version = profile.text("version");
@@ -134,6 +139,7 @@ fn read_binding(
     let protocol = match transport {
         Some("mcp") => Protocol::Mcp,
         Some("a2a") => Protocol::A2a,
+        None if addresses::classify(&url).rel == "mcp" => Protocol::Mcp,
         _ => Protocol::Ucp,
     };
     let mut interface = Interface::new(protocol, Some(url));

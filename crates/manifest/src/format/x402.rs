@@ -71,6 +71,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let lists_resources = |key: &&str| root.list(key).is_some_and(|list| !list.is_empty());
+    if LISTS.iter().filter(|key| **key != "accepts").any(lists_resources) {
+        let accepted = root.objects("accepts").take(PAYMENTS_MAX);
+        draft.keep_all(accepted.filter_map(|terms| lenient::price(&Value::Object(terms.map.clone()))));
+    }
+    for key in ["alternative_payment", "alternativePayment"] {
+        let block = root.object(key);
+        let chains = block.iter().flat_map(|block| block.objects("chains")).take(PAYMENTS_MAX);
+        draft.keep_all(chains.map(|chain| Payment {
+            network: chain.string_of(&["network", "chain", "key", "name"]),
+            address: chain.string_of(&["treasury", "address", "wallet", "payTo"]),
+            ..Payment::default()
+        }));
+    }
     for key in ["payment", "payments", "pricing"] {
         let Some(payment) = root.object(key) else { continue };
         let base = root.value(key).and_then(lenient::price).unwrap_or_default();

@@ -68,7 +68,7 @@ fn every_mutation_is_reported_as_its_clause_asks() {
     for register in Register::all() {
         let example = register.example();
         for clause in &register.clauses {
-            for mutation in mutation::of(clause, &example.bytes) {
+            for mutation in mutation::of(clause, &example) {
                 all += 1;
                 if let Err(failure) = mutation.check(&example) {
                     failures.push(format!("{} {}: {failure}", register.name, clause.section));

@@ -17,12 +17,16 @@ pub(crate) struct Mutation {
 }
 
 /// The mutations of a clause, at the first member that each of its patterns covers.
-pub(crate) fn of(clause: &Clause, example: &[u8]) -> Vec<Mutation> {
-    let original: Value = serde_json::from_slice(example).unwrap();
-    clause.members().flat_map(|(pattern, _)| of_member(clause, pattern, &original)).collect()
+pub(crate) fn of(clause: &Clause, example: &Case) -> Vec<Mutation> {
+    let original: Value = serde_json::from_slice(&example.bytes).unwrap();
+    clause.members().flat_map(|(pattern, _)| of_member(clause, pattern, &original, &example.format)).collect()
 }
 
-fn of_member(clause: &Clause, pattern: &str, original: &Value) -> Vec<Mutation> {
+/// Formats whose specifications write JSON types, so that null is a value of another type than any member. In the JSON of
+/// protocol buffers it stands for an absent one.
+const TYPED: &[&str] = &["awp", "atp", "woa", "agents_json", "arws"];
+
+fn of_member(clause: &Clause, pattern: &str, original: &Value, format: &str) -> Vec<Mutation> {
     let member = first(pattern, original);
     let value = original.pointer(&member).unwrap().clone();
     let changed = |what: &str, replacement: Option<Value>, expected: Expected| Mutation {
@@ -35,6 +39,8 @@ fn of_member(clause: &Clause, pattern: &str, original: &Value) -> Vec<Mutation> 
     mutations.extend(clause.remove.map(|expected| changed("removed", None, expected)));
     mutations
         .extend(clause.mistype.map(|expected| changed("of another type", Some(mistyped(&value)), expected)));
+    let as_null = clause.mistype.filter(|_| TYPED.contains(&format));
+    mutations.extend(as_null.map(|expected| changed("null", Some(Value::Null), expected)));
     mutations.extend(clause.empty.map(|expected| changed("empty", Some(emptied(&value)), expected)));
     let contradictions = clause.contradict.iter().filter(|_| clause.member.as_deref() == Some(pattern));
     mutations.extend(contradictions.map(|contradiction| {

@@ -46,6 +46,9 @@ impl Generation {
     }
 }
 
+/// Names of features of the protocol.
+const FEATURES: &[&str] =
+    &["streaming", "pushNotifications", "stateTransitionHistory", "extendedAgentCard", "extensions"];
 /// Members of cards before 1.0.
 const OLDER_MEMBERS: [&str; 6] = [
     "url",
@@ -92,9 +95,11 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.push(capability);
     }
     // A list instead of the object of features names what the agent does.
-    let named = root.list("capabilities").filter(|_| !root.has("skills")).into_iter().flatten();
+    let known: HashSet<String> =
+        draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();
+    let named = root.list("capabilities").into_iter().flatten();
     for (index, name) in named.enumerate().filter_map(|(index, name)| Some((index, name.as_str()?))) {
-        if name.trim().is_empty() {
+        if name.trim().is_empty() || known.contains(name.trim()) || FEATURES.contains(&name.trim()) {
             continue;
         }
         let pointer = format!("{}/{index}", root.at("capabilities"));

@@ -95,17 +95,36 @@ fn check_values(parameter: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(position) = wrong {
         draft.report_rule(&rules::ENUM_MISTYPED, format!("{}/{position}", parameter.at("enum")));
     }
-    if let Some(default) = parameter.value("default") {
+    if let Some(default) = parameter.map.get("default") {
         if !schema::has_type(&schema, default) {
             let text = format!("the default is {}", type_name(default));
             draft.report(&rules::DEFAULT_MISTYPED, parameter.at("default"), text);
         } else if allowed.is_some_and(|values| !values.is_empty() && !values.contains(default)) {
             draft.report_rule(&rules::DEFAULT_UNLISTED, parameter.at("default"));
         }
+        check_elements(parameter, default, draft);
     }
     if let Some(items) = draft.checked(parameter, "items", &rules::ITEMS)
         && parameter.text("type").is_some_and(|kind| kind != "array")
     {
         draft.report_rule(&rules::ITEMS_UNUSED, items.pointer);
+    }
+}
+
+/// Checks the elements of a default against the type of the items.
+fn check_elements(parameter: &Object<'_>, default: &Value, draft: &mut Draft<'_>) {
+    let items = parameter.object("items");
+    let (Some(kind), Some(elements)) =
+        (items.as_ref().and_then(|items| items.text("type")), default.as_array())
+    else {
+        return;
+    };
+    if let Some(position) = elements.iter().position(|element| !schema::is_of_type(element, kind)) {
+        let pointer = format!("{}/{position}", parameter.at("default"));
+        draft.report(
+            &rules::DEFAULT_MISTYPED,
+            pointer,
+            format!("an element of the default is not of the type {kind}"),
+        );
     }
 }

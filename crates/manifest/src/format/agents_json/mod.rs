@@ -29,8 +29,10 @@ pub(crate) const MARKERS: &[Marker] = &[
             && !c.has("name")
             && c.objects("capabilities")
                 .is_some_and(|listed| listed.iter().all(|item| item.get("endpoint").is_some()));
-        let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]) && (with_site || without_site);
-        placed.then(|| format!("two of `schema_version`, `site` and `capabilities` at {}", c.path))
+        let alone = c.has_only(&["schema_version", "protocol_version", "site"]);
+        let placed = c.is_file(&["/.well-known/agents.json", "/agents.json"]);
+        (placed && (with_site || without_site || alone))
+            .then(|| format!("members of `schema_version`, `site` and `capabilities` at {}", c.path))
     }),
 ];
 
@@ -158,7 +160,7 @@ fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
 
 /// Reports an absolute address where the specification defines a path.
 pub(super) fn check_path(object: &Object<'_>, key: &str, draft: &mut Draft<'_>) {
-    if object.text(key).is_some_and(is_url) {
+    if object.text(key).is_some_and(|address| is_url(address) || address.starts_with("//")) {
         draft.report(
             &rules::ADDRESS_ABSOLUTE,
             object.at(key),

@@ -41,7 +41,8 @@ fn damaged(candidate: &Candidate<'_>) -> Option<String> {
     } else if is_secured {
         is_named || is_described
     } else {
-        is_named && is_described && candidate.size() <= BARE_MEMBERS_MAX
+        let bare = candidate.size() <= BARE_MEMBERS_MAX;
+        is_named && is_described && bare || candidate.has_only(&["name", "description", "version"])
     };
     remains.then(|| format!("the path is {path}, and `name`, `description`, `auth` or `tools` are there"))
 }

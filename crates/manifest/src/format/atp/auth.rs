@@ -70,7 +70,7 @@ fn read_flows(flows: &Object<'_>, draft: &mut Draft<'_>) -> Vec<OAuthFlow> {
     let known = [("authorizationCode", &rules::CODE_FLOW), ("clientCredentials", &rules::CREDENTIALS_FLOW)];
     let mut read = Vec::new();
     for (name, shape) in known {
-        let Some(value) = flows.value(name) else { continue };
+        let Some(value) = flows.map.get(name) else { continue };
         let Some(flow) = draft.object(value, flows.at(name), &rules::FLOW_MISTYPED) else { continue };
         draft.check(&flow, shape);
         read.push(OAuthFlow {

@@ -10,7 +10,7 @@ use crate::model::{AuthScheme, Capability, CapabilityKind, Confirmation, SafetyC
 use crate::object::Object;
 use crate::reference::Resolver;
 use crate::walk::List;
-use crate::{safety, semantic, text};
+use crate::{address, safety, semantic, text};
 
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut resolver = Resolver::new(root.map, draft.document.bytes.len());
@@ -41,6 +41,7 @@ fn read_capability<'v>(
         draft.report_rule(&rules::ENDPOINT_INSECURE, published.at("endpoint"));
     }
     parameter::read(published, &mut capability, draft);
+    check_variables(published, &capability, draft);
     response(root, published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
     effects(published, &mut capability, draft);
@@ -92,6 +93,17 @@ fn check_spelling(name: &str, published: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(standard) = STANDARD_TYPES.iter().find(|standard| text::is_one_edit_apart(name, standard)) {
         let text = format!("\"{}\" is one letter away from {standard}", text::capped(name, 60));
         draft.report(&rules::TYPE_MISSPELT, published.at("semanticType"), text);
+    }
+}
+
+/// Variables of an endpoint without a parameter of their name.
+fn check_variables(published: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
+    let Some(template) = capability.invocation.url_template.as_deref() else { return };
+    let named: HashSet<&str> =
+        published.objects("parameters").filter_map(|parameter| parameter.text("name")).collect();
+    for variable in address::variables(template).filter(|variable| !named.contains(variable)) {
+        let text = format!("no parameter is named \"{}\"", text::capped(variable, 60));
+        draft.report(&rules::ENDPOINT_VARIABLE, published.at("endpoint"), text);
     }
 }
 

@@ -50,7 +50,7 @@ fn check_enum(parameter: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn check_default(parameter: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(default) = parameter.value("default") else { return };
+    let Some(default) = parameter.map.get("default") else { return };
     let wrong_type = parameter.text("type").filter(|name| !is_of_type(default, name));
     let is_outside = |key: &str, compare: fn(f64, f64) -> bool| {
         let limit = number(parameter, key).zip(default.as_f64());

@@ -142,6 +142,9 @@ findings! {
         "`endpoint` is not https" => "Serve the endpoint over https and publish its https address.";
     rule TYPE_MISSPELT: Should("atp.capability.semantic_type.misspelt", "ATP 0.1 §3.5.2")
         "`semanticType` is one letter away from a standard type" => "Correct the spelling, or use a namespace of your own.";
+    rule ENDPOINT_VARIABLE: May("atp.capability.endpoint.variable", "ATP 0.1 §3.5.1")
+        "a variable in `endpoint` is no parameter, so agents do not know what to fill in"
+            => "Declare a parameter with the name of the variable.";
     rule DEPRECATION_UNSTATED: May("atp.capability.deprecated.unstated", "ATP 0.1 §3.5")
         "a `deprecationMessage` is given and `deprecated` is not true" => "Declare \"deprecated\": true, or remove the message.";
     rule SIDE_EFFECTS_UNSTATED: May("atp.capability.side_effects.unstated", "ATP 0.1 §3.5.3")

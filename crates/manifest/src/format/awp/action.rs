@@ -16,7 +16,7 @@ use crate::object::{Object, type_name};
 use crate::schema::{self, Location, Parameters, Presence};
 use crate::text::capped;
 use crate::walk::List;
-use crate::{auth, quantity, safety};
+use crate::{auth, quantity, safety, text};
 
 /// Context shared by the actions.
 struct Shared<'r> {
@@ -161,7 +161,7 @@ fn check_input(input: &Object<'_>, schema: &Map<String, Value>, draft: &mut Draf
         let pointer = if input.has("options") { input.at("options") } else { input.pointer.clone() };
         draft.report_rule(&rules::OPTIONS_MISSING, pointer);
     }
-    let Some(default) = input.value("default") else { return };
+    let Some(default) = input.map.get("default") else { return };
     let listed = schema.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty());
     if listed.is_some_and(|values| !values.contains(default)) {
         draft.report_rule(&rules::DEFAULT_UNLISTED, input.at("default"));
@@ -248,6 +248,7 @@ fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Dr
 fn check_undeclared(action: &Object<'_>, capability: &Capability, draft: &mut Draft<'_>) {
     let method = capability.invocation.method.as_deref();
     let named = safety::dangerous_word(&capability.native_id)
+        .or_else(|| binding_word(&capability.native_id))
         .filter(|_| matches!(method, Some("POST" | "PUT" | "PATCH")));
     match named {
         Some(word) => {
@@ -259,6 +260,20 @@ fn check_undeclared(action: &Object<'_>, capability: &Capability, draft: &mut Dr
         }
         None => {}
     }
+}
+
+/// The word in a name that says that the call makes a contract: `checkout`, `submit_order`, `book_flight`.
+fn binding_word(id: &str) -> Option<&'static str> {
+    let words = text::words(id);
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    let verb = |verbs: &[&str]| words.first().is_some_and(|word| verbs.contains(&word.as_str()));
+    if words.iter().any(|word| safety::READS.contains(&word.as_str())) {
+        return None;
+    }
+    let named = ["checkout", "withdraw", "withdrawal", "buy"].into_iter().find(|word| has(word));
+    named
+        .or_else(|| (has("order") && verb(&["submit", "place", "create"])).then_some("order"))
+        .or_else(|| verb(&["book"]).then_some("book"))
 }
 
 fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {

@@ -40,7 +40,8 @@ pub(crate) const MARKERS: &[Marker] = &[
         let whole = listed && c.text("domain").is_some() && c.text("intent").is_some();
         let placed =
             c.is_file(&["/agent.json"]) && (parts >= 3 || c.has("awp_version") || listed && parts == 2);
-        (placed || whole)
+        let named = c.is_file(&["/agent.json"]) && c.has_only(&["domain", "intent"]) && parts == 2;
+        (placed || named || whole)
             .then(|| format!("`domain`, `intent` and `actions` as in AWP at {}, without its version", c.path))
     }),
 ];
@@ -224,6 +225,19 @@ const DEEDS: &[&str] = &[
     "ask",
 ];
 
+/// What only a person can do.
+const FOR_PEOPLE: &[&str] = &[
+    "ask a human",
+    "ask a person",
+    "ask someone",
+    "ask your administrator",
+    "human operator",
+    "your judgement",
+    "your judgment",
+    "common sense",
+    "use discretion",
+];
+
 impl Actionable {
     fn of(text: &str, actions: &HashSet<&str>) -> Self {
         let text = capped(text, draft::DESCRIPTION_CHARS_MAX);
@@ -239,6 +253,10 @@ impl Actionable {
         });
         if refers {
             return Self::Yes;
+        }
+        let folded = text.to_ascii_lowercase();
+        if FOR_PEOPLE.iter().any(|words| folded.contains(words)) {
+            return Self::No;
         }
         let mut acts = false;
         for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {

@@ -44,6 +44,8 @@ enum Flaw {
     Unknown(String),
     /// A name with brackets that is not written as `array[…]`, `object[…]` or `enum[…]`.
     Malformed(String),
+    /// An `enum` without values.
+    NoValues,
     /// The type is left out, because the schemas take [`SCHEMA_BYTES_MAX`].
     TooLarge,
 }
@@ -60,6 +62,9 @@ impl References {
                 Flaw::Malformed(word) => {
                     let text = format!("\"{}\" is not a type", capped(&word, 60));
                     draft.report(&rules::TYPE_MALFORMED, pointer.to_owned(), text);
+                }
+                Flaw::NoValues => {
+                    draft.report(&rules::TYPE_MALFORMED, pointer.to_owned(), "`enum` lists no values");
                 }
                 Flaw::TooLarge => draft.report_rule(&rules::TYPES_CUT, pointer.to_owned()),
             }
@@ -111,6 +116,9 @@ impl Types {
             if !is_type {
                 let text = format!("the type of \"{}\" is {}", capped(name, 60), found(value));
                 draft.report(mistyped, fields.at(name), text);
+            }
+            if is_bare_enum(value) {
+                references.flaws.push(Flaw::NoValues);
             }
             properties.insert(name.clone(), Value::Object(self.value(value, references)));
             references.report(&fields.at(name), draft);
@@ -270,6 +278,20 @@ fn collect_references<'v>(value: &'v Value, open: &mut Vec<&'v str>) {
         }
         Value::Array(list) => list.iter().for_each(|value| collect_references(value, open)),
         _ => {}
+    }
+}
+
+/// Whether a field is an `enum` that lists no values.
+fn is_bare_enum(value: &Value) -> bool {
+    match value {
+        Value::String(word) => word.trim() == "enum",
+        Value::Object(map) => {
+            let lists =
+                |key: &&str| map.get(*key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+            map.get("type").and_then(Value::as_str) == Some("enum")
+                && !["options", "enum", "values"].iter().any(lists)
+        }
+        _ => false,
     }
 }
 

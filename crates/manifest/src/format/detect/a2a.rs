@@ -43,3 +43,10 @@ pub(super) fn score(candidate: &Candidate<'_>) -> Score {
 pub(super) fn is_card_path(candidate: &Candidate<'_>) -> bool {
     candidate.is_file(&["/agent.json", "/agent-card.json"])
 }
+
+/// Whether the members of a card are there, and its list of skills is empty.
+pub(super) fn is_without_skills(candidate: &Candidate<'_>) -> bool {
+    candidate.list("skills").is_some_and(<[Value]>::is_empty)
+        && candidate.object("capabilities").is_some()
+        && ["name", "description", "url", "version"].iter().all(|key| candidate.text(key).is_some())
+}

@@ -99,6 +99,11 @@ impl<'c> Candidate<'c> {
         names.iter().any(|name| self.path.ends_with(name))
     }
 
+    /// Whether there are members, and all of them are known.
+    pub(crate) fn has_only(&self, known: &[&str]) -> bool {
+        !self.root.is_empty() && self.root.keys().all(|key| known.contains(&key.as_str()))
+    }
+
     /// Evidence of one of the members in a file with one of the names.
     pub(crate) fn agrees(&self, files: &[&str], keys: &[&str]) -> Option<String> {
         let key = keys.iter().find(|key| self.has(key)).filter(|_| self.is_file(files))?;

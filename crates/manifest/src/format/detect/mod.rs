@@ -165,6 +165,10 @@ fn without_marker(candidate: &Candidate<'_>) -> Detection {
             ..detected(Format::A2a, Strength::Medium, String::new())
         };
     }
+    if a2a::is_card_path(candidate) && a2a::is_without_skills(candidate) {
+        let evidence = "a card of A2A whose `skills` are empty".to_owned();
+        return detected(Format::A2a, Strength::Medium, evidence);
+    }
     by_shape(candidate)
 }
 

@@ -5,7 +5,7 @@ use url::Url;
 use serde_json::{Map, Value};
 
 use super::details;
-use super::lists::ListKind;
+use super::lists::{self, ListKind};
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
@@ -63,6 +63,9 @@ const ADDRESS_KEYS: &[&str] = &[
     "entry_point",
     "entryPoint",
 ];
+
+/// Members of an element that describe the request of its call.
+pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 
 impl Context {
     /// The context inside an object that is the member `key`.
@@ -177,24 +180,33 @@ pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capab
 /// An object of unknown shape that is called: one capability for each of its methods.
 pub(super) struct Call<'o, 'v> {
     object: &'o Object<'v>,
+    /// The object with the method and the address: the element itself, or the description of its request.
+    request: Object<'v>,
     /// Method and address, as published together.
     published: Option<(Option<&'v str>, &'v str)>,
 }
 
 impl<'o, 'v> Call<'o, 'v> {
-    pub(super) fn of(object: &'o Object<'v>) -> Self {
-        let published = object.text_of(ADDRESS_KEYS).map(|text| {
+    /// The call of an element, whose name may be its address.
+    pub(super) fn of(object: &'o Object<'v>, name: Option<&'v str>) -> Self {
+        let inner = REQUEST_KEYS.iter().filter_map(|key| object.object(key));
+        let request = inner
+            .filter(|_| object.text_of(ADDRESS_KEYS).is_none())
+            .find(|request| lists::is_call_object(request.map))
+            .unwrap_or_else(|| object.clone());
+        let published = request.text_of(ADDRESS_KEYS).map(|text| {
             let (method, rest) = address::split_method(text);
             // `GET p/r` is a path below the base.
             let relative = method.map(|_| (method, rest.split_whitespace().next().unwrap_or_default()));
             published_address(text).or(relative).unwrap_or((None, text))
         });
-        Self { object, published }
+        let published = published.or_else(|| published_address(name?));
+        Self { object, request, published }
     }
 
     /// The HTTP methods; one absent method if it names none.
     pub(super) fn methods(&self) -> Vec<Option<String>> {
-        methods(self.object, self.published.and_then(|(method, _)| method))
+        methods(&self.request, self.published.and_then(|(method, _)| method))
     }
 
     pub(super) fn capability(
@@ -205,7 +217,7 @@ impl<'o, 'v> Call<'o, 'v> {
         method: Option<String>,
         draft: &mut Draft<'_>,
     ) -> Capability {
-        let Self { object, published } = *self;
+        let Self { object, published, .. } = *self;
         let mut capability = begin(kind, name, object, method.as_deref(), published, draft);
         if let Some((_, address)) = published.filter(|(_, address)| !address.contains(char::is_whitespace)) {
             set_address(address, method.as_deref(), context, &mut capability, draft);

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::element::published_address;
+use super::element::{REQUEST_KEYS, published_address};
+use crate::address;
+use crate::format::lenient::{AUTH_KEYS, is_scheme};
 use crate::format::outbound::is_about_calls;
 use crate::model::CapabilityKind;
 use crate::text;
@@ -25,7 +27,10 @@ pub(super) const SERVICE_KEYS: &[&str] = &[
     "resources",
     "prompts",
     "tasks",
+    "functions",
 ];
+/// Members that list calls, or words about them: only what is described in them is read.
+const CALL_LIST_KEYS: &[&str] = &["commands", "routes", "methods"];
 /// Lists that often hold something else. They are read where nothing better is found.
 const FALLBACK_KEYS: &[&str] = &["interfaces", "data", "resources", "prompts"];
 /// Last words of names such as `publicOperations`, `free_endpoints` and `mcp_tools`.
@@ -55,7 +60,7 @@ impl ListKind {
         if !name.ends_with(['s', 'S']) && name != "data" {
             return None;
         }
-        if let Some(key) = SERVICE_KEYS.iter().find(|key| **key == name) {
+        if let Some(key) = SERVICE_KEYS.iter().chain(CALL_LIST_KEYS).find(|key| **key == name) {
             return Some(Self(key));
         }
         let (mut last, mut denies) = (String::new(), false);
@@ -86,6 +91,11 @@ impl ListKind {
         FALLBACK_KEYS.contains(&self.0)
     }
 
+    /// Whether the names in such a list are no capabilities.
+    pub(super) fn is_of_calls(self) -> bool {
+        CALL_LIST_KEYS.contains(&self.0)
+    }
+
     pub(super) fn is_flows(self) -> bool {
         self.0 == "flows"
     }
@@ -105,9 +115,11 @@ impl ListKind {
     /// The kind of an element that is described.
     pub(super) fn of_object(self) -> CapabilityKind {
         match self.0 {
-            "actions" | "intents" | "tasks" => CapabilityKind::Action,
-            "tools" => CapabilityKind::Tool,
-            "endpoints" | "apis" | "operations" | "services" | "interfaces" => CapabilityKind::Operation,
+            "actions" | "intents" | "tasks" | "commands" => CapabilityKind::Action,
+            "tools" | "functions" => CapabilityKind::Tool,
+            "endpoints" | "apis" | "operations" | "services" | "interfaces" | "routes" | "methods" => {
+                CapabilityKind::Operation
+            }
             "skills" => CapabilityKind::Skill,
             "agents" => CapabilityKind::Agent,
             "flows" => CapabilityKind::Flow,
@@ -129,7 +141,7 @@ impl ListKind {
     /// The kind of an element that is only a name.
     pub(super) fn of_name(self) -> CapabilityKind {
         match self.0 {
-            "tools" | "prompts" | "resources" => self.of_object(),
+            "tools" | "functions" | "prompts" | "resources" => self.of_object(),
             _ => CapabilityKind::Unknown,
         }
     }
@@ -184,7 +196,25 @@ pub(super) fn is_setting(name: &str) -> bool {
             | "region"
             | "regions"
             | "formats"
+            | "modalities"
+            | "types"
     )
+}
+
+/// Whether a member of a map of capabilities states credentials or limits, and no capability of that name.
+pub(super) fn is_access(name: &str, value: &Value) -> bool {
+    let is_limit = name.starts_with("rate_limit") || name.starts_with("rateLimit");
+    let is_auth = AUTH_KEYS.contains(&name);
+    let states = |map: &Map<String, Value>| {
+        let keys = ["type", "scheme", "schemes", "methods", "types", "required"];
+        !is_call_object(map) && (keys.iter().any(|key| map.contains_key(*key)) || !is_described(map))
+    };
+    match value {
+        Value::Object(map) => (is_limit || is_auth) && states(map),
+        Value::Array(_) => is_auth,
+        Value::String(_) => is_limit || (is_auth && is_scheme(value)),
+        _ => false,
+    }
 }
 
 /// Whether a list names the features of an MCP server (`["tools", "prompts"]`), not what it does.
@@ -207,10 +237,43 @@ pub(super) fn is_map_of_calls(map: &Map<String, Value>) -> bool {
     !map.is_empty() && map.values().all(is_call)
 }
 
-/// Whether every member is an address, with or without a method.
-pub(super) fn is_map_of_addresses(map: &Map<String, Value>) -> bool {
-    let is_address = |value: &Value| value.as_str().is_some_and(|text| published_address(text).is_some());
-    !map.is_empty() && map.values().all(is_address)
+/// Whether every member is an address, with or without a method, or the description of a call.
+pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
+    let is_call = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => published_address(text).is_some(),
+        Value::Object(call) => !is_part_of_call(name) && is_call_object(call),
+        _ => false,
+    };
+    !map.is_empty() && map.iter().all(is_call)
+}
+
+/// Members of an element that describe its own call.
+fn is_part_of_call(name: &str) -> bool {
+    CALL_KEYS.contains(&name) || REQUEST_KEYS.contains(&name) || name == "mcp"
+}
+
+/// Whether an object has an address and a method.
+pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| map.get(*key)?.as_str());
+    let Some((prefixed, _)) = text(&["path", "url", "endpoint", "href"]).and_then(published_address) else {
+        return false;
+    };
+    let method = text(&["method", "http_method", "httpMethod"]).map(str::to_ascii_uppercase);
+    prefixed.is_some() || method.is_some_and(|method| address::is_method(&method))
+}
+
+/// Whether a list of any name holds calls and nothing else. A name may deny what it lists, or list examples.
+pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
+    let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
+    let mut denies = is_about_calls(name);
+    text::each_word(name, |word| denies |= DENYING_WORDS.contains(&word));
+    !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
+}
+
+/// Whether every member is an HTTP method, as below the paths of OpenAPI.
+pub(super) fn is_map_of_methods(map: &Map<String, Value>) -> bool {
+    let is_method = |name: &String| address::is_method(&name.to_ascii_uppercase());
+    !map.is_empty() && map.keys().all(is_method)
 }
 
 /// Whether the members of a map are lists of services (`tools`, `prompts`), not services.
@@ -236,6 +299,7 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
 fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String> {
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
         Some(_) => holds_operations(value).then(|| name.clone()),
+        None if is_list_of_calls(name, value) => Some(name.clone()),
         None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }

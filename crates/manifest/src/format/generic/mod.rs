@@ -4,6 +4,7 @@
 //! flags become capabilities only in a document that declares nothing else. Without a specification there are no findings;
 //! the weak detection marks the result.
 
+mod access;
 mod by_name;
 mod details;
 mod element;
@@ -18,16 +19,19 @@ use url::Url;
 
 use crate::address::Address;
 use crate::draft::{self, Draft};
-use crate::format::{header, inline, lenient, outbound};
-use crate::model::{AuthScheme, Capability, CapabilityKind, Tristate, Workflow, WorkflowStep};
+use crate::format::outbound::Target;
+use crate::format::{header, inline, oauth, outbound};
+use crate::model::{Capability, CapabilityKind, Workflow, WorkflowStep};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
+use access::apply_auth;
+pub(crate) use access::read_auth;
 pub(crate) use by_name::apply_by_name;
 use element::{Call, Context};
 pub(crate) use lists::first_list;
-use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_map_of_addresses};
+use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
 pub(crate) use workflows::read_workflows;
 
 /// Deepest nesting of objects in which lists are searched.
@@ -40,6 +44,7 @@ const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_auth(root, draft);
+    oauth::read(root, draft);
     let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
     reader.read_services(root);
     rpc::read(root, draft);
@@ -89,46 +94,6 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
     reader.read_list(list, value, pointer);
 }
 
-/// Credentials and rate limit of the whole service.
-fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
-    if let Some(auth) = auth_of(root) {
-        draft.keep_all(lenient::auth(auth));
-    }
-    if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
-        draft.manifest.rate_limit = lenient::rate_limit(limit);
-    }
-}
-
-/// The credentials of the service: at the root, or beside the description of its API.
-fn auth_of<'v>(root: &Object<'v>) -> Option<&'v Value> {
-    let keys = ["authentication", "auth", "authorization", "auth_models", "auth_methods"];
-    let inner = || ["api", "service", "agent", "access", "mcp"].iter().filter_map(|key| root.object(key));
-    root.value_of(&keys).or_else(|| inner().find_map(|inner| inner.value_of(&keys)))
-}
-
-/// The credentials of the service apply to what states none of its own.
-fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let stated = auth_of(root);
-    let keys = ["auth_required", "authRequired", "requires_auth", "requiresAuth", "authentication_required"];
-    let flag = keys.iter().find_map(|key| root.flag(key));
-    let needed = lenient::required_by(&draft.manifest.auth);
-    let required = match stated.and_then(lenient::auth_required).or(flag) {
-        Some(required) => Tristate::from_option(Some(required)),
-        None if stated.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
-        None => needed.required,
-    };
-    for capability in &mut draft.manifest.capabilities {
-        let auth = &mut capability.auth;
-        if auth.required == Tristate::Unknown && auth.schemes.is_empty() {
-            auth.required = required;
-        }
-        if auth.required == Tristate::Yes && auth.schemes.is_empty() {
-            auth.schemes =
-                needed.schemes.iter().copied().filter(|scheme| *scheme != AuthScheme::None).collect();
-        }
-    }
-}
-
 /// Whether elements that are only names become capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
@@ -176,12 +141,25 @@ impl Reader<'_, '_> {
             self.read_list(list, value, &root.at("capabilities"));
             self.read_flags(value, &root.at("capabilities"));
         }
+        self.read_only_skill(root, &context);
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
+        }
+    }
+
+    /// The only skill of a service, which is installed: `"skill": {"name": …, "install": …}`.
+    fn read_only_skill(&mut self, root: &Object<'_>, context: &Context) {
+        let Some(skill) = root.object("skill").filter(|skill| skill.has("name") && skill.has("install"))
+        else {
+            return;
+        };
+        if let Some(kind) = ListKind::of("skills") {
+            let capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            self.push(capability);
         }
     }
 
@@ -245,11 +223,17 @@ impl Reader<'_, '_> {
             let kind = ListKind::of(key).filter(|kind| !kind.is_fallback());
             match (kind, value) {
                 (Some(kind), Value::Array(_) | Value::Object(_)) => {
-                    let names = if depth == 0 { Names::Kept } else { Names::Skipped };
+                    let is_named = depth == 0 && !kind.is_of_calls();
+                    let names = if is_named { Names::Kept } else { Names::Skipped };
                     let list = List { kind, depth, names, context: &context.of_list(key) };
                     self.read_list(list, value, &object.at(key));
                 }
                 (None, Value::Object(map)) if lists::is_map_of_calls(map) => {
+                    let kind = ListKind::of_operations();
+                    let list = List { kind, depth, names: Names::Skipped, context };
+                    self.read_list(list, value, &object.at(key));
+                }
+                (None, Value::Array(_)) if lists::is_list_of_calls(key, value) => {
                     let kind = ListKind::of_operations();
                     let list = List { kind, depth, names: Names::Skipped, context };
                     self.read_list(list, value, &object.at(key));
@@ -286,7 +270,10 @@ impl Reader<'_, '_> {
                 return;
             }
             let is_setting = list.kind.is_capabilities() && name.is_some_and(lists::is_setting);
+            let is_access =
+                list.kind.is_capabilities() && name.is_some_and(|name| lists::is_access(name, item));
             match item {
+                _ if is_access => {}
                 Value::Array(_) | Value::String(_) if is_setting => {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
@@ -302,9 +289,13 @@ impl Reader<'_, '_> {
 
     /// An element that is an object: a group of further elements, or one capability.
     fn read_object(&mut self, list: List<'_>, name: Option<&str>, value: &Value, object: &Object<'_>) {
-        let described = is_described(object.map);
+        let address = name.filter(|name| element::published_address(name).is_some());
+        if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
+            return self.read_methods(list, path, value, &object.pointer);
+        }
+        let described = is_described(object.map) || address.is_some();
         if let Some(name) = name.filter(|_| !described && list.depth < NESTING_MAX) {
-            let group = ListKind::of(name).or_else(|| is_map_of_addresses(object.map).then_some(list.kind));
+            let group = ListKind::of(name).or_else(|| is_group_of_calls(object.map).then_some(list.kind));
             if let Some(kind) = group {
                 return self.read_list(List { kind, depth: list.depth + 1, ..list }, value, &object.pointer);
             }
@@ -315,7 +306,7 @@ impl Reader<'_, '_> {
         let context = list.context.within(object, "", self.draft);
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
         let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
-        let call = Call::of(object);
+        let call = Call::of(object, name);
         for method in call.methods() {
             if self.is_done() {
                 return;
@@ -336,6 +327,18 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The methods of a path, as in OpenAPI: `{"/search": {"get": {…}}}`.
+    fn read_methods(&mut self, list: List<'_>, path: &str, methods: &Value, pointer: &str) {
+        for (method, call, pointer) in children(methods, pointer) {
+            let name = [&method.unwrap_or_default().to_ascii_uppercase(), path].join(" ");
+            match call {
+                Value::Object(map) => self.read_object(list, Some(&name), call, &Object { map, pointer }),
+                Value::String(text) => self.read_text(list, Some(&name), text, pointer),
+                _ => {}
+            }
+        }
+    }
+
     /// A list inside a list: a group of elements, or the properties of a named capability.
     fn read_inner_list(
         &mut self,
@@ -349,6 +352,17 @@ impl Reader<'_, '_> {
             Some(Value::String(text)) => element::published_address(text).is_some(),
             first => first.is_some_and(Value::is_object),
         };
+        // Addresses of servers: `{"mcp": ["https://…"]}`.
+        let leads = |item: &Value| {
+            let address = item.as_str().and_then(element::published_address);
+            let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
+            address.is_some_and(|(method, address)| {
+                method.is_none() && outbound::target(&names, address).is_some_and(Target::is_server)
+            })
+        };
+        if name.is_some() && items.first().is_some_and(leads) {
+            return;
+        }
         // Names below a kind of skill are its properties, even where the kind is called `data`.
         let by_name = name.and_then(ListKind::of).filter(|_| holds_elements || !list.kind.is_skills());
         let kind = by_name.or_else(|| holds_elements.then_some(list.kind));
@@ -371,11 +385,20 @@ impl Reader<'_, '_> {
         }
         if let Some((method, address)) = element::published_address(text) {
             let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
-            if method.is_none() && outbound::target(&names, address).is_some() {
-                // A document or a server is not an operation: it becomes a link or an interface.
+            let is_page = list.kind.is_of_calls() || outbound::target(&names, address).is_some();
+            if method.is_none() && is_page {
+                // A page, a document or a server is not an operation: it becomes a link or an interface.
                 return;
             }
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
+            element::set_address(address, method, list.context, &mut capability, self.draft);
+            capability.auth.required = list.context.auth;
+            return self.push(capability);
+        }
+        // `{"POST /book": "Books it"}`.
+        if let Some((method @ Some(_), address)) = name.and_then(element::published_address) {
+            let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
+            capability.description = draft::description(Some(text));
             element::set_address(address, method, list.context, &mut capability, self.draft);
             capability.auth.required = list.context.auth;
             return self.push(capability);

@@ -14,6 +14,16 @@ use crate::text::capped;
 /// Scopes of one capability or of one of its schemes that are read.
 pub(crate) const SCOPES_MAX: usize = 64;
 
+/// Members that state the credentials of a service.
+pub(crate) const AUTH_KEYS: &[&str] =
+    &["authentication", "auth", "authorization", "auth_models", "auth_methods"];
+
+/// Whether a value of `security`, which often is about other things, names a scheme: in a word, or with its place.
+pub(crate) fn is_scheme(value: &Value) -> bool {
+    let named = value.as_str().or_else(|| value.get("type").or_else(|| value.get("scheme"))?.as_str());
+    named.is_some_and(|word| auth::scheme(word) != AuthScheme::Other)
+}
+
 /// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`. At most
 /// [`SCHEMES_PER_CAPABILITY_MAX`], since what an object states beside its schemes is copied to each.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {

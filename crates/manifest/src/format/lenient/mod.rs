@@ -14,8 +14,8 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    address_of, auth, auth_in_words, auth_required, is_partly_open, read_own_auth, required_by, resolve,
-    scopes, stated,
+    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, is_partly_open, is_scheme, read_own_auth,
+    required_by, resolve, scopes, stated,
 };
 pub(crate) use price::{price, price_of};
 
@@ -208,6 +208,12 @@ mod tests {
         assert_eq!(price(&json!("$0.01")).unwrap().price.as_deref(), Some("$0.01"));
         let paid = price(&json!({"amount": 0.5, "currency": "USD"})).unwrap();
         assert_eq!((paid.price.as_deref(), paid.asset.as_deref()), (Some("0.5"), Some("USD")));
+        for (amount, decimals, expected) in
+            [("1000", 6, "0.001"), ("5000000", 6, "5"), ("0.5", 6, "0.5"), ("7", 0, "7")]
+        {
+            let stated = price(&json!({"amount": amount, "asset": "USDC", "decimals": decimals})).unwrap();
+            assert_eq!(stated.price.as_deref(), Some(expected), "{amount}");
+        }
         assert_eq!(price(&json!({})), None);
         let answer = response(&json!({"valid": "boolean"}));
         assert_eq!(answer, Some(json!({"type": "object", "properties": {"valid": {"type": "boolean"}}})));

@@ -1,9 +1,9 @@
 //! Prices of any shape: texts, numbers, objects, members named for their currency.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::Payment;
-use crate::object::Object;
+use crate::object::{self, Object};
 use crate::text;
 
 /// Prices of one element that are read.
@@ -24,63 +24,81 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 return objects.filter_map(price).find(|payment| payment.price.is_some());
             }
         }
-        Value::Object(map) => {
-            let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(map.get(*key)?));
-            payment.price = text(&[
-                "price",
-                "amount",
-                "amount_usd",
-                "amountUsd",
-                "price_usd",
-                "priceUsd",
-                "maxAmountRequired",
-                "usd",
-                "cost",
-            ]);
-            payment.asset = text(&[
-                "asset",
-                "currency",
-                "token",
-                "symbol",
-                "default_asset",
-                "payment_asset",
-                "payment_currency",
-            ]);
-            let in_dollars = ["amount_usd", "amountUsd", "price_usd", "priceUsd", "usd"];
-            if payment.asset.is_none() && payment.price.is_some() {
-                let named = !["price", "amount"].iter().any(|key| map.contains_key(*key))
-                    && in_dollars.iter().any(|key| map.contains_key(*key));
-                payment.asset = named.then(|| "USD".to_owned());
-            }
-            if payment.price.is_none()
-                && let Some((price, asset)) =
-                    map.iter().find_map(|(name, value)| price_of_member(name, value))
-            {
-                payment.price = Some(price);
-                payment.asset = payment.asset.or(asset);
-            }
-            payment.network =
-                text(&["network", "chain", "default_network", "payment_chain", "payment_network"]);
-            payment.scheme = text(&["scheme", "protocol", "standard", "model", "payment_protocol"]);
-            payment.address = text(&[
-                "payTo",
-                "pay_to",
-                "recipient",
-                "address",
-                "wallet",
-                "payout_address",
-                "merchant_address",
-                "billing_wallet",
-                "wallet_address",
-                "walletAddress",
-                "payment_address",
-                "paymentAddress",
-                "receiving_address",
-            ]);
-        }
+        Value::Object(map) => payment = price_of_map(map),
         _ => {}
     }
     (payment != Payment::default()).then_some(payment)
+}
+
+const PRICE_KEYS: &[&str] = &[
+    "price",
+    "amount",
+    "amount_usd",
+    "amountUsd",
+    "price_usd",
+    "priceUsd",
+    "maxAmountRequired",
+    "usd",
+    "cost",
+    "priceRange",
+    "price_range",
+    "ticket_price",
+];
+const ASSET_KEYS: &[&str] = &[
+    "asset",
+    "currency",
+    "token",
+    "symbol",
+    "default_asset",
+    "payment_asset",
+    "payment_currency",
+    "priceCurrency",
+    "price_currency",
+];
+const ADDRESS_KEYS: &[&str] = &[
+    "payTo",
+    "pay_to",
+    "recipient",
+    "address",
+    "wallet",
+    "payout_address",
+    "merchant_address",
+    "billing_wallet",
+    "wallet_address",
+    "walletAddress",
+    "payment_address",
+    "paymentAddress",
+    "receiving_address",
+];
+
+/// The price, asset, network, scheme and account that the members of one object state.
+fn price_of_map(map: &Map<String, Value>) -> Payment {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(map.get(*key)?));
+    let mut price = text(PRICE_KEYS);
+    let decimals = map.get("decimals").and_then(object::whole);
+    if let Some((amount, decimals)) = price.as_deref().zip(decimals) {
+        price = Some(scaled(amount, decimals));
+    }
+    let mut asset = text(ASSET_KEYS);
+    let in_dollars = ["amount_usd", "amountUsd", "price_usd", "priceUsd", "usd"];
+    if asset.is_none() && price.is_some() {
+        let named = !["price", "amount"].iter().any(|key| map.contains_key(*key))
+            && in_dollars.iter().any(|key| map.contains_key(*key));
+        asset = named.then(|| "USD".to_owned());
+    }
+    if price.is_none()
+        && let Some((found, named)) = map.iter().find_map(|(name, value)| price_of_member(name, value))
+    {
+        price = Some(found);
+        asset = asset.or(named);
+    }
+    Payment {
+        scheme: text(&["scheme", "protocol", "standard", "model", "payment_protocol"]),
+        network: text(&["network", "chain", "default_network", "payment_chain", "payment_network"]),
+        asset,
+        price,
+        address: text(ADDRESS_KEYS),
+    }
 }
 
 /// The price that an element states beside its description.
@@ -137,6 +155,23 @@ fn range(value: &Value) -> Option<String> {
 /// Codes that name the asset of a price in the name of a member.
 const CURRENCIES: &[&str] =
     &["usd", "usdc", "usdt", "eur", "gbp", "inr", "jpy", "rlusd", "sat", "sats", "btc", "eth", "sol", "xrp"];
+
+/// An amount of the smallest unit of an asset as one of the asset: `1000` with 6 decimals is `0.001`.
+fn scaled(amount: &str, decimals: u64) -> String {
+    let is_whole = !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(places) = usize::try_from(decimals).ok().filter(|places| *places <= DECIMALS_MAX && is_whole)
+    else {
+        return amount.to_owned();
+    };
+    let padded = format!("{amount:0>width$}", width = places + 1);
+    let (units, rest) = padded.split_at(padded.len() - places);
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    [units, point, rest].concat()
+}
+
+/// Most decimals of an asset; most tokens have 6 or 18.
+const DECIMALS_MAX: usize = 36;
 
 fn scalar(value: &Value) -> Option<String> {
     match value {

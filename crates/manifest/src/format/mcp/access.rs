@@ -15,11 +15,28 @@ pub(super) struct Access<'v> {
     public: Vec<&'v str>,
     /// Names of tools that need credentials.
     protected: Vec<&'v str>,
+    /// Whether the credentials themselves say which tools need them.
+    has_list: bool,
 }
 
-const PUBLIC_KEYS: &[&str] = &["public_tools", "publicTools", "anonymous_tools", "free_tools", "freeTools"];
-const PROTECTED_KEYS: &[&str] =
-    &["authenticated_tools", "authenticatedTools", "protected_tools", "protectedTools", "private_tools"];
+const PUBLIC_KEYS: &[&str] = &[
+    "optional_for",
+    "optionalFor",
+    "public_tools",
+    "publicTools",
+    "anonymous_tools",
+    "free_tools",
+    "freeTools",
+];
+const PROTECTED_KEYS: &[&str] = &[
+    "required_for",
+    "requiredFor",
+    "authenticated_tools",
+    "authenticatedTools",
+    "protected_tools",
+    "protectedTools",
+    "private_tools",
+];
 
 pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
     let keys = ["authentication", "auth", "security"];
@@ -36,6 +53,9 @@ pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
         required: value.and_then(lenient::auth_required),
         public: named(PUBLIC_KEYS),
         protected: named(PROTECTED_KEYS),
+        has_list: root
+            .object_of(&keys)
+            .is_some_and(|block| block.has("required_for") || block.has("requiredFor")),
     }
 }
 
@@ -67,10 +87,13 @@ impl Access<'_> {
         } else if protected.contains(name) {
             Tristate::Yes
         } else {
-            self.required.map_or(needed.required, |required| Tristate::from_option(Some(required)))
+            // Where some tools are named as protected, the others are not.
+            let stated = self.required.or_else(|| (!protected.is_empty() && self.has_list).then_some(false));
+            stated.map_or(needed.required, |required| Tristate::from_option(Some(required)))
         };
         let auth = &mut capability.auth;
-        if auth.schemes.is_empty() {
+        // A tool that says that it needs no credentials has none.
+        if auth.schemes.is_empty() && auth.required != Tristate::No {
             auth.schemes.clone_from(&needed.schemes);
             if auth.required == Tristate::Unknown {
                 auth.required = required;

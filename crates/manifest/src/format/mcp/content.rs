@@ -35,7 +35,8 @@ fn each<'d>(
 ) {
     let Some(value) = object.value(key) else { return };
     // `{"subscribe": true}` states a feature of the protocol and lists nothing.
-    let is_list = value.is_array() || value.as_object().is_some_and(|map| map.values().all(Value::is_object));
+    let is_item = |value: &Value| value.is_object() || value.is_string();
+    let is_list = value.is_array() || value.as_object().is_some_and(|map| map.values().all(is_item));
     for item in children(value, &object.at(key)).filter(|_| is_list) {
         if draft.is_full() {
             return;
@@ -50,12 +51,15 @@ fn resource(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Opt
     let (name, value, pointer) = item;
     let object = value.as_object().map(|map| Object { map, pointer: pointer.clone() });
     let text_of = |keys: &[&str]| object.as_ref().and_then(|object| object.text_of(keys));
-    let uri = text_of(&["uri", "uriTemplate", "uri_template", "url"]).or_else(|| listed_name(value));
+    // In a map from name to text, the text is the URI or a description.
+    let listed = listed_name(value).filter(|text| name.is_none() || text.contains("://"));
+    let described = value.as_str().filter(|_| name.is_some() && listed.is_none());
+    let uri = text_of(&["uri", "uriTemplate", "uri_template", "url"]).or(listed);
     let label = text_of(&["name", "title", "id"]).or(*name).or(uri)?;
     let id = uri.unwrap_or(label);
     let mut capability = draft.capability(CapabilityKind::Resource, id, label, pointer.clone());
     capability.title = draft::name(text_of(&["title"])).filter(|title| *title != capability.name);
-    capability.description = draft::description(text_of(&["description", "summary"]));
+    capability.description = draft::description(text_of(&["description", "summary"]).or(described));
     capability.tags = draft::tags(text_of(&["mimeType", "mime_type"]));
     if let Some(address) = uri.filter(|uri| uri.starts_with("https://") && !uri.contains('{')) {
         capability.invocation.protocol = Some(Protocol::Http);
@@ -75,7 +79,8 @@ fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Optio
     let name = text_of(&["name", "id"]).or(*key).or_else(|| listed_name(value))?;
     let mut capability = draft.capability(CapabilityKind::Content, name, "", pointer.clone());
     capability.title = draft::name(text_of(&["title"]));
-    capability.description = draft::description(text_of(&["description", "summary"]));
+    let described = value.as_str().filter(|_| key.is_some());
+    capability.description = draft::description(text_of(&["description", "summary"]).or(described));
     let envelope = json!({"method": "prompts/get", "params": {"name": name, "arguments": "{parameters}"}});
     capability.invocation = through(server, envelope);
     let own = Invocation::default();

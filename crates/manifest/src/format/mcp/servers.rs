@@ -154,6 +154,26 @@ fn is_address(text: &str) -> bool {
     (text.contains("://") || text.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
+/// Headers of one server of a client configuration that are read.
+const HEADERS_MAX: usize = 20;
+
+/// The credentials in the headers of a client configuration. Their values may be secrets and are not kept.
+fn configured_credentials(server: &Object<'_>) -> Vec<Auth> {
+    let headers = server.object("headers");
+    let names = headers.iter().flat_map(|headers| headers.map.keys()).take(HEADERS_MAX);
+    let credential = |name: &String| {
+        let folded = name.to_ascii_lowercase();
+        let scheme = match folded.as_str() {
+            "authorization" => AuthScheme::Bearer,
+            _ if ["key", "token", "secret"].iter().any(|word| folded.ends_with(word)) => AuthScheme::ApiKey,
+            _ => return None,
+        };
+        let (location, name) = (Some("header".to_owned()), draft::name(Some(name)));
+        Some(Auth { location, name, ..Auth::new(scheme) })
+    };
+    names.filter_map(credential).collect()
+}
+
 /// Adds an interface and a resource for each server of a client configuration.
 pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
     let servers = root.object_of(&["mcpServers", "servers"]);
@@ -162,6 +182,7 @@ pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
         let mut interface =
             read_server(&server, draft).unwrap_or_else(|| Interface::new(Protocol::Mcp, None));
         interface.declared = Some(name.to_owned());
+        draft.keep_all(configured_credentials(&server));
         let command = server.value("command").is_some_and(Value::is_string);
         interface.transport = interface.transport.take().or_else(|| command.then(|| "stdio".to_owned()));
         let mut capability = draft.capability(CapabilityKind::Resource, name, name, server.pointer.clone());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::is_plain;
 use super::target::{Target, Words};
 use crate::draft::Draft;
-use crate::model::{Format, Manifest};
+use crate::model::{Format, Manifest, Protocol};
 
 /// Addresses of one model that are compared.
 const STATED_MAX: usize = 10_000;
@@ -82,6 +82,8 @@ impl Known {
         let (bare, is_root) = (url.trim_end_matches('/'), url.ends_with('/'));
         let is_known = |set: &HashSet<String>| set.contains(url) || (is_root && set.contains(bare));
         let known = match target {
+            // The address of a call is no base of an API.
+            Some(Target::Server(Protocol::Http)) => is_known(&self.servers) || is_known(&self.called),
             Some(Target::Server(_)) => is_known(&self.servers),
             Some(Target::Document(class)) => {
                 let is_stated = class.follow.is_none() && is_known(&self.stated);

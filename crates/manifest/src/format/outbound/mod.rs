@@ -83,11 +83,17 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if links_left == 0 || !is_address(published) || is_local(names) {
             return;
         }
-        let target = target(names, published).filter(|target| !is_core || !target.is_server());
+        let target = target_beside(names, published, owner).filter(|target| !is_core || !target.is_server());
         if target.is_none() && published.starts_with('/') && !Known::is_page(names, published, format) {
             return;
         }
         let Some(mut url) = draft.origin_url(published) else { return };
+        // A part of a document leads to the document.
+        if target.is_some_and(Target::is_followed)
+            && let Some(fragment) = url.find('#')
+        {
+            url.truncate(fragment);
+        }
         if published.starts_with('/') && paths_left > 0 {
             paths_left -= 1;
             let path = url.strip_prefix(origin.as_str());
@@ -121,6 +127,21 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     });
 }
 
+/// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
+fn target_beside(names: &[&str], published: &str, owner: Option<&Map<String, Value>>) -> Option<Target> {
+    let text_of = |key: &str| owner?.get(key)?.as_str();
+    let is_plain = names.last().is_some_and(|name| is_plain(name));
+    if let Some(followed) = text_of("rel").filter(|_| is_plain).and_then(target::of_relation) {
+        return Some(followed);
+    }
+    let stated = ["protocol", "type", "name"].into_iter().filter_map(text_of);
+    let protocol = stated.filter(|_| is_plain).find_map(target::protocol_of);
+    match (protocol, names.split_last()) {
+        (Some(protocol), Some((own, holders))) => target(&[holders, &[protocol, *own]].concat(), published),
+        _ => target(names, published),
+    }
+}
+
 /// Whether a member holds the address of a server that a package starts on the client's machine (MCP registry).
 fn is_local(names: &[&str]) -> bool {
     names.contains(&"packages") && names.contains(&"transport")
@@ -151,17 +172,26 @@ fn add(
                 &["protocol_version", "protocolVersion"]
             };
             let version = draft::name(text_of(keys));
+            if draft
+                .manifest
+                .interfaces
+                .iter()
+                .any(|known| known.protocol == protocol && known.url.as_ref() == Some(&url))
+            {
+                return;
+            }
             add_server(Interface { version, ..Interface::new(protocol, Some(url)) }, draft);
         }
         Some(Target::Document(class)) => {
-            if class.rel == "mcp" {
+            if class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             let may_be_followed = url.starts_with("https://") && draft.not_public(&url).is_none();
             draft.keep(titled(Link::new(class.rel, url, class.follow.filter(|_| may_be_followed))));
         }
         None => {
-            let name = names.iter().rev().find(|name| !is_plain(name)).unwrap_or(&"related");
+            let telling = || names.iter().rev().find(|name| !is_plain(name)).copied();
+            let name = text_of(&["rel"]).or_else(telling).unwrap_or("related");
             draft.keep(titled(Link::new(text::capped(name, 100), url, None)));
         }
     }
@@ -204,12 +234,21 @@ fn each_of_map<'v>(map: &'v Map<String, Value>, names: &mut Vec<&'v str>, show: 
         let is_address_of_schema = || is_schema_name(name) && value.is_string();
         // A list of this name is one of goods or sites, not a part of a schema.
         let is_list = || name == "properties" && value.is_array();
-        if (!is_about_calls(name) || is_address_of_schema() || is_list()) && !is_identifier(name, value) {
+        let is_map_of_addresses = || name == "schemas" && holds_addresses(value);
+        if (!is_about_calls(name) || is_address_of_schema() || is_list() || is_map_of_addresses())
+            && !is_identifier(name, value)
+        {
             names.push(name);
             each_of_value(value, names, owner, 0, show);
             names.pop();
         }
     }
+}
+
+/// Whether a map has an address for each name.
+fn holds_addresses(value: &Value) -> bool {
+    let is_text_address = |value: &Value| value.as_str().is_some_and(is_address);
+    value.as_object().is_some_and(|map| !map.is_empty() && map.values().all(is_text_address))
 }
 
 fn each_of_value<'v>(

@@ -28,13 +28,18 @@ impl Target {
         Self::Document(LinkClass { rel, follow: None })
     }
 
-    pub(super) const fn is_server(self) -> bool {
+    pub(crate) const fn is_server(self) -> bool {
         matches!(self, Self::Server(_))
+    }
+
+    /// Whether the address is one of a document that is followed.
+    pub(super) const fn is_followed(self) -> bool {
+        matches!(self, Self::Document(LinkClass { follow: Some(_), .. }))
     }
 
     /// Whether the address is one of another declaration or of a server.
     pub(super) const fn is_declaration(self) -> bool {
-        matches!(self, Self::Server(_) | Self::Document(LinkClass { follow: Some(_), .. }))
+        self.is_server() || self.is_followed()
     }
 }
 
@@ -53,6 +58,29 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
         "page" => None,
         _ => Some(Target::Document(by_path)),
     })
+}
+
+/// The documents that a link relation leads to (RFC 8631, RFC 9727, or its name here).
+pub(super) fn of_relation(relation: &str) -> Option<Target> {
+    [
+        "service-desc",
+        "api-catalog",
+        "ai-catalog",
+        "agent-card",
+        "agent-manifest",
+        "mcp-server-card",
+        "ai-plugin",
+    ]
+    .into_iter()
+    .find(|known| *known == relation)
+    .map(Target::follow)
+}
+
+/// The protocol that a word names.
+pub(super) fn protocol_of(word: &str) -> Option<&'static str> {
+    ["mcp", "a2a", "graphql", "grpc", "websocket", "rest"]
+        .into_iter()
+        .find(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// The words of some names in lower case.
@@ -129,6 +157,9 @@ const GOODS_WORDS: &[&str] =
 fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if own.0.len() == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
         return None;
+    }
+    if all.any(&["schemas"]) {
+        return Some(Target::page("related"));
     }
     let is_server = own.any(SERVER_WORDS) && !own.any(GOODS_WORDS);
     if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {

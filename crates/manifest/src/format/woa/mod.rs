@@ -13,7 +13,7 @@ pub(crate) use rules::FINDINGS;
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::detect::candidate::{Marker, medium, strong};
+use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::model::{
     AppliesTo, Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate,
 };
@@ -38,6 +38,10 @@ pub(crate) const MARKERS: &[Marker] = &[
         let key = ["agents", "transports"].into_iter().find(|key| c.has(key))?;
         c.is_file(&["/.well-known/woa.json"])
             .then(|| format!("`woa_version` is missing, `{key}` and the path {} agree", c.path))
+    }),
+    at_path(|c| {
+        let is_empty = c.size() == 0 && c.is_file(&["/.well-known/woa.json"]);
+        is_empty.then(|| format!("an empty object at {}", c.path))
     }),
 ];
 

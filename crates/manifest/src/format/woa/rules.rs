@@ -1,5 +1,6 @@
 //! Requirements of WoA.
 
+use crate::check::is_url;
 use crate::rule::{Kind, findings, may, must};
 
 findings! {
@@ -26,8 +27,8 @@ findings! {
         may("outputs", Kind::Object, "Describe the operation's own output as a JSON Schema."),
     }
     shape REST("woa.rest", "draft-gaikwad-woa-00 §4.3.1") {
-        must("base", Kind::Url, "Publish the absolute https URL of the API."),
-        must("invoke_path", Kind::Form(is_path, "a path that begins with /"), "Publish a path that begins with \"/\"; it is appended to `base` unchanged."),
+        must("base", Kind::Form(is_base, "an absolute URL without a user name and a password"), "Publish the absolute https URL of the API."),
+        must("invoke_path", Kind::Form(is_path, "a path that begins with / and has no fragment"), "Publish a path that begins with \"/\"; it is appended to `base` unchanged."),
     }
     shape MCP("woa.mcp", "draft-gaikwad-woa-00 §4.3.2") {
         must("server", Kind::Text, "Name the MCP server or give its URL."),
@@ -96,5 +97,11 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 fn is_path(text: &str) -> bool {
-    text.starts_with('/')
+    text.starts_with('/') && !text.contains('#')
+}
+
+/// Credentials in an address would be published to everybody (RFC 3986 §3.2.1).
+fn is_base(text: &str) -> bool {
+    let authority = text.split_once("://").map_or(text, |(_, rest)| rest).split(['/', '?', '#']).next();
+    is_url(text) && !authority.unwrap_or_default().contains('@')
 }

@@ -122,6 +122,14 @@ fn reports_every_violation() {
         "woa.rest.invoke_path.invalid",
     );
     breaks(
+        |document| document["transports"]["rest"]["invoke_path"] = json!("/invoke#{agent_id}"),
+        "woa.rest.invoke_path.invalid",
+    );
+    breaks(
+        |document| document["transports"]["rest"]["base"] = json!("https://user:word@letters.example"),
+        "woa.rest.base.invalid",
+    );
+    breaks(
         |document| document["transports"]["rest"]["invoke_path"] = json!("/{Agent_Id}"),
         "woa.rest.invoke_path.placeholder",
     );

@@ -1,0 +1,83 @@
+//! Credentials and limits of a whole service, at the root or in the block that describes it.
+
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::format::{header, lenient};
+use crate::model::{AuthScheme, Capability, Protocol, Tristate};
+use crate::object::Object;
+
+/// Blocks that describe a service and may state its credentials.
+const BLOCKS: &[&str] = &["api", "service", "agent", "access", "capabilities", "safety", "security"];
+/// Members of the block of a server that describe where it is.
+const SERVER_PARTS: &[&str] = &["remote", "hosted", "server"];
+
+/// Credentials and rate limit of the whole service.
+pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if let Some(stated) = Stated::of(root) {
+        draft.keep_all(lenient::auth(stated.value));
+    }
+    if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
+        draft.manifest.rate_limit = lenient::rate_limit(limit);
+    }
+}
+
+/// The credentials that a document states for what it declares.
+struct Stated<'v> {
+    value: &'v Value,
+    /// They are those of the MCP server, not of the calls beside it.
+    is_of_server: bool,
+}
+
+impl<'v> Stated<'v> {
+    fn of(root: &Object<'v>) -> Option<Self> {
+        let of_service = |value| Self { value, is_of_server: false };
+        let is_stated = |value: &&Value| value.is_object() || value.is_array() || lenient::is_scheme(value);
+        let of = |block: Object<'v>| block.value_of(lenient::AUTH_KEYS).filter(is_stated);
+        if let Some(value) = root.value_of(lenient::AUTH_KEYS) {
+            return Some(of_service(value));
+        }
+        if let Some(value) = BLOCKS.iter().filter_map(|key| root.object(key)).find_map(of) {
+            return Some(of_service(value));
+        }
+        let server = root.object("mcp");
+        let parts = server.iter().filter_map(|server| server.object_of(SERVER_PARTS));
+        if let Some(value) = server.clone().into_iter().chain(parts).find_map(of) {
+            return Some(Self { value, is_of_server: true });
+        }
+        let scheme = root.value("security").filter(|security| lenient::is_scheme(security));
+        scheme.or_else(|| root.object("safety")?.value_of(lenient::AUTH_KEYS)).map(of_service)
+    }
+
+    fn applies_to(&self, capability: &Capability) -> bool {
+        !self.is_of_server
+            || capability.invocation.protocol == Some(Protocol::Mcp)
+            || capability.pointer.starts_with("/mcp/")
+    }
+}
+
+/// The credentials of the service apply to what states none of its own.
+pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = Stated::of(root);
+    let value = stated.as_ref().map(|stated| stated.value);
+    let keys = ["auth_required", "authRequired", "requires_auth", "requiresAuth", "authentication_required"];
+    let flag = keys.iter().find_map(|key| root.flag(key));
+    let needed = lenient::required_by(&draft.manifest.auth);
+    let required = match value.and_then(lenient::auth_required).or(flag) {
+        Some(required) => Tristate::from_option(Some(required)),
+        None if value.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
+        None => needed.required,
+    };
+    let applies =
+        |capability: &Capability| stated.as_ref().is_none_or(|stated| stated.applies_to(capability));
+    for capability in draft.manifest.capabilities.iter_mut().filter(|capability| applies(capability)) {
+        let auth = &mut capability.auth;
+        if auth.required == Tristate::Unknown && auth.schemes.is_empty() {
+            auth.required = required;
+        }
+        if auth.required == Tristate::Yes && auth.schemes.is_empty() {
+            auth.schemes =
+                needed.schemes.iter().copied().filter(|scheme| *scheme != AuthScheme::None).collect();
+        }
+    }
+}
