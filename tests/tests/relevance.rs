@@ -11,7 +11,8 @@ use agentdex_tests::relevance::engines::{OwnIndex, scores};
 use agentdex_tests::relevance::judge::{Scores, mean};
 use agentdex_tests::relevance::labelled::{self, Judged};
 use agentdex_tests::relevance::sets;
-use indexer::Associations;
+use indexer::{Associations, IndexBuilder, SearchRequest, Searcher, stems_of};
+use store::FeedPosition;
 
 /// Mean of nDCG@10 over the five sets below which the ranking has regressed.
 const MEAN_MIN: f64 = 0.68;
@@ -22,6 +23,8 @@ const CUT_OFF_LOSS_MAX: f64 = 0.03;
 /// Share of the requests without an answer that must have no result above it. The others share a rare word with a capability
 /// ("earthquake alerts", "university admission"), as requests with an answer do ("bus departures").
 const NO_ANSWER_MIN: f64 = 0.5;
+/// Results of a page.
+const PAGE: usize = 10;
 /// Minimum number of labelled requests.
 const LABELLED_MIN: usize = 200;
 
@@ -86,6 +89,43 @@ fn check_cut_off(judged: &[Judged]) {
         !shown.is_empty() && shown.iter().all(|key| key.starts_with("skyhop.example#")),
         "\"book flight\" speaks of flights alone: {shown:?}"
     );
+}
+
+/// Checks every 17th word of name and description that at most one page of the capabilities have.
+#[test]
+fn published_capabilities_are_found_by_their_own_words() {
+    let pool = labelled::present_manifests().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "words").unwrap();
+    for stored in &pool {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    let search = |query: String, limit| {
+        let request = SearchRequest { phrasings: vec![query], limit, ..SearchRequest::default() };
+        searcher.search(&request).unwrap()
+    };
+    let (mut searched, mut lost) = (0, Vec::new());
+    let capabilities = pool.iter().flat_map(|stored| &stored.manifest.capabilities);
+    let texts =
+        capabilities.map(|of| (of, format!("{} {}", of.name, of.description.as_deref().unwrap_or_default())));
+    let words = texts.flat_map(|(of, text)| {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’');
+        let words = text.split(|c| !is_part(c)).filter(|word| !stems_of(word).is_empty());
+        words.map(|word| (of.id.clone(), word.to_owned())).collect::<Vec<_>>()
+    });
+    for (id, word) in words.step_by(17) {
+        if search(format!("\"{word}\""), 1).total > PAGE as u64 {
+            continue;
+        }
+        searched += 1;
+        if !search(word.clone(), PAGE).hits.iter().any(|hit| hit.id == id) {
+            lost.push(word);
+        }
+    }
+    println!("{} of {searched} words do not find their capability: {lost:?}", lost.len());
+    assert!(lost.len() * 100 <= searched, "{} of {searched}: {lost:?}", lost.len());
 }
 
 #[test]

@@ -18,7 +18,9 @@ use tantivy::TantivyDocument;
 use super::forward::{Part, encoded, gram_number, hash};
 use super::schema::{Fields, SUGGESTION_MARK};
 use super::shared::{self, Following, Shared};
-use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
+use crate::analysis::{
+    Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
+};
 use crate::answer::{Hit, SuggestionKind};
 use crate::declarations::Place;
 use crate::error::IndexError;
@@ -380,12 +382,21 @@ struct Terms {
     bigrams: String,
     /// The words of each text as written.
     written: Vec<String>,
+    /// Characters of scripts without spaces.
+    characters: BTreeSet<char>,
     count: usize,
 }
 
 impl Terms {
     fn new(stemming: Stemming) -> Self {
-        Self { stemming, all: String::new(), bigrams: String::new(), written: Vec::new(), count: 0 }
+        Self {
+            stemming,
+            all: String::new(),
+            bigrams: String::new(),
+            written: Vec::new(),
+            characters: BTreeSet::new(),
+            count: 0,
+        }
     }
 
     fn add_text(&mut self, text: &str, weight: usize) {
@@ -396,27 +407,34 @@ impl Terms {
             if is_stop_word(&word.text) {
                 continue;
             }
-            let Some(term) = self.add_word(&word.text, weight) else { break };
+            let Some(stem) = self.add_word(&word.text, weight) else { break };
             if let Some(before) = before {
-                push_term(&mut self.bigrams, &bigram(&before, &term));
+                push_term(&mut self.bigrams, &bigram(&before, &stem));
             }
-            before = Some(term);
+            before = Some(stem);
         }
         if !written.is_empty() {
             self.written.push(written);
         }
     }
 
+    /// Adds a word and returns its stem; `None` if the capability has its share of terms.
     fn add_word(&mut self, word: &str, weight: usize) -> Option<String> {
         if self.count >= TERMS_MAX {
             return None;
         }
         self.count += 1;
-        let term = self.stemming.stem(word).into_owned();
+        let term = self.stemming.term(word);
         for _ in 0..weight {
             push_term(&mut self.all, &term);
         }
-        Some(term)
+        // A single character is searched for too.
+        for character in dense_characters(word) {
+            if self.characters.insert(character) {
+                push_term(&mut self.all, character.encode_utf8(&mut [0; 4]));
+            }
+        }
+        Some(self.stemming.stem(word).into_owned())
     }
 }
 
@@ -454,7 +472,7 @@ fn joined_terms<'a>(texts: impl Iterator<Item = &'a str>, stemming: Stemming) ->
     let mut joined = String::new();
     let words = texts.flat_map(words).filter(|word| !is_stop_word(&word.text));
     for word in words.take(ABOUT_TERMS_MAX) {
-        push_term(&mut joined, &stemming.stem(&word.text));
+        push_term(&mut joined, &stemming.term(&word.text));
     }
     joined
 }

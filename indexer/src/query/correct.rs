@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::{Searcher, Term};
 
+use super::common::is_common_word;
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
@@ -26,22 +27,24 @@ const COMPLETIONS_MAX: usize = 3;
 /// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
-/// Corrections of the words that are not in the index, given how many capabilities have each. The most likely one of a word
-/// comes first. `check_deadline` is called before each word; its error ends the search.
+/// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes first. `check_deadline` is called before each word; its error ends the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,
     words: &[PlanWord],
-    frequencies: &[u64],
     check_deadline: impl Fn() -> Result<(), SearchError>,
 ) -> Result<Vec<Correction>, SearchError> {
     let (mut found, mut corrected) = (Vec::new(), 0);
-    for (at, (word, frequency)) in words.iter().zip(frequencies).enumerate() {
+    for (at, word) in words.iter().enumerate() {
         if corrected >= CORRECTED_MAX {
             break;
         }
         check_deadline()?;
-        if *frequency > 0 || !is_correctable(&word.text) || is_written(searcher, fields, word)? {
+        if word.count > 0
+            || !is_correctable(&word.text)
+            || is_common_word(&word.text)
+            || is_written(searcher, fields, word)?
+        {
             continue;
         }
         let replacements = replacements(searcher, fields, &word.text)?;

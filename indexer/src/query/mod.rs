@@ -1,6 +1,7 @@
 //! From the text of a request to the terms that are searched for.
 
 mod associations;
+mod common;
 mod correct;
 mod parse;
 mod plan;

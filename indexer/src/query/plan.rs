@@ -3,6 +3,7 @@
 //! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several
 //! sentences is also scored sentence by sentence, since each may request another capability.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::associations::Associations;
@@ -18,8 +19,12 @@ const PART_WORDS_MIN: usize = 2;
 
 /// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
+/// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
+const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
+const FORMS_MAX: usize = 6;
 /// Weight of an association, times its strength.
 const ASSOCIATION_WEIGHT: f32 = 0.1;
 /// Maximum number of associations of one phrasing; the strongest are taken.
@@ -29,6 +34,8 @@ const ASSOCIATIONS_MAX: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Word,
+    /// A word of the phrasing in the form of another language of the index.
+    Variant,
     Bigram,
     Correction,
     Synonym,
@@ -71,6 +78,8 @@ pub(crate) struct PlanWord {
     /// As written, folded.
     pub(crate) text: String,
     pub(crate) stem: String,
+    /// How many capabilities have it, in any form.
+    pub(crate) count: u64,
 }
 
 /// A likely intended spelling of a word of the plan.
@@ -121,7 +130,7 @@ impl Plan {
     }
 
     fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
-        let mut before: Option<String> = None;
+        let mut before: Option<(String, usize)> = None;
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
@@ -130,22 +139,69 @@ impl Plan {
                 continue;
             }
             let stem = analysis.stemming.stem(&word.text).into_owned();
-            if let Some(before) = before.replace(stem.clone()) {
+            let term = analysis.stemming.term(&word.text).into_owned();
+            if let Some((before, end)) = before.replace((stem.clone(), word.span.end)) {
                 let joined = bigram(&before, &stem);
+                let weight = if end == word.span.start { JOINED_WEIGHT } else { BIGRAM_WEIGHT };
                 if seen.insert(joined.clone()) {
-                    self.push(joined, Role::Bigram, BIGRAM_WEIGHT, self.words.len());
+                    self.push(joined, Role::Bigram, weight, self.words.len());
                 }
             }
             if seen.insert(stem.clone()) {
                 let weight = analysis.known.get(&stem).map_or(1.0, |known| known.weight);
-                self.push(stem.clone(), Role::Word, weight, self.words.len());
-                self.words.push(PlanWord { text: word.text, stem });
+                self.push(term, Role::Word, weight, self.words.len());
+                self.words.push(PlanWord { text: word.text, stem, count: 0 });
             }
         }
     }
 
     fn push(&mut self, text: String, role: Role, weight: f32, word: usize) {
         self.terms.push(QueryTerm { text, role, weight, word });
+    }
+
+    /// Adds the forms that the words have in the other languages of the index, of those that some capability has.
+    /// `count_of` says how many capabilities have a term, `rarity_of` how much a word of so many counts: all forms of a word
+    /// count like one.
+    pub(crate) fn add_variants<E>(
+        &mut self,
+        languages: &[Stemming],
+        count_of: impl Fn(&str) -> Result<u64, E>,
+        rarity_of: impl Fn(u64) -> f32,
+    ) -> Result<(), E> {
+        for at in 0..self.terms.len() {
+            let Some(term) = self.terms.get(at).filter(|term| term.role == Role::Word).cloned() else {
+                continue;
+            };
+            let Some(word) = self.words.get_mut(term.word) else { continue };
+            let mut counted = vec![(count_of(&term.text)?, term.text.clone())];
+            let forms = [Stemming::Plain, Stemming::English].iter().chain(languages);
+            for form in forms.map(|language| language.term(&word.text).into_owned()) {
+                if counted.iter().any(|(_, known)| *known == form) {
+                    continue;
+                }
+                let count = count_of(&form)?;
+                if count > 0 {
+                    counted.push((count, form));
+                }
+            }
+            // The most frequent form stands for the word; of equal ones the first.
+            counted.sort_by_key(|(count, _)| Reverse(*count));
+            counted.truncate(FORMS_MAX);
+            word.count = counted.iter().map(|(count, _)| count).sum();
+            let rarity = rarity_of(word.count);
+            let weighted = |(count, form): (u64, String)| (term.weight * rarity / rarity_of(count), form);
+            let mut forms = counted.into_iter().filter(|(count, _)| *count > 0).map(weighted);
+            if let (Some((weight, most)), Some(own)) = (forms.next(), self.terms.get_mut(at)) {
+                (own.weight, own.text) = (weight, most);
+            }
+            for (weight, form) in forms {
+                if let Some(part) = self.parts.iter_mut().find(|part| part.contains(&at)) {
+                    part.push(self.terms.len());
+                }
+                self.push(form, Role::Variant, weight, term.word);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn add_corrections(&mut self, corrections: &[Correction]) {
@@ -173,7 +229,9 @@ impl Plan {
         let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
         let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();
         for (at, term) in self.terms.iter().enumerate().filter(|(_, term)| term.role == Role::Word) {
-            let Some(known) = known.get(&term.text) else { continue };
+            let Some(known) = self.words.get(term.word).and_then(|word| known.get(&word.stem)) else {
+                continue;
+            };
             for (stem, strength) in &known.stems {
                 if !self.words.iter().any(|word| word.stem == *stem) {
                     found.entry((part_of(&self.parts, at), stem)).or_insert((0.0, term.word)).0 += strength;

@@ -31,7 +31,7 @@ impl WordShares {
     /// Adds a term that stands for a word; `share` says how much of it the candidate has.
     fn add(&mut self, term: &QueryTerm, importance: f32, share: f32) {
         let role_share = match term.role {
-            Role::Word => 1.0,
+            Role::Word | Role::Variant => 1.0,
             Role::Correction => 0.8,
             Role::Synonym => 0.4,
             Role::Bigram | Role::Association => return,

@@ -21,7 +21,7 @@ use super::rank::{Ranked, explained_terms};
 use super::rows;
 use super::selection::selecting;
 use super::snippet::Highlighter;
-use super::term_scores::{TermScope, TermScores};
+use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
 use crate::answer::{FacetBuckets, Hit, SearchAnswer};
@@ -329,11 +329,11 @@ fn plans(
         if plan.terms.is_empty() {
             continue;
         }
-        let stems = plan.words.iter().map(|word| Some(word.stem.as_str()));
-        let frequencies = opened.words.frequencies(&opened.searcher, stems);
-        let frequencies = frequencies.map_err(IndexError::engine("look a word up"))?;
-        let (searcher, fields) = (&opened.searcher, &opened.fields);
-        let corrections = corrections(searcher, fields, &plan.words, &frequencies, || deadline.check())?;
+        let count = |text: &str| Ok(opened.words.term(&opened.searcher, text)?.frequency);
+        let documents = opened.statistics.documents();
+        let rarity = |frequency| rarity_of(frequency, documents);
+        plan.add_variants(&opened.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
+        let corrections = corrections(&opened.searcher, &opened.fields, &plan.words, || deadline.check())?;
         plan.add_corrections(&corrections);
         plan.add_synonyms();
         plan.add_associations(&opened.associations);

@@ -328,14 +328,14 @@ fn wanted_grams(plan: &Plan, rarity: &[f32]) -> Vec<(u16, f32)> {
     clippy::cast_precision_loss,
     reason = "counts of documents are far below the precision of f32's exponent"
 )]
-fn rarity_of(frequency: u64, documents: u64) -> f32 {
+pub(super) fn rarity_of(frequency: u64, documents: u64) -> f32 {
     let (n, all) = (frequency as f32, documents as f32);
     (1.0 + (all - n + 0.5).max(0.0) / (n + 0.5)).ln()
 }
 
 /// Whether a term is also searched for in examples and descriptions of manifests.
 fn is_literal(role: Role) -> bool {
-    matches!(role, Role::Word | Role::Correction)
+    matches!(role, Role::Word | Role::Variant | Role::Correction)
 }
 
 /// Each term has adjacent columns: own text, examples, description of the manifest.
