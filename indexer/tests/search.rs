@@ -441,14 +441,22 @@ fn a_missing_index_is_an_error() {
 }
 
 #[test]
-fn suggests_names_types_and_bigrams() {
+fn suggests_names_types_sites_and_requests() {
     let (_dir, searcher) = searcher(&web());
     let found = |typed: &str| -> Vec<(String, SuggestionKind)> {
         searcher.suggest(typed, 5).unwrap().into_iter().map(|found| (found.text, found.kind)).collect()
     };
     assert!(found("bo").contains(&("book seat".to_owned(), SuggestionKind::Name)));
     assert!(found("travel:f").contains(&("travel:flight-booking".to_owned(), SuggestionKind::SemanticType)));
-    assert!(found("dentist ").contains(&("dentist appointment".to_owned(), SuggestionKind::Phrase)));
+    assert!(found("skyhop.").contains(&("skyhop.example".to_owned(), SuggestionKind::Site)));
+    let phrase = |text: &str| (text.to_owned(), SuggestionKind::Phrase);
+    assert_eq!(found("book a fl"), [phrase("book a flight")]);
+    assert!(found("flig").contains(&phrase("book a flight")), "by the beginning of a later word");
+    assert_eq!(found("skyhop a"), [], "a stop word alone completes nothing");
+    assert_eq!(found("money"), [phrase("transfer money to another account")]);
+    assert_eq!(found("a cheap flig"), found("flig"), "by the last word, if nothing begins with the text");
+    assert_eq!(found("mony"), found("money"), "a misspelt word is corrected");
+    assert!(found("dentist ").is_empty(), "neighbouring words of a description are no request");
     assert!(found("").is_empty() && found("zzz").is_empty());
 }
 

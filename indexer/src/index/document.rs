@@ -16,17 +16,18 @@ use store::StoredManifest;
 use tantivy::TantivyDocument;
 
 use super::forward::{Part, encoded, gram_number, hash};
-use super::schema::{Fields, SUGGESTION_MARK};
+use super::schema::Fields;
 use super::shared::{self, Following, Shared};
 use crate::analysis::{
     Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
 };
-use crate::answer::{Hit, SuggestionKind};
+use crate::answer::Hit;
 use crate::declarations::Place;
 use crate::error::IndexError;
 use crate::filter::{FacetKey, FilterSource};
 
 mod schema_text;
+mod suggestions;
 
 use schema_text::SchemaText;
 
@@ -328,7 +329,7 @@ impl<'a> CapabilityText<'a> {
         for gram in self.grams(&manifest.site_words) {
             document.add_u64(fields.grams, u64::from(gram));
         }
-        self.add_suggestions(fields, document);
+        suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
     }
 
     fn terms(&self, manifest: &ManifestText<'_>) -> Terms {
@@ -348,30 +349,6 @@ impl<'a> CapabilityText<'a> {
         let own = words(&self.capability.name).map(|word| word.text).chain(site_words.iter().cloned());
         let own = own.filter(|word| !is_stop_word(word)).take(GRAM_WORDS_MAX);
         own.flat_map(|word| grams(&word).map(gram_number).collect::<Vec<_>>()).collect()
-    }
-
-    fn add_suggestions(&self, fields: &Fields, document: &mut TantivyDocument) {
-        let name = self.capability.title.as_deref().unwrap_or(&self.capability.name);
-        let mut add = |text: &str, kind: SuggestionKind| {
-            if !text.is_empty() {
-                document.add_text(fields.suggest, format!("{text}{SUGGESTION_MARK}{kind}"));
-            }
-        };
-        let folded = fold_exact(name);
-        add(&folded, SuggestionKind::Name);
-        for kind in &self.capability.semantic_types {
-            add(&kind.name.to_lowercase(), SuggestionKind::SemanticType);
-        }
-        let described: Vec<_> = words(self.capability.description.as_deref().unwrap_or_default()).collect();
-        let pairs = described.windows(2).filter_map(|pair| match pair {
-            [first, second] if !is_stop_word(&first.text) && !is_stop_word(&second.text) => {
-                Some(format!("{} {}", first.text, second.text))
-            }
-            _ => None,
-        });
-        for pair in pairs.filter(|pair| *pair != folded).collect::<BTreeSet<_>>() {
-            add(&pair, SuggestionKind::Phrase);
-        }
     }
 }
 

@@ -15,6 +15,6 @@ pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use schema::schema;
-pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers};
+pub(crate) use schema::{Fields, RANKING_VERSION, REST_MARK, SUGGESTION_MARK, register_tokenizers};
 pub(crate) use shared::{Following, Shared};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

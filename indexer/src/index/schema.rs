@@ -24,6 +24,9 @@ const WHOLE_TOKENIZER: &str = "whole";
 /// Separates a suggestion from its kind in the `suggest` field; sorts before every letter.
 pub(crate) const SUGGESTION_MARK: char = '\u{1}';
 
+/// Separates the rest of a suggestion, by which it is found, from its text; sorts before every letter too.
+pub(crate) const REST_MARK: char = '\u{2}';
+
 /// Declares the fields, each with the method that adds it and its options. Every filter has a field too.
 macro_rules! fields {
     ($($(#[$doc:meta])* $name:ident: $add:ident($options:expr)),+ $(,)?) => {

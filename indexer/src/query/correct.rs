@@ -64,7 +64,12 @@ fn is_written(searcher: &Searcher, fields: &Fields, word: &PlanWord) -> Result<b
     Ok(searcher.doc_freq(&term).map_err(IndexError::engine("look a word up"))? > 0)
 }
 
-fn replacements(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<String>, IndexError> {
+/// Known words that begin with a word; if there are none, the known word that is most similar.
+pub(crate) fn replacements(
+    searcher: &Searcher,
+    fields: &Fields,
+    word: &str,
+) -> Result<Vec<String>, IndexError> {
     let completed = completions(searcher, fields, word)?;
     if !completed.is_empty() {
         return Ok(completed);

@@ -9,7 +9,7 @@ mod restriction;
 mod synonyms;
 
 pub use associations::{Association, Associations};
-pub(crate) use correct::corrections;
+pub(crate) use correct::{corrections, replacements};
 pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
 pub(crate) use restriction::{FilterPart, Restriction, restrictions};
