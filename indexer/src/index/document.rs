@@ -31,7 +31,8 @@ mod suggestions;
 
 use schema_text::SchemaText;
 
-const NAME_WEIGHT: usize = 4;
+/// A stem of the name occurs at least so often.
+pub(crate) const NAME_WEIGHT: u32 = 4;
 const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
@@ -206,6 +207,8 @@ impl<'a> ManifestText<'a> {
         let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
         let flaws = [capability.deprecated, capability.degraded, capability.addresses_reader];
         let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
+        // The successor of what is deprecated comes first, even if it has fewer words of the request.
+        let penalty = if capability.deprecated { penalty + 0.2 } else { penalty };
         1.0 + conformance + liveness + origin + invocable + typed - penalty
     }
 }
@@ -285,7 +288,7 @@ impl<'a> CapabilityText<'a> {
     /// The texts with the weight of their words, in order of importance.
     fn weighted(&self) -> Vec<(&str, usize)> {
         let capability = self.capability;
-        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT)];
+        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT as usize)];
         texts.extend(capability.title.as_deref().map(|title| (title, TITLE_WEIGHT)));
         if fold_exact(&capability.native_id) != fold_exact(&capability.name) {
             texts.push((capability.native_id.as_str(), 1));

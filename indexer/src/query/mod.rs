@@ -3,6 +3,7 @@
 mod associations;
 mod common;
 mod correct;
+mod intent;
 mod parse;
 mod plan;
 mod restriction;

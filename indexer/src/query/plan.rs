@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::associations::Associations;
+use super::intent::Intent;
 use super::synonyms::synonyms;
-use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
+use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
 /// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;
@@ -19,6 +20,14 @@ const PART_WORDS_MIN: usize = 2;
 
 /// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
+/// Weights of a word of conversation, of what an expression asks for, and of what a request does not ask for.
+const TALK_WEIGHT: f32 = 0.3;
+const INTENT_WEIGHT: f32 = 0.5;
+const OPPOSITE_WEIGHT: f32 = -1.0;
+/// Shortest part of a word that is searched for in two parts.
+const PART_CHARS_MIN: usize = 3;
+/// Maximum number of words of a request whose neighbours are searched for in one word.
+const JOINED_WORDS_MAX: usize = 8;
 /// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
@@ -41,6 +50,17 @@ pub(crate) enum Role {
     Synonym,
     /// Associated with a word; ranks candidates, but selects none.
     Association,
+    /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
+    Talk,
+    /// What the request does not ask for, if it is in the name; ranks candidates, but selects none.
+    Opposite,
+}
+
+impl Role {
+    /// Whether a term with this role selects candidates.
+    pub(crate) fn selects(self) -> bool {
+        !matches!(self, Self::Association | Self::Talk | Self::Opposite)
+    }
 }
 
 /// One term that is searched for.
@@ -61,8 +81,12 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<Vec<usize>>,
     /// Words that count, distinct.
     pub(crate) words: Vec<PlanWord>,
+    /// Words of conversation that can name a topic.
+    topical: Vec<String>,
     /// How the words were stemmed.
     pub(crate) stemming: Stemming,
+    /// Whether the request asks to look and not to change anything.
+    pub(crate) asks_to_look: bool,
 }
 
 /// How the words of one text are analysed.
@@ -122,7 +146,7 @@ impl Plan {
 
     /// How many terms select candidates.
     pub(crate) fn terms_that_select(&self) -> usize {
-        self.terms.iter().filter(|term| term.role != Role::Association).count()
+        self.terms.iter().filter(|term| term.role.selects()).count()
     }
 
     fn words_in(&self, indexes: &[usize]) -> usize {
@@ -135,10 +159,19 @@ impl Plan {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
-            if is_stop_word(&word.text) || (!analysis.keeps_chat && is_chat_verb(&word.text)) {
+            if is_stop_word(&word.text) {
                 continue;
             }
             let stem = analysis.stemming.stem(&word.text).into_owned();
+            if !analysis.keeps_chat && is_chat_verb(&word.text) {
+                if is_topical(&word.text) {
+                    self.topical.push(word.text);
+                }
+                if seen.insert(stem.clone()) {
+                    self.push(stem, Role::Talk, TALK_WEIGHT, self.words.len());
+                }
+                continue;
+            }
             let term = analysis.stemming.term(&word.text).into_owned();
             if let Some((before, end)) = before.replace((stem.clone(), word.span.end)) {
                 let joined = bigram(&before, &stem);
@@ -157,6 +190,78 @@ impl Plan {
 
     fn push(&mut self, text: String, role: Role, weight: f32, word: usize) {
         self.terms.push(QueryTerm { text, role, weight, word });
+    }
+
+    /// Searches for words of conversation that can name a topic ("plan", "next") if no capability has another word.
+    /// `count_of` says how many capabilities have a term.
+    pub(crate) fn add_topical<E>(&mut self, count_of: impl Fn(&str) -> Result<u64, E>) -> Result<(), E> {
+        if self.words.iter().any(|word| word.count > 0) {
+            return Ok(());
+        }
+        for text in std::mem::take(&mut self.topical) {
+            let stem = self.stemming.stem(&text).into_owned();
+            let count = count_of(&stem)?;
+            if count > 0 {
+                self.terms.retain(|term| term.role != Role::Talk || term.text != stem);
+                self.push(stem.clone(), Role::Word, TALK_WEIGHT, self.words.len());
+                self.words.push(PlanWord { text, stem, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a text asks for beyond its words.
+    pub(crate) fn add_intent(&mut self, text: &str) {
+        let Intent { wanted, unwanted, asks_to_look } = Intent::of(text);
+        self.asks_to_look = asks_to_look;
+        for (stems, role, weight) in
+            [(wanted, Role::Talk, INTENT_WEIGHT), (unwanted, Role::Opposite, OPPOSITE_WEIGHT)]
+        {
+            for stem in stems {
+                if !self.has_term(&stem) {
+                    self.push(stem, role, weight, 0);
+                }
+            }
+        }
+    }
+
+    /// Adds unknown words in two parts ("zipcode"), and neighbours in one ("zip code"), where the index has them so.
+    pub(crate) fn add_spellings<E>(
+        &mut self,
+        word_count: impl Fn(&str) -> Result<u64, E>,
+        pair_count: impl Fn(&str) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        let words = self.words.clone();
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.count == 0) {
+            for (split, _) in word.text.char_indices().skip(PART_CHARS_MIN) {
+                let (first, second) = word.text.split_at(split);
+                if second.chars().count() < PART_CHARS_MIN {
+                    break;
+                }
+                let stems = [first, second].map(|part| self.stemming.stem(part).into_owned());
+                let joined = bigram(&stems[0], &stems[1]);
+                if pair_count(&joined)? > 0 {
+                    self.push(joined, Role::Bigram, JOINED_WEIGHT, at);
+                    for stem in stems.into_iter().filter(|stem| !stem.is_empty()) {
+                        self.push(stem, Role::Correction, CORRECTION_WEIGHT, at);
+                    }
+                    break;
+                }
+            }
+        }
+        if words.len() > JOINED_WORDS_MAX {
+            return Ok(());
+        }
+        for (at, pair) in words.windows(2).enumerate() {
+            let [first, second] = pair else { continue };
+            let stem = self.stemming.stem(&format!("{}{}", first.text, second.text)).into_owned();
+            if !self.has_term(&stem) && word_count(&stem)? > 0 {
+                for word in [at, at + 1] {
+                    self.push(stem.clone(), Role::Correction, CORRECTION_WEIGHT, word);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the forms that the words have in the other languages of the index, of those that some capability has.

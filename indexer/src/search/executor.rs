@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use fixedbitset::FixedBitSet;
 use manifest::CapabilityId;
+use manifest::model::SafetyClass;
 use serde_json::Value;
 use tantivy::DocAddress;
 
@@ -32,6 +33,8 @@ use crate::request::{ExploreRequest, LIMIT_MAX, SearchRequest, Sort};
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
+/// Results among which one is sought that can be undone.
+const HARMLESS_AMONG: usize = 10;
 /// Characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
@@ -152,7 +155,10 @@ impl<'a> SearchExecutor<'a> {
 
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self) -> Result<SearchAnswer, SearchError> {
-        let window = self.window()?;
+        let mut window = self.window()?;
+        if self.plans.iter().any(|plan| plan.asks_to_look) {
+            self.put_harmless_first(&mut window.ranked)?;
+        }
         let mut answer = SearchAnswer {
             total: window.total,
             relevant: Some(window.relevant),
@@ -187,6 +193,27 @@ impl<'a> SearchExecutor<'a> {
             self.add_rest(&mut answer, seen, &window, &highlighter)?;
         }
         Ok(answer)
+    }
+
+    /// Moves the best result that can be undone before one that cannot: the request asks to look.
+    fn put_harmless_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
+        let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
+            return Ok(());
+        };
+        for at in 0..ranked.len().min(HARMLESS_AMONG) {
+            let Some(hit) = ranked.get(at) else { break };
+            let row = rows::row(self.opened, hit.candidate.address)?;
+            if !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive) {
+                if let Some(leading) = ranked.get_mut(..=at) {
+                    leading.rotate_right(1);
+                }
+                if let Some(first) = ranked.first_mut() {
+                    first.score = best;
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Fills the page with documents that are not re-ranked.
@@ -334,6 +361,12 @@ fn plans(
         let rarity = |frequency| rarity_of(frequency, documents);
         plan.add_variants(&opened.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
         let corrections = corrections(&opened.searcher, &opened.fields, &plan.words, || deadline.check())?;
+        let pairs = |text: &str| Ok(opened.bigrams.term(&opened.searcher, text)?.frequency);
+        plan.add_spellings(count, pairs).map_err(IndexError::engine("look a word up"))?;
+        if corrections.is_empty() {
+            plan.add_topical(count).map_err(IndexError::engine("look a word up"))?;
+        }
+        plan.add_intent(&phrasing.text);
         plan.add_corrections(&corrections);
         plan.add_synonyms();
         plan.add_associations(&opened.associations);

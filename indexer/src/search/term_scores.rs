@@ -13,7 +13,7 @@ use super::opened::OpenedIndex;
 use super::postings::{self, Row};
 use crate::analysis::grams;
 use crate::error::IndexError;
-use crate::index::{StemPart, decoded, gram_number, stem_number};
+use crate::index::{NAME_WEIGHT, StemPart, decoded, gram_number, stem_number};
 use crate::query::{Plan, Role};
 
 /// Weight of a word in examples and in the manifest's description; in the capability's own text it is 1.
@@ -139,7 +139,8 @@ impl TermScores {
                     StemPart::Example | StemPart::About => term.rarity * stem_share(stem.count),
                 };
                 let at = match stem.part {
-                    StemPart::Own if term.is_association && !is_rescored => None,
+                    StemPart::Own if term.only_ranks && !is_rescored => None,
+                    StemPart::Own if term.is_opposite && stem.count < NAME_WEIGHT => None,
                     StemPart::Own => Some(term.own),
                     StemPart::Example => term.example,
                     StemPart::About => term.about,
@@ -217,7 +218,8 @@ struct WantedStem<'a> {
     own: usize,
     example: Option<usize>,
     about: Option<usize>,
-    is_association: bool,
+    only_ranks: bool,
+    is_opposite: bool,
     rarity: f32,
     bm25: Bm25<'a>,
 }
@@ -273,7 +275,8 @@ impl<'a> WantedTerms<'a> {
                 own,
                 example: is_literal.then_some(own + 1),
                 about: is_literal.then_some(own + 2),
-                is_association: term.role == Role::Association,
+                only_ranks: !term.role.selects(),
+                is_opposite: term.role == Role::Opposite,
                 rarity: scores.rarity.get(column.term).copied().unwrap_or_default(),
                 bm25: opened.statistics.of_word((*frequency).max(1)),
             });
@@ -342,7 +345,7 @@ fn is_literal(role: Role) -> bool {
 fn columns(plan: &Plan) -> Vec<Column> {
     let mut columns = Vec::with_capacity(plan.terms.len() * 2);
     for (index, term) in plan.terms.iter().enumerate() {
-        let is_selecting = term.role != Role::Association;
+        let is_selecting = term.role.selects();
         let field_name = if term.role == Role::Bigram { "bigram" } else { "all" };
         columns.push(Column { term: index, field_name, weight: term.weight, is_selecting });
         if is_literal(term.role) {
