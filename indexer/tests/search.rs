@@ -96,6 +96,33 @@ fn ranks_the_right_capability_first() {
     }
 }
 
+#[test]
+fn counts_the_leading_results_that_speak_of_the_request() {
+    let mut web = web();
+    let reminder = "Sets a reminder, about a book or anything else that should not be forgotten on the day.";
+    support::add(&mut web[3], "set_reminder", reminder);
+    let (_dir, searcher) = searcher(&web);
+    for (query, relevant) in [
+        ("book flight", 3),
+        ("hotel room", 1),
+        ("a book about zebras", 0),
+        ("zebras", 0),
+        ("getFlightStatus", 1),
+    ] {
+        let answer = searcher.search(&request(query)).unwrap();
+        assert_eq!(answer.relevant, Some(relevant), "{query}: {:?}", names(&answer));
+    }
+    let answer = searcher.search(&request("book flight")).unwrap();
+    assert!(names(&answer)[3..].contains(&"set_reminder"), "less related results stay: {:?}", names(&answer));
+    let page = SearchRequest { limit: 2, cursor: None, ..request("book flight") };
+    let first = searcher.search(&page).unwrap();
+    let second = searcher.search(&SearchRequest { cursor: first.next_cursor, ..page }).unwrap();
+    assert_eq!((first.relevant, second.relevant), (Some(3), Some(3)), "it counts over all pages");
+    let by_name = SearchRequest { sort: Sort::Name, ..request("book flight") };
+    assert_eq!(searcher.search(&by_name).unwrap().relevant, None);
+    assert_eq!(searcher.search(&SearchRequest::default()).unwrap().relevant, None);
+}
+
 /// Exact names join the candidates that the words select, so that more are re-ranked than the words alone select.
 #[test]
 fn pages_end_and_reach_every_result_when_many_are_reranked() {
@@ -414,14 +441,22 @@ fn a_missing_index_is_an_error() {
 }
 
 #[test]
-fn suggests_names_types_and_bigrams() {
+fn suggests_names_types_sites_and_requests() {
     let (_dir, searcher) = searcher(&web());
     let found = |typed: &str| -> Vec<(String, SuggestionKind)> {
         searcher.suggest(typed, 5).unwrap().into_iter().map(|found| (found.text, found.kind)).collect()
     };
     assert!(found("bo").contains(&("book seat".to_owned(), SuggestionKind::Name)));
     assert!(found("travel:f").contains(&("travel:flight-booking".to_owned(), SuggestionKind::SemanticType)));
-    assert!(found("dentist ").contains(&("dentist appointment".to_owned(), SuggestionKind::Phrase)));
+    assert!(found("skyhop.").contains(&("skyhop.example".to_owned(), SuggestionKind::Site)));
+    let phrase = |text: &str| (text.to_owned(), SuggestionKind::Phrase);
+    assert_eq!(found("book a fl"), [phrase("book a flight")]);
+    assert!(found("flig").contains(&phrase("book a flight")), "by the beginning of a later word");
+    assert_eq!(found("skyhop a"), [], "a stop word alone completes nothing");
+    assert_eq!(found("money"), [phrase("transfer money to another account")]);
+    assert_eq!(found("a cheap flig"), found("flig"), "by the last word, if nothing begins with the text");
+    assert_eq!(found("mony"), found("money"), "a misspelt word is corrected");
+    assert!(found("dentist ").is_empty(), "neighbouring words of a description are no request");
     assert!(found("").is_empty() && found("zzz").is_empty());
 }
 

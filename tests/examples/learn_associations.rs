@@ -55,10 +55,19 @@ fn main() -> anyhow::Result<()> {
     let others: Vec<Arc<Associations>> =
         (0..taught.len()).map(|held| Arc::new(learnt(&taught, |set, _| set != held))).collect();
     report("set held out", &judged(&taught, |_, _| true, |set| Arc::clone(&others[set]))?);
+    let weights: Vec<Arc<Associations>> = others.iter().map(|known| Arc::new(weights_of(known))).collect();
+    report("set held out, weights", &judged(&taught, |_, _| true, |set| Arc::clone(&weights[set]))?);
     let all = Arc::new(learnt(&taught, |_, _| true));
     report("not held out", &judged(&taught, |_, _| true, |_| Arc::clone(&all))?);
     report("as shipped", &judged(&taught, |_, _| true, |_| Associations::built_in())?);
     Ok(())
+}
+
+/// The weights of words without what goes with them.
+fn weights_of(known: &Associations) -> Associations {
+    let text = known.to_string();
+    let weights = text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ") + "\n");
+    Associations::parse(&weights.collect::<String>())
 }
 
 fn taught(set: PublicSet) -> anyhow::Result<Taught> {
@@ -104,5 +113,5 @@ fn report(what: &str, scores: &[Scores]) {
 
 fn print_row(what: &str, cells: &[String], last: &str) {
     let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>15}")).collect();
-    println!("{what:<20} {} {last:>8}", cells.join(" "));
+    println!("{what:<22} {} {last:>8}", cells.join(" "));
 }

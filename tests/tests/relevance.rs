@@ -11,12 +11,20 @@ use agentdex_tests::relevance::engines::{OwnIndex, scores};
 use agentdex_tests::relevance::judge::{Scores, mean};
 use agentdex_tests::relevance::labelled::{self, Judged};
 use agentdex_tests::relevance::sets;
-use indexer::Associations;
+use indexer::{Associations, IndexBuilder, SearchRequest, Searcher, stems_of};
+use store::FeedPosition;
 
 /// Mean of nDCG@10 over the five sets below which the ranking has regressed.
 const MEAN_MIN: f64 = 0.68;
 /// Maximum loss of one set against the last recorded run.
 const TOLERANCE: f64 = 0.01;
+/// Share of the requests with an answer whose results may all be below the relevance cut-off, with those that find nothing.
+const CUT_OFF_LOSS_MAX: f64 = 0.03;
+/// Share of the requests without an answer that must have no result above it. The others share a rare word with a capability
+/// ("earthquake alerts", "university admission"), as requests with an answer do ("bus departures").
+const NO_ANSWER_MIN: f64 = 0.5;
+/// Results of a page.
+const PAGE: usize = 10;
 /// Minimum number of labelled requests.
 const LABELLED_MIN: usize = 200;
 
@@ -62,6 +70,64 @@ fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
     }
 }
 
+/// Checks how many results of the labelled requests over the demo are above the relevance cut-off.
+fn check_cut_off(judged: &[Judged]) {
+    #[expect(clippy::cast_precision_loss, reason = "counts of requests are small")]
+    let share = |of: &[&Judged], is: &dyn Fn(&Judged) -> bool| {
+        of.iter().filter(|of| is(of)).count() as f64 / of.len() as f64
+    };
+    let of_demo = judged.iter().filter(|of| of.request.is_of_demo());
+    let (without, with): (Vec<&Judged>, Vec<&Judged>) = of_demo.partition(|of| of.request.grades.is_empty());
+    let lost = share(&with, &|of| of.relevant == 0);
+    let no_answer = share(&without, &|of| of.relevant == 0);
+    println!("cut-off: {lost:.3} lose every result, {no_answer:.3} of those without an answer have none");
+    assert!(lost <= CUT_OFF_LOSS_MAX, "{lost:.3} of the requests with an answer have no relevant result");
+    assert!(no_answer >= NO_ANSWER_MIN, "{no_answer:.3} of those without an answer have no relevant result");
+    let book = with.iter().find(|of| of.request.text == "book flight").unwrap();
+    let shown = &book.found[..usize::try_from(book.relevant).unwrap().min(book.found.len())];
+    assert!(
+        !shown.is_empty() && shown.iter().all(|key| key.starts_with("skyhop.example#")),
+        "\"book flight\" speaks of flights alone: {shown:?}"
+    );
+}
+
+/// Checks every 17th word of name and description that at most one page of the capabilities have.
+#[test]
+fn published_capabilities_are_found_by_their_own_words() {
+    let pool = labelled::present_manifests().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "words").unwrap();
+    for stored in &pool {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    let search = |query: String, limit| {
+        let request = SearchRequest { phrasings: vec![query], limit, ..SearchRequest::default() };
+        searcher.search(&request).unwrap()
+    };
+    let (mut searched, mut lost) = (0, Vec::new());
+    let capabilities = pool.iter().flat_map(|stored| &stored.manifest.capabilities);
+    let texts =
+        capabilities.map(|of| (of, format!("{} {}", of.name, of.description.as_deref().unwrap_or_default())));
+    let words = texts.flat_map(|(of, text)| {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’');
+        let words = text.split(|c| !is_part(c)).filter(|word| !stems_of(word).is_empty());
+        words.map(|word| (of.id.clone(), word.to_owned())).collect::<Vec<_>>()
+    });
+    for (id, word) in words.step_by(17) {
+        if search(format!("\"{word}\""), 1).total > PAGE as u64 {
+            continue;
+        }
+        searched += 1;
+        if !search(word.clone(), PAGE).hits.iter().any(|hit| hit.id == id) {
+            lost.push(word);
+        }
+    }
+    println!("{} of {searched} words do not find their capability: {lost:?}", lost.len());
+    assert!(lost.len() * 100 <= searched, "{} of {searched}: {lost:?}", lost.len());
+}
+
 #[test]
 fn labelled_requests_find_the_expected_capabilities() {
     assert!(labelled::requests().unwrap().len() >= LABELLED_MIN);
@@ -71,9 +137,7 @@ fn labelled_requests_find_the_expected_capabilities() {
     for of in judged.iter().filter(|of| of.scores.ndcg < 0.6 && !of.request.grades.is_empty()) {
         println!("{:.2} {:?}: {:?}", of.scores.ndcg, of.request.text, of.found);
     }
-    let padded: Vec<&Judged> =
-        judged.iter().filter(|of| of.request.grades.is_empty() && !of.found.is_empty()).collect();
-    assert!(padded.is_empty(), "answered, though nothing is good: {padded:?}");
+    check_cut_off(&judged);
     let of_demo: Vec<Judged> = judged.into_iter().filter(|of| of.request.is_of_demo()).collect();
     for text in api::EXAMPLES {
         let of = of_demo

@@ -21,6 +21,9 @@ pub(crate) enum Stemming {
     Plain,
 }
 
+/// Separates a stem from the tag of its language in a term, which no word contains.
+const LANGUAGE_MARK: char = '~';
+
 /// Shortest text whose language is detected, in characters (chosen on tool descriptions: shorter ones are detected as Latin
 /// or Esperanto).
 const DETECTION_CHARS_MIN: usize = 60;
@@ -76,6 +79,26 @@ impl Stemming {
             Self::Plain => Cow::Borrowed(word),
         }
     }
+
+    /// Whether a term is a stem of this language, which is marked.
+    pub(crate) fn marks(self, term: &str) -> bool {
+        let tag = term.rsplit_once(LANGUAGE_MARK).map(|(_, tag)| tag);
+        tag.is_some_and(|tag| Self::for_language(tag) == self)
+    }
+
+    /// The term of a word in the field `all`. Stems of languages other than English are marked: the French stem `plan` of
+    /// "planes" is not the English word.
+    pub(crate) fn term(self, word: &str) -> Cow<'_, str> {
+        let stem = self.stem(word);
+        match self {
+            Self::English | Self::Plain => stem,
+            Self::Other(of) => {
+                let known = LANGUAGES.iter().find(|(.., algorithm)| *algorithm == Some(of));
+                let tag = known.map_or("", |(_, tag, _)| tag);
+                Cow::Owned(format!("{stem}{LANGUAGE_MARK}{tag}"))
+            }
+        }
+    }
 }
 
 /// A text with a larger share of English function words is English. Tool descriptions are terse and full of names, so a
@@ -122,6 +145,9 @@ mod tests {
         assert_eq!(Stemming::English.stem("bookings"), "book");
         assert_eq!(Stemming::for_language("de").stem("flüge"), "flug");
         assert_eq!(Stemming::for_language("zh").stem("天气"), "天气");
+        assert_eq!(Stemming::English.term("bookings"), "book");
+        assert_eq!(Stemming::for_language("de").term("zimmer"), "zimm~de");
+        assert_eq!(Stemming::for_language("zh").term("天气"), "天气");
     }
 
     #[test]

@@ -11,8 +11,8 @@ mod tokenizer;
 mod words;
 
 pub(crate) use language::{Stemming, detect, language_of};
-pub(crate) use stop::{is_chat_verb, is_stop_word};
+pub(crate) use stop::{is_chat_verb, is_stop_word, is_topical};
 pub use terms::stems_of;
 pub(crate) use terms::{bigram, grams, terms};
 pub(crate) use tokenizer::CapabilityTokenizer;
-pub(crate) use words::{fold_exact, words};
+pub(crate) use words::{dense_characters, fold_exact, words};

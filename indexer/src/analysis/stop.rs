@@ -1,7 +1,7 @@
 //! Words that are not searched for.
 //!
-//! Stop words are removed from capabilities and queries; they include words of polite conversation. Chat verbs are removed from
-//! queries alone, since `get` or `find` means something in the name of a capability, and only if other words remain.
+//! Stop words are removed from capabilities and queries; they include words of polite conversation. Chat verbs count little in
+//! queries that have other words, since `get` or `find` means something in the name of a capability.
 
 use std::sync::LazyLock;
 
@@ -22,11 +22,18 @@ ask assist do find get give go got help interested curious wondering wonder make
 fetch show see suggest take tell able possible currently planning plan working additionally furthermore moreover \
 finally lastly first next again currently now today sure good great";
 
+/// Chat verbs that also name what is wanted.
+const TOPICAL: [&str; 8] = ["plan", "planning", "next", "first", "today", "suggest", "recommend", "assist"];
+
 static STOP_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
 static CHAT_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| CHAT_VERBS.split(' ').collect());
 
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_SET.contains(word)
+}
+
+pub(crate) fn is_topical(word: &str) -> bool {
+    TOPICAL.contains(&word)
 }
 
 pub(crate) fn is_chat_verb(word: &str) -> bool {

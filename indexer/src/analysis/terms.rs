@@ -6,7 +6,7 @@ use super::language::{Stemming, language_of};
 use super::stop::is_stop_word;
 use super::words::words;
 
-/// The terms of a text without stop words, in order and with repeats.
+/// The stems of a text without stop words, in order and with repeats.
 pub(crate) fn terms(text: &str, stemming: Stemming) -> Vec<String> {
     words(text)
         .filter(|word| !is_stop_word(&word.text))

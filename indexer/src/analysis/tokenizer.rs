@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use super::language::Stemming;
@@ -11,22 +12,34 @@ use super::words::words;
 /// Tokens with offsets; those that may match are stemmed, the others have no text.
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilityTokenizer {
-    pub(crate) stemming: Stemming,
+    /// The wanted terms.
+    terms: FxHashSet<String>,
     /// Prefixes of the wanted stems. Stemming takes most of the time of a snippet, and an English stem has the prefix of its
     /// word.
-    pub(crate) prefixes: Vec<String>,
+    prefixes: Vec<String>,
+    /// The other languages that have wanted terms.
+    languages: Vec<Stemming>,
 }
 
 impl CapabilityTokenizer {
-    pub(crate) fn new<'a>(stemming: Stemming, stems: impl Iterator<Item = &'a str>) -> Self {
-        let prefixes: BTreeSet<String> = stems.map(|stem| prefix(stem).to_owned()).collect();
-        Self { stemming, prefixes: prefixes.into_iter().collect() }
+    /// For terms of English and of some of the languages.
+    pub(crate) fn new<'a>(languages: &[Stemming], terms: impl Iterator<Item = &'a str>) -> Self {
+        let terms: FxHashSet<String> = terms.map(str::to_owned).collect();
+        let prefixes: BTreeSet<String> = terms.iter().map(|term| prefix(term).to_owned()).collect();
+        let wanted = |language: &&Stemming| terms.iter().any(|term| language.marks(term));
+        let languages = languages.iter().filter(wanted).copied().collect();
+        Self { prefixes: prefixes.into_iter().collect(), languages, terms }
     }
 
-    fn stem(&self, word: &str) -> String {
-        let may_match = self.stemming != Stemming::English
-            || self.prefixes.iter().any(|known| prefix(word) == known.as_str());
-        if !may_match || is_stop_word(word) { String::new() } else { self.stemming.stem(word).into_owned() }
+    /// The wanted term of a word; empty if there is none.
+    fn term(&self, word: &str) -> String {
+        if is_stop_word(word) {
+            return String::new();
+        }
+        let has_prefix = self.prefixes.iter().any(|known| prefix(word) == known.as_str());
+        let forms = has_prefix.then_some([Stemming::English, Stemming::Plain]).into_iter().flatten();
+        let terms = forms.chain(self.languages.iter().copied()).map(|form| form.term(word).into_owned());
+        terms.into_iter().find(|term| self.terms.contains(term)).unwrap_or_default()
     }
 }
 
@@ -51,7 +64,7 @@ impl Tokenizer for CapabilityTokenizer {
                 offset_from: word.span.start,
                 offset_to: word.span.end,
                 position,
-                text: self.stem(&word.text),
+                text: self.term(&word.text),
                 position_length: 1,
             })
             .collect();
@@ -86,9 +99,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stems_only_words_that_may_match() {
-        let mut tokenizer = CapabilityTokenizer::new(Stemming::English, ["fli", "die", "book"].into_iter());
-        let mut stream = tokenizer.token_stream("Flies were dying in the bookings of Oslo");
+    fn returns_only_the_wanted_terms() {
+        let german = Stemming::for_language("de");
+        let mut tokenizer =
+            CapabilityTokenizer::new(&[german], ["fli", "die", "book", "zimm~de"].into_iter());
+        let mut stream = tokenizer.token_stream("Flies were dying in the bookings of Zimmer");
         let mut found = Vec::new();
         while stream.advance() {
             let Token { offset_from, text, .. } = stream.token();
@@ -99,6 +114,6 @@ mod tests {
             .filter(|(_, text)| !text.is_empty())
             .map(|(at, text)| (*at, text.as_str()))
             .collect();
-        assert_eq!((found.len(), known), (8, vec![(0, "fli"), (11, "die"), (24, "book")]));
+        assert_eq!((found.len(), known), (8, vec![(0, "fli"), (11, "die"), (24, "book"), (36, "zimm~de")]));
     }
 }

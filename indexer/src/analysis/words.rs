@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Longest word that becomes a term, in bytes; longer ones are keys and hashes.
-const WORD_BYTES_MAX: usize = 40;
+/// Longest word that becomes a term, in characters; longer ones are keys and hashes.
+const WORD_CHARS_MAX: usize = 40;
 
 /// A folded word, and its byte range in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ enum Class {
     Lower,
     Upper,
     Digit,
-    /// A character of a script without spaces between words.
+    /// A character of a script without spaces between words, or of Korean, whose words end in particles.
     Dense,
     Apostrophe,
     Separator,
@@ -38,6 +38,10 @@ impl Class {
             | '\u{4e00}'..='\u{9fff}'
             | '\u{f900}'..='\u{faff}'
             | '\u{0e00}'..='\u{0eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1100}'..='\u{11ff}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{ac00}'..='\u{d7af}'
             | '\u{20000}'..='\u{3134f}' => Self::Dense,
             _ if c.is_uppercase() => Self::Upper,
             _ if c.is_numeric() => Self::Digit,
@@ -62,7 +66,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
             if class == Class::Dense {
                 pending.extend(pairs(run, span.start));
                 pending.reverse();
-            } else if run.len() <= WORD_BYTES_MAX {
+            } else if run.len() <= WORD_CHARS_MAX || run.chars().count() <= WORD_CHARS_MAX {
                 return Some(Word { text: fold(run), span });
             }
         }
@@ -133,6 +137,12 @@ fn pairs(run: &str, offset: usize) -> Vec<Word> {
     }
 }
 
+/// The characters of a pair of a script without spaces; none for other words.
+pub(crate) fn dense_characters(word: &str) -> impl Iterator<Item = char> + '_ {
+    let is_dense = word.chars().next().is_some_and(|first| Class::of(first) == Class::Dense);
+    word.chars().filter(move |_| is_dense)
+}
+
 /// Lower case, without the accents of Latin letters.
 fn fold(word: &str) -> String {
     if word.is_ascii() {
@@ -142,6 +152,14 @@ fn fold(word: &str) -> String {
 }
 
 fn fold_char(c: char) -> impl Iterator<Item = char> {
+    // Letters whose accent is no separate character.
+    let c = match c {
+        'ı' => 'i',
+        'ł' => 'l',
+        'ø' => 'o',
+        'đ' => 'd',
+        _ => c,
+    };
     let is_latin = c < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&c);
     let is_accent = ('\u{300}'..'\u{370}').contains(&c);
     let folded =
@@ -182,8 +200,10 @@ mod tests {
             ("I've don’t", vec!["i", "don"]),
             ("O'Reilly", vec!["o", "reilly"]),
             ("CAFÉ Zürich", vec!["cafe", "zurich"]),
+            ("Położenie ışık", vec!["polozenie", "isik"]),
             ("天气预报", vec!["天气", "气预", "预报"]),
             ("云", vec!["云"]),
+            ("날씨를 보기", vec!["날씨", "씨를", "보기"]),
             ("", vec![]),
             ("--", vec![]),
         ] {

@@ -17,19 +17,23 @@ use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
 use super::forward::{Part, encoded, gram_number, hash};
-use super::schema::{Fields, SUGGESTION_MARK};
+use super::schema::Fields;
 use super::shared::{self, Following, Shared};
-use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
-use crate::answer::{Hit, SuggestionKind};
+use crate::analysis::{
+    Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
+};
+use crate::answer::Hit;
 use crate::declarations::Place;
 use crate::error::IndexError;
 use crate::filter::{FacetKey, FilterSource};
 
 mod schema_text;
+mod suggestions;
 
 use schema_text::SchemaText;
 
-const NAME_WEIGHT: usize = 4;
+/// A stem of the name occurs at least so often.
+pub(crate) const NAME_WEIGHT: u32 = 4;
 const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
@@ -206,6 +210,8 @@ impl<'a> ManifestText<'a> {
         let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
         let flaws = [capability.deprecated, capability.degraded, capability.addresses_reader];
         let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
+        // The successor of what is deprecated comes first, even if it has fewer words of the request.
+        let penalty = if capability.deprecated { penalty + 0.2 } else { penalty };
         1.0 + conformance + liveness + origin + invocable + typed - penalty
     }
 }
@@ -274,7 +280,7 @@ impl<'a> CapabilityText<'a> {
     /// The texts with the weight of their words, in order of importance.
     fn weighted(&self) -> Vec<(&str, usize)> {
         let capability = self.capability;
-        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT)];
+        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT as usize)];
         texts.extend(capability.title.as_deref().map(|title| (title, TITLE_WEIGHT)));
         if fold_exact(&capability.native_id) != fold_exact(&capability.name) {
             texts.push((capability.native_id.as_str(), 1));
@@ -319,7 +325,7 @@ impl<'a> CapabilityText<'a> {
         for gram in self.grams(&manifest.site_words) {
             document.add_u64(fields.grams, u64::from(gram));
         }
-        self.add_suggestions(fields, document);
+        suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
     }
 
     fn terms(&self, manifest: &ManifestText<'_>) -> Terms {
@@ -340,30 +346,6 @@ impl<'a> CapabilityText<'a> {
         let own = own.filter(|word| !is_stop_word(word)).take(GRAM_WORDS_MAX);
         own.flat_map(|word| grams(&word).map(gram_number).collect::<Vec<_>>()).collect()
     }
-
-    fn add_suggestions(&self, fields: &Fields, document: &mut TantivyDocument) {
-        let name = self.capability.title.as_deref().unwrap_or(&self.capability.name);
-        let mut add = |text: &str, kind: SuggestionKind| {
-            if !text.is_empty() {
-                document.add_text(fields.suggest, format!("{text}{SUGGESTION_MARK}{kind}"));
-            }
-        };
-        let folded = fold_exact(name);
-        add(&folded, SuggestionKind::Name);
-        for kind in &self.capability.semantic_types {
-            add(&kind.name.to_lowercase(), SuggestionKind::SemanticType);
-        }
-        let described: Vec<_> = words(self.capability.description.as_deref().unwrap_or_default()).collect();
-        let pairs = described.windows(2).filter_map(|pair| match pair {
-            [first, second] if !is_stop_word(&first.text) && !is_stop_word(&second.text) => {
-                Some(format!("{} {}", first.text, second.text))
-            }
-            _ => None,
-        });
-        for pair in pairs.filter(|pair| *pair != folded).collect::<BTreeSet<_>>() {
-            add(&pair, SuggestionKind::Phrase);
-        }
-    }
 }
 
 /// Collects terms for several fields in one pass over the words.
@@ -373,12 +355,21 @@ struct Terms {
     bigrams: String,
     /// The words of each text as written.
     written: Vec<String>,
+    /// Characters of scripts without spaces.
+    characters: BTreeSet<char>,
     count: usize,
 }
 
 impl Terms {
     fn new(stemming: Stemming) -> Self {
-        Self { stemming, all: String::new(), bigrams: String::new(), written: Vec::new(), count: 0 }
+        Self {
+            stemming,
+            all: String::new(),
+            bigrams: String::new(),
+            written: Vec::new(),
+            characters: BTreeSet::new(),
+            count: 0,
+        }
     }
 
     fn add_text(&mut self, text: &str, weight: usize) {
@@ -389,27 +380,34 @@ impl Terms {
             if is_stop_word(&word.text) {
                 continue;
             }
-            let Some(term) = self.add_word(&word.text, weight) else { break };
+            let Some(stem) = self.add_word(&word.text, weight) else { break };
             if let Some(before) = before {
-                push_term(&mut self.bigrams, &bigram(&before, &term));
+                push_term(&mut self.bigrams, &bigram(&before, &stem));
             }
-            before = Some(term);
+            before = Some(stem);
         }
         if !written.is_empty() {
             self.written.push(written);
         }
     }
 
+    /// Adds a word and returns its stem; `None` if the capability has its share of terms.
     fn add_word(&mut self, word: &str, weight: usize) -> Option<String> {
         if self.count >= TERMS_MAX {
             return None;
         }
         self.count += 1;
-        let term = self.stemming.stem(word).into_owned();
+        let term = self.stemming.term(word);
         for _ in 0..weight {
             push_term(&mut self.all, &term);
         }
-        Some(term)
+        // A single character is searched for too.
+        for character in dense_characters(word) {
+            if self.characters.insert(character) {
+                push_term(&mut self.all, character.encode_utf8(&mut [0; 4]));
+            }
+        }
+        Some(self.stemming.stem(word).into_owned())
     }
 }
 
@@ -447,7 +445,7 @@ fn joined_terms<'a>(texts: impl Iterator<Item = &'a str>, stemming: Stemming) ->
     let mut joined = String::new();
     let words = texts.flat_map(words).filter(|word| !is_stop_word(&word.text));
     for word in words.take(ABOUT_TERMS_MAX) {
-        push_term(&mut joined, &stemming.stem(&word.text));
+        push_term(&mut joined, &stemming.term(&word.text));
     }
     joined
 }

@@ -9,12 +9,13 @@ mod shared;
 mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
+pub(crate) use document::NAME_WEIGHT;
 pub use document::terms_of;
 pub(crate) use forward::{Part as StemPart, decoded, gram_number, stem_number};
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
 #[cfg(test)]
 pub(crate) use schema::schema;
-pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers};
+pub(crate) use schema::{Fields, RANKING_VERSION, REST_MARK, SUGGESTION_MARK, register_tokenizers};
 pub(crate) use shared::{Following, Shared};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 8;
+pub const SCHEMA_VERSION: u32 = 9;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 6;
+pub(crate) const RANKING_VERSION: u16 = 7;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value whole.
@@ -23,6 +23,9 @@ const WHOLE_TOKENIZER: &str = "whole";
 
 /// Separates a suggestion from its kind in the `suggest` field; sorts before every letter.
 pub(crate) const SUGGESTION_MARK: char = '\u{1}';
+
+/// Separates the rest of a suggestion, by which it is found, from its text; sorts before every letter too.
+pub(crate) const REST_MARK: char = '\u{2}';
 
 /// Declares the fields, each with the method that adds it and its options. Every filter has a field too.
 macro_rules! fields {

@@ -100,6 +100,7 @@ mod tests {
         let lines = LEARNT.lines().filter(|line| !line.starts_with('#')).count();
         let known = Associations::built_in();
         assert_eq!(known.len(), lines);
+        assert!(!LEARNT.contains(" qx") && !LEARNT.contains("\nqx"), "made-up names of sites teach nothing");
         assert!(known.by_stem.values().all(|known| (0.2..=1.4).contains(&known.weight)));
         assert!(known.by_stem.values().flat_map(|known| &known.stems).all(|(_, strength)| *strength <= 2.0));
     }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::{Searcher, Term};
 
+use super::common::is_common_word;
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
@@ -26,22 +27,24 @@ const COMPLETIONS_MAX: usize = 3;
 /// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
-/// Corrections of the words that are not in the index, given how many capabilities have each. The most likely one of a word
-/// comes first. `check_deadline` is called before each word; its error ends the search.
+/// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes first. `check_deadline` is called before each word; its error ends the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,
     words: &[PlanWord],
-    frequencies: &[u64],
     check_deadline: impl Fn() -> Result<(), SearchError>,
 ) -> Result<Vec<Correction>, SearchError> {
     let (mut found, mut corrected) = (Vec::new(), 0);
-    for (at, (word, frequency)) in words.iter().zip(frequencies).enumerate() {
+    for (at, word) in words.iter().enumerate() {
         if corrected >= CORRECTED_MAX {
             break;
         }
         check_deadline()?;
-        if *frequency > 0 || !is_correctable(&word.text) || is_written(searcher, fields, word)? {
+        if word.count > 0
+            || !is_correctable(&word.text)
+            || is_common_word(&word.text)
+            || is_written(searcher, fields, word)?
+        {
             continue;
         }
         let replacements = replacements(searcher, fields, &word.text)?;
@@ -61,7 +64,12 @@ fn is_written(searcher: &Searcher, fields: &Fields, word: &PlanWord) -> Result<b
     Ok(searcher.doc_freq(&term).map_err(IndexError::engine("look a word up"))? > 0)
 }
 
-fn replacements(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<String>, IndexError> {
+/// Known words that begin with a word; if there are none, the known word that is most similar.
+pub(crate) fn replacements(
+    searcher: &Searcher,
+    fields: &Fields,
+    word: &str,
+) -> Result<Vec<String>, IndexError> {
     let completed = completions(searcher, fields, word)?;
     if !completed.is_empty() {
         return Ok(completed);

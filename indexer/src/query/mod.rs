@@ -1,14 +1,16 @@
 //! From the text of a request to the terms that are searched for.
 
 mod associations;
+mod common;
 mod correct;
+mod intent;
 mod parse;
 mod plan;
 mod restriction;
 mod synonyms;
 
 pub use associations::{Association, Associations};
-pub(crate) use correct::corrections;
+pub(crate) use correct::{corrections, replacements};
 pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
 pub(crate) use restriction::{FilterPart, Restriction, restrictions};

@@ -3,11 +3,13 @@
 //! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several
 //! sentences is also scored sentence by sentence, since each may request another capability.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::associations::Associations;
+use super::intent::Intent;
 use super::synonyms::synonyms;
-use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
+use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
 /// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;
@@ -18,8 +20,20 @@ const PART_WORDS_MIN: usize = 2;
 
 /// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
+/// Weights of a word of conversation, of what an expression asks for, and of what a request does not ask for.
+const TALK_WEIGHT: f32 = 0.3;
+const INTENT_WEIGHT: f32 = 0.5;
+const OPPOSITE_WEIGHT: f32 = -1.0;
+/// Shortest part of a word that is searched for in two parts.
+const PART_CHARS_MIN: usize = 3;
+/// Maximum number of words of a request whose neighbours are searched for in one word.
+const JOINED_WORDS_MAX: usize = 8;
+/// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
+const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
+const FORMS_MAX: usize = 6;
 /// Weight of an association, times its strength.
 const ASSOCIATION_WEIGHT: f32 = 0.1;
 /// Maximum number of associations of one phrasing; the strongest are taken.
@@ -29,11 +43,24 @@ const ASSOCIATIONS_MAX: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Word,
+    /// A word of the phrasing in the form of another language of the index.
+    Variant,
     Bigram,
     Correction,
     Synonym,
     /// Associated with a word; ranks candidates, but selects none.
     Association,
+    /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
+    Talk,
+    /// What the request does not ask for, if it is in the name; ranks candidates, but selects none.
+    Opposite,
+}
+
+impl Role {
+    /// Whether a term with this role selects candidates.
+    pub(crate) fn selects(self) -> bool {
+        !matches!(self, Self::Association | Self::Talk | Self::Opposite)
+    }
 }
 
 /// One term that is searched for.
@@ -54,8 +81,12 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<Vec<usize>>,
     /// Words that count, distinct.
     pub(crate) words: Vec<PlanWord>,
+    /// Words of conversation that can name a topic.
+    topical: Vec<String>,
     /// How the words were stemmed.
     pub(crate) stemming: Stemming,
+    /// Whether the request asks to look and not to change anything.
+    pub(crate) asks_to_look: bool,
 }
 
 /// How the words of one text are analysed.
@@ -71,6 +102,8 @@ pub(crate) struct PlanWord {
     /// As written, folded.
     pub(crate) text: String,
     pub(crate) stem: String,
+    /// How many capabilities have it, in any form.
+    pub(crate) count: u64,
 }
 
 /// A likely intended spelling of a word of the plan.
@@ -113,7 +146,7 @@ impl Plan {
 
     /// How many terms select candidates.
     pub(crate) fn terms_that_select(&self) -> usize {
-        self.terms.iter().filter(|term| term.role != Role::Association).count()
+        self.terms.iter().filter(|term| term.role.selects()).count()
     }
 
     fn words_in(&self, indexes: &[usize]) -> usize {
@@ -121,31 +154,159 @@ impl Plan {
     }
 
     fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
-        let mut before: Option<String> = None;
+        let mut before: Option<(String, usize)> = None;
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
-            if is_stop_word(&word.text) || (!analysis.keeps_chat && is_chat_verb(&word.text)) {
+            if is_stop_word(&word.text) {
                 continue;
             }
             let stem = analysis.stemming.stem(&word.text).into_owned();
-            if let Some(before) = before.replace(stem.clone()) {
+            if !analysis.keeps_chat && is_chat_verb(&word.text) {
+                if is_topical(&word.text) {
+                    self.topical.push(word.text);
+                }
+                if seen.insert(stem.clone()) {
+                    self.push(stem, Role::Talk, TALK_WEIGHT, self.words.len());
+                }
+                continue;
+            }
+            let term = analysis.stemming.term(&word.text).into_owned();
+            if let Some((before, end)) = before.replace((stem.clone(), word.span.end)) {
                 let joined = bigram(&before, &stem);
+                let weight = if end == word.span.start { JOINED_WEIGHT } else { BIGRAM_WEIGHT };
                 if seen.insert(joined.clone()) {
-                    self.push(joined, Role::Bigram, BIGRAM_WEIGHT, self.words.len());
+                    self.push(joined, Role::Bigram, weight, self.words.len());
                 }
             }
             if seen.insert(stem.clone()) {
                 let weight = analysis.known.get(&stem).map_or(1.0, |known| known.weight);
-                self.push(stem.clone(), Role::Word, weight, self.words.len());
-                self.words.push(PlanWord { text: word.text, stem });
+                self.push(term, Role::Word, weight, self.words.len());
+                self.words.push(PlanWord { text: word.text, stem, count: 0 });
             }
         }
     }
 
     fn push(&mut self, text: String, role: Role, weight: f32, word: usize) {
         self.terms.push(QueryTerm { text, role, weight, word });
+    }
+
+    /// Searches for words of conversation that can name a topic ("plan", "next") if no capability has another word.
+    /// `count_of` says how many capabilities have a term.
+    pub(crate) fn add_topical<E>(&mut self, count_of: impl Fn(&str) -> Result<u64, E>) -> Result<(), E> {
+        if self.words.iter().any(|word| word.count > 0) {
+            return Ok(());
+        }
+        for text in std::mem::take(&mut self.topical) {
+            let stem = self.stemming.stem(&text).into_owned();
+            let count = count_of(&stem)?;
+            if count > 0 {
+                self.terms.retain(|term| term.role != Role::Talk || term.text != stem);
+                self.push(stem.clone(), Role::Word, TALK_WEIGHT, self.words.len());
+                self.words.push(PlanWord { text, stem, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a text asks for beyond its words.
+    pub(crate) fn add_intent(&mut self, text: &str) {
+        let Intent { wanted, unwanted, asks_to_look } = Intent::of(text);
+        self.asks_to_look = asks_to_look;
+        for (stems, role, weight) in
+            [(wanted, Role::Talk, INTENT_WEIGHT), (unwanted, Role::Opposite, OPPOSITE_WEIGHT)]
+        {
+            for stem in stems {
+                if !self.has_term(&stem) {
+                    self.push(stem, role, weight, 0);
+                }
+            }
+        }
+    }
+
+    /// Adds unknown words in two parts ("zipcode"), and neighbours in one ("zip code"), where the index has them so.
+    pub(crate) fn add_spellings<E>(
+        &mut self,
+        word_count: impl Fn(&str) -> Result<u64, E>,
+        pair_count: impl Fn(&str) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        let words = self.words.clone();
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.count == 0) {
+            for (split, _) in word.text.char_indices().skip(PART_CHARS_MIN) {
+                let (first, second) = word.text.split_at(split);
+                if second.chars().count() < PART_CHARS_MIN {
+                    break;
+                }
+                let stems = [first, second].map(|part| self.stemming.stem(part).into_owned());
+                let joined = bigram(&stems[0], &stems[1]);
+                if pair_count(&joined)? > 0 {
+                    self.push(joined, Role::Bigram, JOINED_WEIGHT, at);
+                    for stem in stems.into_iter().filter(|stem| !stem.is_empty()) {
+                        self.push(stem, Role::Correction, CORRECTION_WEIGHT, at);
+                    }
+                    break;
+                }
+            }
+        }
+        if words.len() > JOINED_WORDS_MAX {
+            return Ok(());
+        }
+        for (at, pair) in words.windows(2).enumerate() {
+            let [first, second] = pair else { continue };
+            let stem = self.stemming.stem(&format!("{}{}", first.text, second.text)).into_owned();
+            if !self.has_term(&stem) && word_count(&stem)? > 0 {
+                for word in [at, at + 1] {
+                    self.push(stem.clone(), Role::Correction, CORRECTION_WEIGHT, word);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the forms that the words have in the other languages of the index, of those that some capability has.
+    /// `count_of` says how many capabilities have a term, `rarity_of` how much a word of so many counts: all forms of a word
+    /// count like one.
+    pub(crate) fn add_variants<E>(
+        &mut self,
+        languages: &[Stemming],
+        count_of: impl Fn(&str) -> Result<u64, E>,
+        rarity_of: impl Fn(u64) -> f32,
+    ) -> Result<(), E> {
+        for at in 0..self.terms.len() {
+            let Some(term) = self.terms.get(at).filter(|term| term.role == Role::Word).cloned() else {
+                continue;
+            };
+            let Some(word) = self.words.get_mut(term.word) else { continue };
+            let mut counted = vec![(count_of(&term.text)?, term.text.clone())];
+            let forms = [Stemming::Plain, Stemming::English].iter().chain(languages);
+            for form in forms.map(|language| language.term(&word.text).into_owned()) {
+                if counted.iter().any(|(_, known)| *known == form) {
+                    continue;
+                }
+                let count = count_of(&form)?;
+                if count > 0 {
+                    counted.push((count, form));
+                }
+            }
+            // The most frequent form stands for the word; of equal ones the first.
+            counted.sort_by_key(|(count, _)| Reverse(*count));
+            counted.truncate(FORMS_MAX);
+            word.count = counted.iter().map(|(count, _)| count).sum();
+            let rarity = rarity_of(word.count);
+            let weighted = |(count, form): (u64, String)| (term.weight * rarity / rarity_of(count), form);
+            let mut forms = counted.into_iter().filter(|(count, _)| *count > 0).map(weighted);
+            if let (Some((weight, most)), Some(own)) = (forms.next(), self.terms.get_mut(at)) {
+                (own.weight, own.text) = (weight, most);
+            }
+            for (weight, form) in forms {
+                if let Some(part) = self.parts.iter_mut().find(|part| part.contains(&at)) {
+                    part.push(self.terms.len());
+                }
+                self.push(form, Role::Variant, weight, term.word);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn add_corrections(&mut self, corrections: &[Correction]) {
@@ -173,7 +334,9 @@ impl Plan {
         let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
         let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();
         for (at, term) in self.terms.iter().enumerate().filter(|(_, term)| term.role == Role::Word) {
-            let Some(known) = known.get(&term.text) else { continue };
+            let Some(known) = self.words.get(term.word).and_then(|word| known.get(&word.stem)) else {
+                continue;
+            };
             for (stem, strength) in &known.stems {
                 if !self.words.iter().any(|word| word.stem == *stem) {
                     found.entry((part_of(&self.parts, at), stem)).or_insert((0.0, term.word)).0 += strength;

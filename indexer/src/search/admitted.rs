@@ -206,7 +206,7 @@ mod tests {
         let opened = opened(dir.path(), 1_000);
         let conditions = Conditions {
             filters: vec![any_of(&opened, &["get", "post"]), any_of(&opened, &["get"])],
-            excluded: exclusion(&opened.fields, "hotel").into_iter().collect(),
+            excluded: exclusion(&opened, "hotel").into_iter().collect(),
             ..Conditions::default()
         };
         let segments = opened.columns.len();
@@ -232,7 +232,7 @@ mod tests {
             (
                 "phrase",
                 Conditions {
-                    required: phrase(fields, "book else").into_iter().collect(),
+                    required: phrase(&opened, "book else").into_iter().collect(),
                     ..Conditions::default()
                 },
                 2,
@@ -240,7 +240,7 @@ mod tests {
             (
                 "exclusion",
                 Conditions {
-                    excluded: exclusion(fields, &repeated).into_iter().collect(),
+                    excluded: exclusion(&opened, &repeated).into_iter().collect(),
                     ..Conditions::default()
                 },
                 2,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use tantivy::Term;
 
-use crate::analysis::{Stemming, bigram, terms, words};
+use super::opened::OpenedIndex;
+use crate::analysis::{Stemming, bigram, is_stop_word, terms, words};
 use crate::filter::FacetKey;
-use crate::index::Fields;
 use crate::query::{FilterPart, Restriction};
 
 #[derive(Default)]
@@ -31,6 +31,8 @@ impl Conditions {
 
 /// A condition on the text of a document.
 pub(super) enum TextCondition {
+    /// It has any of the terms.
+    AnyOf(BTreeSet<Term>),
     /// It has each of the terms.
     AllOf(BTreeSet<Term>),
     /// It has the terms next to each other, in this order.
@@ -38,11 +40,12 @@ pub(super) enum TextCondition {
 }
 
 /// Adjacent words as they are written, stop words included; a single word in any of its forms.
-pub(super) fn phrase(fields: &Fields, text: &str) -> Option<TextCondition> {
+pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
+    let fields = &opened.fields;
     let written: Vec<String> = words(text).map(|word| word.text).collect();
     match (written.as_slice(), terms(text, Stemming::English).as_slice()) {
         (_, []) => None,
-        ([_], [only, ..]) => Some(any_form(fields, only)),
+        ([only], _) => Some(any_form(opened, only)),
         _ => {
             let written = written.iter().map(|word| Term::from_field_text(fields.word, word));
             Some(TextCondition::Phrase(written.collect()))
@@ -51,10 +54,13 @@ pub(super) fn phrase(fields: &Fields, text: &str) -> Option<TextCondition> {
 }
 
 /// What to exclude: a word in any of its forms, or all bigrams of a phrase.
-pub(super) fn exclusion(fields: &Fields, text: &str) -> Option<TextCondition> {
+pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
+    let fields = &opened.fields;
+    if let Some(only) = only_word(text) {
+        return Some(any_form(opened, &only));
+    }
     match terms(text, Stemming::English).as_slice() {
         [] => None,
-        [only] => Some(any_form(fields, only)),
         several => {
             let bigrams = several.windows(2).filter_map(|pair| match pair {
                 [first, second] => Some(Term::from_field_text(fields.bigram, &bigram(first, second))),
@@ -65,6 +71,15 @@ pub(super) fn exclusion(fields: &Fields, text: &str) -> Option<TextCondition> {
     }
 }
 
-fn any_form(fields: &Fields, stem: &str) -> TextCondition {
-    TextCondition::AllOf(BTreeSet::from([Term::from_field_text(fields.all, stem)]))
+/// The word of a text that has one, apart from stop words.
+fn only_word(text: &str) -> Option<String> {
+    let mut words = words(text).map(|word| word.text).filter(|word| !is_stop_word(word));
+    words.next().filter(|_| words.next().is_none())
+}
+
+/// A word in the forms of every language of the index.
+fn any_form(opened: &OpenedIndex, word: &str) -> TextCondition {
+    let forms = [Stemming::English, Stemming::Plain].iter().chain(&opened.languages);
+    let term = |form: &Stemming| Term::from_field_text(opened.fields.all, &form.term(word));
+    TextCondition::AnyOf(forms.map(term).collect())
 }

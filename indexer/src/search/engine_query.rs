@@ -76,6 +76,7 @@ pub(super) fn query(opened: &OpenedIndex, terms: &[&QueryTerm], conditions: &Con
 
 fn text_query(condition: &TextCondition) -> Box<dyn Query> {
     let query: Box<dyn Query> = match condition {
+        TextCondition::AnyOf(terms) => any_of(&terms.iter().cloned().collect::<Vec<_>>()),
         TextCondition::AllOf(terms) => {
             Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Must, with_term(term))).collect()))
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use fixedbitset::FixedBitSet;
 use manifest::CapabilityId;
+use manifest::model::SafetyClass;
 use serde_json::Value;
 use tantivy::DocAddress;
 
@@ -12,6 +13,7 @@ use super::admitted::{Admitted, matching, with_words};
 use super::conditions::Conditions;
 use super::cursor::{Cursor, SEEN_MAX};
 use super::deadline::Deadline;
+use super::evidence::evidence;
 use super::facets::FacetCounter;
 use super::opened::OpenedIndex;
 use super::order::{PageByColumn, PageByScore, Position, short_tie};
@@ -20,7 +22,7 @@ use super::rank::{Ranked, explained_terms};
 use super::rows;
 use super::selection::selecting;
 use super::snippet::Highlighter;
-use super::term_scores::{TermScope, TermScores};
+use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
 use crate::answer::{FacetBuckets, Hit, SearchAnswer};
@@ -31,6 +33,8 @@ use crate::request::{ExploreRequest, LIMIT_MAX, SearchRequest, Sort};
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
+/// Results among which one is sought that can be undone.
+const HARMLESS_AMONG: usize = 10;
 /// Characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
@@ -151,16 +155,20 @@ impl<'a> SearchExecutor<'a> {
 
     /// The re-ranked documents first, then the rest by the score of their text.
     fn by_relevance(&self) -> Result<SearchAnswer, SearchError> {
-        let window = self.window()?;
+        let mut window = self.window()?;
+        if self.plans.iter().any(|plan| plan.asks_to_look) {
+            self.put_harmless_first(&mut window.ranked)?;
+        }
         let mut answer = SearchAnswer {
             total: window.total,
+            relevant: Some(window.relevant),
             coverage: window.coverage,
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
         };
         let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
         if window.ranked.is_empty() || (is_poor && !window.ranked.iter().any(|hit| hit.candidate.is_exact)) {
-            (answer.nothing_good, answer.total) = (true, 0);
+            (answer.nothing_good, answer.total, answer.relevant) = (true, 0, Some(0));
             return Ok(answer);
         }
         let highlighter = Highlighter::of(self.opened, &self.plans);
@@ -185,6 +193,27 @@ impl<'a> SearchExecutor<'a> {
             self.add_rest(&mut answer, seen, &window, &highlighter)?;
         }
         Ok(answer)
+    }
+
+    /// Moves the best result that can be undone before one that cannot: the request asks to look.
+    fn put_harmless_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
+        let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
+            return Ok(());
+        };
+        for at in 0..ranked.len().min(HARMLESS_AMONG) {
+            let Some(hit) = ranked.get(at) else { break };
+            let row = rows::row(self.opened, hit.candidate.address)?;
+            if !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive) {
+                if let Some(leading) = ranked.get_mut(..=at) {
+                    leading.rotate_right(1);
+                }
+                if let Some(first) = ranked.first_mut() {
+                    first.score = best;
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Fills the page with documents that are not re-ranked.
@@ -289,11 +318,13 @@ impl<'a> SearchExecutor<'a> {
         hit.score = ranked.score;
         if self.request.explain {
             let mut terms = Vec::with_capacity(self.plans.len());
+            let mut spoken_of = 0.0_f32;
             for plan in &self.plans {
                 let scores = TermScores::of(self.opened, plan, &[address], TermScope::All)?;
+                spoken_of = spoken_of.max(evidence(plan, &scores, 0));
                 terms.push(explained_terms(plan, &scores, 0));
             }
-            hit.explanation = Some(ranked.explanation(&Value::Array(terms)));
+            hit.explanation = Some(ranked.explanation(spoken_of, &Value::Array(terms)));
         }
         Ok(hit)
     }
@@ -325,11 +356,17 @@ fn plans(
         if plan.terms.is_empty() {
             continue;
         }
-        let stems = plan.words.iter().map(|word| Some(word.stem.as_str()));
-        let frequencies = opened.words.frequencies(&opened.searcher, stems);
-        let frequencies = frequencies.map_err(IndexError::engine("look a word up"))?;
-        let (searcher, fields) = (&opened.searcher, &opened.fields);
-        let corrections = corrections(searcher, fields, &plan.words, &frequencies, || deadline.check())?;
+        let count = |text: &str| Ok(opened.words.term(&opened.searcher, text)?.frequency);
+        let documents = opened.statistics.documents();
+        let rarity = |frequency| rarity_of(frequency, documents);
+        plan.add_variants(&opened.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
+        let corrections = corrections(&opened.searcher, &opened.fields, &plan.words, || deadline.check())?;
+        let pairs = |text: &str| Ok(opened.bigrams.term(&opened.searcher, text)?.frequency);
+        plan.add_spellings(count, pairs).map_err(IndexError::engine("look a word up"))?;
+        if corrections.is_empty() {
+            plan.add_topical(count).map_err(IndexError::engine("look a word up"))?;
+        }
+        plan.add_intent(&phrasing.text);
         plan.add_corrections(&corrections);
         plan.add_synonyms();
         plan.add_associations(&opened.associations);

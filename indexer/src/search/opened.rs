@@ -12,10 +12,14 @@ use super::columns::Columns;
 use super::completions::Suggestions;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
+use crate::analysis::Stemming;
 use crate::error::IndexError;
+use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 use crate::query::{Associations, QueryTerm, Role};
 
+/// Maximum number of language tags that are read in a segment: publishers declare any text as a language.
+const LANGUAGE_TAGS_MAX: usize = 1_000;
 /// Attempts at opening an index while the writer commits or swaps it.
 const ATTEMPTS_MAX: u32 = 5;
 
@@ -43,6 +47,8 @@ pub(crate) struct OpenedIndex {
     pub(crate) words: TermCache,
     pub(crate) bigrams: TermCache,
     pub(crate) associations: Arc<Associations>,
+    /// The languages of its capabilities that have stems of their own.
+    pub(crate) languages: Vec<Stemming>,
     /// By segment.
     pub(crate) columns: Vec<Arc<Columns>>,
 }
@@ -94,6 +100,7 @@ impl OpenedIndex {
             statistics: Statistics::of(&searcher, &fields)?,
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
+            languages: languages(&searcher, &fields)?,
             columns: Columns::of(&searcher, &fields, &[])?,
             path: path.to_owned(),
             associations: Arc::clone(associations),
@@ -134,6 +141,7 @@ impl OpenedIndex {
             statistics: Statistics::of(&searcher, &fields)?,
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
+            languages: languages(&searcher, &fields)?,
             columns: Columns::of(&searcher, &fields, &self.columns)?,
             path: self.path.clone(),
             associations: Arc::clone(&self.associations),
@@ -155,6 +163,23 @@ impl OpenedIndex {
         let cache = if term.role == Role::Bigram { &self.bigrams } else { &self.words };
         cache.term(&self.searcher, &term.text)
     }
+}
+
+/// The stemmings of the languages of an index, apart from English.
+fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Stemming>> {
+    let mut found = Vec::new();
+    for segment in searcher.segment_readers() {
+        let inverted = segment.inverted_index(fields.facet(FacetKey::Language))?;
+        let mut tags = inverted.terms().stream()?;
+        for _ in 0..LANGUAGE_TAGS_MAX {
+            let Some((tag, _)) = tags.next() else { break };
+            let stemming = Stemming::for_language(std::str::from_utf8(tag).unwrap_or_default());
+            if matches!(stemming, Stemming::Other(_)) && !found.contains(&stemming) {
+                found.push(stemming);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {

@@ -33,7 +33,7 @@ pub(super) fn conditions(
         parts.extend(restrictions(searcher, fields, &phrasing.filters, || deadline.check())?);
     }
     let excluded = phrasings.iter().flat_map(|phrasing| &phrasing.excluded);
-    let excluded = excluded.filter_map(|text| exclusion(fields, text)).collect();
+    let excluded = excluded.filter_map(|text| exclusion(opened, text)).collect();
     let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
     // Several phrasings are alternatives, so no phrase is required.
     if let [only] = phrasings {
@@ -50,7 +50,7 @@ fn add_phrases(
     deadline: Deadline,
 ) -> Result<(), IndexError> {
     for quoted in phrases {
-        let Some(condition) = phrase(&opened.fields, quoted.text()) else { continue };
+        let Some(condition) = phrase(opened, quoted.text()) else { continue };
         conditions.required.push(condition);
         if matches!(quoted, Phrase::IfPresent(_)) {
             let admitted = Admitted::of(opened, conditions, None, || deadline.tantivy_check());

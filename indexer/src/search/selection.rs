@@ -6,7 +6,7 @@ use super::accumulate::{TopDocuments, accumulate};
 use super::admitted::Admitted;
 use super::deadline::Deadline;
 use super::opened::OpenedIndex;
-use crate::query::{Plan, QueryTerm, Role};
+use crate::query::{Plan, QueryTerm};
 
 /// Documents that are re-ranked.
 pub(super) const WINDOW: usize = 200;
@@ -14,7 +14,7 @@ pub(super) const WINDOW: usize = 200;
 const SELECTING_TERMS_MAX: usize = 160;
 
 pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
-    plan.terms.iter().filter(|term| term.role != Role::Association).take(SELECTING_TERMS_MAX)
+    plan.terms.iter().filter(|term| term.role.selects()).take(SELECTING_TERMS_MAX)
 }
 
 /// Whether the selection scores every term of a plan, and ranking needs only their sum.

@@ -23,10 +23,9 @@ pub(super) struct Highlighter {
 impl Highlighter {
     pub(super) fn of(opened: &OpenedIndex, plans: &[Plan]) -> Self {
         let terms = plans.iter().flat_map(|plan| &plan.terms);
-        let terms = terms.filter(|term| !matches!(term.role, Role::Bigram | Role::Association));
+        let terms = terms.filter(|term| term.role.selects() && term.role != Role::Bigram);
         let terms: BTreeMap<String, f32> = terms.map(|term| (term.text.clone(), term.weight)).collect();
-        let stemming = plans.first().map(|plan| plan.stemming).unwrap_or_default();
-        let tokenizer = CapabilityTokenizer::new(stemming, terms.keys().map(String::as_str));
+        let tokenizer = CapabilityTokenizer::new(&opened.languages, terms.keys().map(String::as_str));
         let analyzer = TextAnalyzer::from(tokenizer);
         Self { generator: SnippetGenerator::new(terms, analyzer, opened.fields.all, SNIPPET_CHARS_MAX) }
     }

@@ -1,4 +1,7 @@
-//! Suggests completions from the names, types and bigrams of the index, by frequency.
+//! Suggests completions from the names, types, sites and example requests of the index, by frequency.
+//!
+//! If none begins with what was typed, those are suggested that have its words and a word that begins with the last one, which is
+//! then corrected if there is still none.
 //!
 //! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are
 //! precomputed ([`super::completions`]). Suggestions are cached until the next commit.
@@ -11,16 +14,21 @@ use tantivy::Term;
 use super::completions::SUGGESTIONS_MAX;
 use super::counts::Counts;
 use super::opened::OpenedIndex;
-use crate::analysis::fold_exact;
+use crate::analysis::{Stemming, fold_exact, is_stop_word};
 use crate::answer::Suggestion;
 use crate::error::IndexError;
-use crate::index::SUGGESTION_MARK;
+use crate::index::{REST_MARK, SUGGESTION_MARK};
+use crate::query::replacements;
 
 /// Longest prefix that is completed, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
 /// Maximum number of entries of a segment that are read. Only a prefix that is too long for a list may have more; of these the first are
 /// taken.
 const WALK_MAX: usize = 500;
+/// Shortest last word that is completed although no suggestion has another word of the text.
+const COMPLETED_CHARS_MIN: usize = 3;
+/// Shortest last word that is corrected.
+const CORRECTED_CHARS_MIN: usize = 4;
 /// Maximum number of cached prefixes.
 const CACHED_MAX: usize = 2_000;
 
@@ -32,7 +40,7 @@ pub(super) fn suggest(opened: &OpenedIndex, typed: &str, max: usize) -> Result<V
     let mut suggestions = if let Some(cached) = cached {
         cached
     } else {
-        let found = complete(opened, &prefix)?;
+        let found = complete_or_correct(opened, &prefix)?;
         let mut cache = cache();
         if cache.len() < CACHED_MAX {
             cache.insert(prefix, found.clone());
@@ -43,17 +51,55 @@ pub(super) fn suggest(opened: &OpenedIndex, typed: &str, max: usize) -> Result<V
     Ok(suggestions)
 }
 
-/// The typed text as the dictionary spells it: types keep their punctuation, everything else is folded like names.
+/// The typed text as the dictionary spells it: types and sites keep their punctuation, everything else is folded like names.
 fn prefix_of(typed: &str) -> Option<String> {
     let typed = typed.trim_start();
     if typed.len() > PREFIX_BYTES_MAX {
         return None;
     }
-    let mut prefix = if typed.contains(':') { typed.to_lowercase() } else { fold_exact(typed) };
+    let is_whole = typed.contains(':') || (typed.contains('.') && !typed.contains(char::is_whitespace));
+    let mut prefix = if is_whole { typed.to_lowercase() } else { fold_exact(typed) };
     if typed.ends_with(char::is_whitespace) && !prefix.is_empty() {
         prefix.push(' ');
     }
     Some(prefix).filter(|prefix| !prefix.is_empty())
+}
+
+fn complete_or_correct(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
+    let found = complete_words(opened, prefix)?;
+    let (before, last) = prefix.rsplit_once(' ').map_or(("", prefix), |(before, last)| (before, last));
+    if !found.is_empty() || last.chars().count() < CORRECTED_CHARS_MIN {
+        return Ok(found);
+    }
+    for replacement in replacements(&opened.searcher, &opened.fields, last)? {
+        let found = complete_words(opened, format!("{before} {replacement}").trim_start())?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// What begins with a prefix; if there is nothing, what has a word that begins with its last word, and most of its others.
+fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
+    let found = complete(opened, prefix)?;
+    let Some((before, last)) = prefix.rsplit_once(' ').filter(|_| found.is_empty()) else { return Ok(found) };
+    let stem = |word: &str| Stemming::English.stem(word).into_owned();
+    let others: Vec<String> = before.split(' ').filter(|word| !is_stop_word(word)).map(stem).collect();
+    if last.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = complete(opened, last)?;
+    let missing = |suggestion: &Suggestion| {
+        let has = |other: &&String| suggestion.text.split(' ').any(|word| stem(word) == **other);
+        others.len() - others.iter().filter(has).count()
+    };
+    found.sort_by_cached_key(missing);
+    let fewest = found.first().map_or(0, missing);
+    found.retain(|suggestion| missing(suggestion) == fewest);
+    // One or two letters alone say nothing.
+    let is_vague = fewest > 0 && last.chars().count() < COMPLETED_CHARS_MIN;
+    Ok(if is_vague { Vec::new() } else { found })
 }
 
 fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
@@ -95,7 +141,15 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
         }
         sort(&mut found);
     }
-    Ok(found.into_iter().filter_map(suggestion).collect())
+    let mut suggestions: Vec<Suggestion> = Vec::new();
+    for found in found.into_iter().filter_map(suggestion) {
+        if !suggestions.iter().any(|known| known.text == found.text) {
+            suggestions.push(found);
+        }
+    }
+    // What begins with the prefix is more likely what is meant.
+    suggestions.sort_by_key(|suggestion| !suggestion.text.starts_with(prefix));
+    Ok(suggestions)
 }
 
 /// The most frequent first, then the shortest.
@@ -107,5 +161,6 @@ fn sort(found: &mut [(String, u64)]) {
 
 fn suggestion((entry, count): (String, u64)) -> Option<Suggestion> {
     let (text, kind) = entry.rsplit_once(SUGGESTION_MARK)?;
+    let text = text.rsplit_once(REST_MARK).map_or(text, |(_, whole)| whole);
     Some(Suggestion { text: text.to_owned(), kind: kind.parse().ok()?, count })
 }

@@ -13,7 +13,7 @@ use super::opened::OpenedIndex;
 use super::postings::{self, Row};
 use crate::analysis::grams;
 use crate::error::IndexError;
-use crate::index::{StemPart, decoded, gram_number, stem_number};
+use crate::index::{NAME_WEIGHT, StemPart, decoded, gram_number, stem_number};
 use crate::query::{Plan, Role};
 
 /// Weight of a word in examples and in the manifest's description; in the capability's own text it is 1.
@@ -93,6 +93,11 @@ impl TermScores {
         Ok(scores)
     }
 
+    /// Whether the words of a candidate are scored, rather than left to the selection.
+    pub(super) fn has_scored(&self, candidate: usize) -> bool {
+        self.scope == TermScope::All || candidate < RESCORED_MAX
+    }
+
     /// The scores of one candidate.
     pub(super) fn row(&self, candidate: usize) -> &[f32] {
         let width = self.columns.len();
@@ -134,7 +139,8 @@ impl TermScores {
                     StemPart::Example | StemPart::About => term.rarity * stem_share(stem.count),
                 };
                 let at = match stem.part {
-                    StemPart::Own if term.is_association && !is_rescored => None,
+                    StemPart::Own if term.only_ranks && !is_rescored => None,
+                    StemPart::Own if term.is_opposite && stem.count < NAME_WEIGHT => None,
                     StemPart::Own => Some(term.own),
                     StemPart::Example => term.example,
                     StemPart::About => term.about,
@@ -212,7 +218,8 @@ struct WantedStem<'a> {
     own: usize,
     example: Option<usize>,
     about: Option<usize>,
-    is_association: bool,
+    only_ranks: bool,
+    is_opposite: bool,
     rarity: f32,
     bm25: Bm25<'a>,
 }
@@ -268,7 +275,8 @@ impl<'a> WantedTerms<'a> {
                 own,
                 example: is_literal.then_some(own + 1),
                 about: is_literal.then_some(own + 2),
-                is_association: term.role == Role::Association,
+                only_ranks: !term.role.selects(),
+                is_opposite: term.role == Role::Opposite,
                 rarity: scores.rarity.get(column.term).copied().unwrap_or_default(),
                 bm25: opened.statistics.of_word((*frequency).max(1)),
             });
@@ -323,21 +331,21 @@ fn wanted_grams(plan: &Plan, rarity: &[f32]) -> Vec<(u16, f32)> {
     clippy::cast_precision_loss,
     reason = "counts of documents are far below the precision of f32's exponent"
 )]
-fn rarity_of(frequency: u64, documents: u64) -> f32 {
+pub(super) fn rarity_of(frequency: u64, documents: u64) -> f32 {
     let (n, all) = (frequency as f32, documents as f32);
     (1.0 + (all - n + 0.5).max(0.0) / (n + 0.5)).ln()
 }
 
 /// Whether a term is also searched for in examples and descriptions of manifests.
 fn is_literal(role: Role) -> bool {
-    matches!(role, Role::Word | Role::Correction)
+    matches!(role, Role::Word | Role::Variant | Role::Correction)
 }
 
 /// Each term has adjacent columns: own text, examples, description of the manifest.
 fn columns(plan: &Plan) -> Vec<Column> {
     let mut columns = Vec::with_capacity(plan.terms.len() * 2);
     for (index, term) in plan.terms.iter().enumerate() {
-        let is_selecting = term.role != Role::Association;
+        let is_selecting = term.role.selects();
         let field_name = if term.role == Role::Bigram { "bigram" } else { "all" };
         columns.push(Column { term: index, field_name, weight: term.weight, is_selecting });
         if is_literal(term.role) {

@@ -23,6 +23,7 @@ impl TextCondition {
     ) -> tantivy::Result<FixedBitSet> {
         let mut bits = some.clone();
         match self {
+            Self::AnyOf(terms) => bits.intersect_with(&with_any(terms.iter(), segment, &check_deadline)?),
             Self::AllOf(terms) => keep_with_all(&mut bits, terms.iter(), segment, &check_deadline)?,
             Self::Phrase(terms) => {
                 keep_with_all(&mut bits, terms.iter(), segment, &check_deadline)?;
@@ -31,6 +32,23 @@ impl TextCondition {
         }
         Ok(bits)
     }
+}
+
+/// The documents that have any of the terms.
+fn with_any<'a>(
+    terms: impl Iterator<Item = &'a Term>,
+    segment: &SegmentReader,
+    check_deadline: impl Fn() -> tantivy::Result<()>,
+) -> tantivy::Result<FixedBitSet> {
+    let mut found = empty(segment);
+    for term in terms {
+        check_deadline()?;
+        let index = segment.inverted_index(term.field())?;
+        if let Some(blocks) = index.read_block_postings(term, IndexRecordOption::Basic)? {
+            add(&mut found, blocks);
+        }
+    }
+    Ok(found)
 }
 
 /// Keeps the documents that have each of the terms.

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use indexer::{Association, Associations, stems_of, terms_of};
 use store::StoredManifest;
 
+use super::sets::MADE_UP;
+
 /// Minimum number of requests with a word to learn from.
 const REQUESTS_MIN: f32 = 3.0;
 /// Minimum number of requests with a word whose capability has an associated stem.
@@ -43,7 +45,9 @@ impl Pool {
     pub fn of(manifests: &[StoredManifest]) -> Self {
         let mut pool = Self::default();
         for stored in manifests {
-            for (native_id, terms) in terms_of(stored) {
+            for (native_id, mut terms) in terms_of(stored) {
+                // Tools without a site have a made-up one, of which nothing can be learnt.
+                terms.retain(|term| !term.starts_with(MADE_UP));
                 for term in &terms {
                     *pool.frequency.entry(term.clone()).or_default() += 1;
                 }

@@ -18,6 +18,9 @@ use store::StoredManifest;
 /// The sets that the mean is taken over.
 pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl", "livemcp"];
 
+/// Beginning of the made-up names of sites; no word begins like this.
+pub const MADE_UP: &str = "qx";
+
 /// A tool in the format of the sets.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tool {
@@ -122,7 +125,7 @@ fn host_of(at: usize, site: &str) -> String {
     let slug: String =
         site.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     match slug.trim_matches('-') {
-        "" => format!("qx{}.example", meaningless(at)),
+        "" => format!("{MADE_UP}{}.example", meaningless(at)),
         slug => format!("{slug}.example"),
     }
 }

@@ -13,7 +13,6 @@ use super::super::engine_query::query;
 use super::super::opened::OpenedIndex;
 use super::sample_index::{opened, terms};
 use crate::filter::FacetKey;
-use crate::index::Fields;
 use crate::query::{FilterPart, QueryTerm, Restriction};
 
 /// The query of some terms under conditions.
@@ -72,7 +71,8 @@ fn returns_the_documents_and_scores_of_tantivy() {
 }
 
 /// Conditions of every kind, each alone, and combinations.
-fn conditions(fields: &Fields) -> Vec<Conditions> {
+fn conditions(opened: &OpenedIndex) -> Vec<Conditions> {
+    let fields = &opened.fields;
     let part = |restriction| FilterPart { facet: Some(FacetKey::Method), restriction };
     let methods = |names: &[&str]| {
         names.iter().map(|name| Term::from_field_text(fields.facet(FacetKey::Method), name)).collect()
@@ -86,9 +86,9 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
         ..Conditions::default()
     };
     let required =
-        |text| Conditions { required: phrase(fields, text).into_iter().collect(), ..Conditions::default() };
+        |text| Conditions { required: phrase(opened, text).into_iter().collect(), ..Conditions::default() };
     let excluded = |text| Conditions {
-        excluded: exclusion(fields, text).into_iter().collect(),
+        excluded: exclusion(opened, text).into_iter().collect(),
         ..Conditions::default()
     };
     vec![
@@ -106,13 +106,13 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
         excluded("book flight"),
         // So few documents are left that these alone are checked.
         Conditions {
-            required: phrase(fields, "book flight").into_iter().collect(),
-            excluded: exclusion(fields, "flight hotel").into_iter().collect(),
+            required: phrase(opened, "book flight").into_iter().collect(),
+            excluded: exclusion(opened, "flight hotel").into_iter().collect(),
             ..filters(vec![Restriction::AnyOf(sites(&["s67.example"])), since(6_000)])
         },
         Conditions {
-            required: phrase(fields, "flight").into_iter().collect(),
-            excluded: exclusion(fields, "hotel").into_iter().collect(),
+            required: phrase(opened, "flight").into_iter().collect(),
+            excluded: exclusion(opened, "hotel").into_iter().collect(),
             ..filters(vec![Restriction::AnyOf(methods(&["get"])), since(100)])
         },
     ]
@@ -128,8 +128,7 @@ fn returns_the_documents_of_tantivy_under_conditions() {
         &[("else", 0.4), ("train", 1.0), ("hotel", 1.0)],
     ];
     // Twice, since the first pass fills the caches.
-    for (conditions, number) in conditions(&opened.fields).iter().chain(&conditions(&opened.fields)).zip(0..)
-    {
+    for (conditions, number) in conditions(&opened).iter().chain(&conditions(&opened)).zip(0..) {
         let mut all = 0;
         for texts in requests {
             let terms = terms(texts);
@@ -151,7 +150,7 @@ fn searches_segments_of_every_size_to_the_end() {
     for count in [1, 63, 64, 65, 127, 128, 129, 4_096, 5_120] {
         let dir = tempfile::tempdir().unwrap();
         let opened = opened(dir.path(), count);
-        for conditions in &conditions(&opened.fields) {
+        for conditions in &conditions(&opened) {
             for texts in [[("else", 1.0), ("book", 1.0)], [("train", 1.0), ("room", 1.0)]] {
                 let terms = terms(&texts);
                 let query = query_of(&opened, &terms, conditions);

@@ -1,0 +1,65 @@
+//! What a capability suggests to someone who types: its name, its types, its site, and requests that people would type.
+//!
+//! A text is also found by the beginning of each of its later words. Such an entry begins with the rest of the text from that
+//! word on.
+
+use std::collections::BTreeSet;
+
+use manifest::model::Capability;
+use store::StoredManifest;
+use tantivy::TantivyDocument;
+
+use super::super::schema::{Fields, REST_MARK, SUGGESTION_MARK};
+use crate::analysis::{fold_exact, is_stop_word};
+use crate::answer::SuggestionKind;
+
+/// Words of a request or a name that is suggested; longer ones fit no list below a search box.
+const WORDS_MAX: usize = 8;
+/// Words of the clause that begins a description.
+const CLAUSE_WORDS_MAX: usize = 6;
+/// Example requests of a capability, and of its manifest, that are suggested.
+const EXAMPLES_MAX: usize = 10;
+
+pub(super) fn add(
+    stored: &StoredManifest,
+    capability: &Capability,
+    language: &str,
+    fields: &Fields,
+    document: &mut TantivyDocument,
+) {
+    let name = fold_exact(capability.title.as_deref().unwrap_or(&capability.name));
+    let mut texts = BTreeSet::new();
+    for kind in &capability.semantic_types {
+        texts.insert((kind.name.to_lowercase(), SuggestionKind::SemanticType));
+    }
+    texts.insert((stored.manifest.url.site().as_str().to_owned(), SuggestionKind::Site));
+    let examples = capability.examples.iter().take(EXAMPLES_MAX);
+    let examples = examples.chain(stored.manifest.representative_queries.iter().take(EXAMPLES_MAX));
+    let requests = examples.map(|example| fold_exact(example)).chain(request(capability, language));
+    for request in requests.filter(|request| *request != name) {
+        texts.insert((request, SuggestionKind::Phrase));
+    }
+    texts.insert((name, SuggestionKind::Name));
+    for (text, kind) in texts {
+        let words: Vec<&str> = text.split(' ').collect();
+        if text.is_empty() || words.len() > WORDS_MAX {
+            continue;
+        }
+        document.add_text(fields.suggest, format!("{text}{SUGGESTION_MARK}{kind}"));
+        for at in (1..words.len()).filter(|at| words.get(*at).is_some_and(|word| !is_stop_word(word))) {
+            let rest = words.get(at..).unwrap_or_default().join(" ");
+            document.add_text(fields.suggest, format!("{rest}{REST_MARK}{text}{SUGGESTION_MARK}{kind}"));
+        }
+    }
+}
+
+/// The clause that begins an English description, if it is a request: "Book a flight", not "Books a flight" or "The flights".
+fn request(capability: &Capability, language: &str) -> Option<String> {
+    let description = capability.description.as_deref().filter(|_| language == "en")?;
+    let is_end = |c: char| matches!(c, '.' | ',' | ':' | ';' | '(' | '!' | '?' | '\n' | '—' | '–');
+    let clause = fold_exact(description.split(is_end).next().unwrap_or_default());
+    let verb = clause.split(' ').next().unwrap_or_default();
+    let is_request = !verb.ends_with('s') && !is_stop_word(verb);
+    let words = clause.split(' ').count();
+    Some(clause).filter(|_| is_request && (2..=CLAUSE_WORDS_MAX).contains(&words))
+}

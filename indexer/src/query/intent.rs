@@ -1,0 +1,137 @@
+//! What a request asks for beyond its words: intents, opposites, and whether it only asks to look.
+
+use crate::analysis::{Stemming, words};
+
+/// Words of a request that are read for its intent.
+const WORDS_MAX: usize = 64;
+
+/// Expressions of everyday language, and the words of capabilities that answer them.
+const INTENTS: [(&[&str], &[&str]); 12] = [
+    (&["where", "is"], &["status", "track", "location"]),
+    (&["where", "are"], &["status", "track", "location"]),
+    (&["how", "much"], &["price", "cost", "quote"]),
+    (&["how", "expensive"], &["price", "cost", "quote"]),
+    (&["on", "time"], &["delay", "status"]),
+    (&["near", "me"], &["nearby", "place", "location"]),
+    (&["near", "here"], &["nearby", "place", "location"]),
+    (&["nearest"], &["nearby", "place", "location"]),
+    (&["is", "open"], &["hours", "opening"]),
+    (&["are", "open"], &["hours", "opening"]),
+    (&["when", "open"], &["hours", "opening"]),
+    (&["when", "close"], &["hours", "opening"]),
+];
+/// Expressions whose words may have others between them.
+const APART: [&str; 2] = ["open", "close"];
+
+/// Verbs that undo each other.
+const OPPOSITES: [(&str, &str); 22] = [
+    ("unblock", "block"),
+    ("unlock", "lock"),
+    ("unfreeze", "freeze"),
+    ("unsubscribe", "subscribe"),
+    ("unfollow", "follow"),
+    ("unmute", "mute"),
+    ("unpublish", "publish"),
+    ("uninstall", "install"),
+    ("unpin", "pin"),
+    ("unarchive", "archive"),
+    ("enable", "disable"),
+    ("activate", "deactivate"),
+    ("encode", "decode"),
+    ("encrypt", "decrypt"),
+    ("compress", "decompress"),
+    ("import", "export"),
+    ("upload", "download"),
+    ("accept", "reject"),
+    ("approve", "reject"),
+    ("deposit", "withdraw"),
+    ("start", "stop"),
+    ("add", "remove"),
+];
+
+/// First words of requests that ask to look.
+const LOOKING: [&str; 27] = [
+    "where", "when", "what", "which", "who", "how", "is", "are", "was", "has", "did", "does", "show", "list",
+    "see", "view", "display", "check", "find", "search", "look", "lookup", "track", "status", "compare",
+    "browse", "read",
+];
+/// Words with which a request does not only ask to look.
+const CHANGING: [&str; 22] = [
+    "cancel", "delete", "remove", "erase", "revoke", "block", "close", "withdraw", "refund", "buy", "pay",
+    "purchase", "send", "transfer", "reserve", "submit", "create", "change", "move", "file", "in", "out",
+];
+/// Verbs of capabilities that end or undo something.
+const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "terminate"];
+
+/// What a text asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Intent {
+    /// Stems of capabilities that answer it.
+    pub(super) wanted: Vec<String>,
+    /// Stems that a capability does not have in its name if it answers the request.
+    pub(super) unwanted: Vec<String>,
+    pub(super) asks_to_look: bool,
+}
+
+impl Intent {
+    pub(super) fn of(text: &str) -> Self {
+        let asked: Vec<String> = words(text).take(WORDS_MAX).map(|word| word.text).collect();
+        let stems: Vec<String> = asked.iter().map(|word| stem(word)).collect();
+        let first = asked.first().map_or("", String::as_str);
+        let asks_to_look =
+            LOOKING.contains(&first) && !asked.iter().any(|word| CHANGING.contains(&word.as_str()));
+        let intents = INTENTS.iter().filter(|(expression, _)| has(&asked, expression));
+        let wanted = intents.flat_map(|(_, wanted)| wanted.iter().map(|word| stem(word))).collect();
+        let pairs = OPPOSITES.iter().flat_map(|(verb, other)| [(verb, other), (other, verb)]);
+        let opposites = pairs.filter(|(verb, _)| stems.contains(&stem(verb))).map(|(_, other)| *other);
+        let ending = ENDING.iter().filter(|_| asks_to_look).copied();
+        let mut unwanted: Vec<String> = opposites.chain(ending).map(stem).collect();
+        unwanted.retain(|of| !stems.contains(of));
+        Self { wanted, unwanted, asks_to_look }
+    }
+}
+
+fn stem(word: &str) -> String {
+    Stemming::English.stem(word).into_owned()
+}
+
+/// Whether a text has an expression.
+fn has(asked: &[String], expression: &[&str]) -> bool {
+    match expression {
+        [first, last] if APART.contains(last) => {
+            asked.first().is_some_and(|word| word == first) && asked.iter().any(|word| word == last)
+        }
+        _ => asked.windows(expression.len()).any(|window| window == expression),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyday_expressions_have_intents() {
+        assert_eq!(Intent::of("where is my order").wanted, ["status", "track", "locat"]);
+        assert_eq!(Intent::of("how much is a room").wanted, ["price", "cost", "quot"]);
+        assert_eq!(Intent::of("is the museum open").wanted, ["hour", "open"]);
+        assert_eq!(Intent::of("order a pizza"), Intent::default());
+    }
+
+    #[test]
+    fn opposites_and_endings_are_unwanted() {
+        assert_eq!(Intent::of("unblock my card").unwanted, ["block"]);
+        assert_eq!(Intent::of("block and unblock a card").unwanted, [""; 0]);
+        assert!(Intent::of("where is my order").unwanted.contains(&"cancel".to_owned()));
+        assert!(Intent::of("cancel my order").unwanted.is_empty());
+    }
+
+    #[test]
+    fn requests_that_change_something_do_not_only_ask_to_look() {
+        for text in ["where is my order", "show flights", "is my flight late"] {
+            assert!(Intent::of(text).asks_to_look, "{text}");
+        }
+        for text in ["check in online", "how do i cancel my order", "book a flight", ""] {
+            assert!(!Intent::of(text).asks_to_look, "{text}");
+        }
+    }
+}

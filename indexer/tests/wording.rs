@@ -1,0 +1,117 @@
+//! Finds capabilities whatever the wording of a request.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod support;
+
+use indexer::{IndexBuilder, SearchRequest, Searcher};
+use manifest::model::SafetyClass;
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+
+/// Shops, a bank, travel and maps.
+fn web() -> Vec<StoredManifest> {
+    let mut food = support::manifest("quick.example", "Quick Bites");
+    support::add(&mut food, "order.cancel", "Cancels an order that is not being prepared.").safety.class =
+        SafetyClass::Irreversible;
+    support::add(&mut food, "order.track", "Status of an order and where the courier is.").safety.class =
+        SafetyClass::Read;
+    support::add(&mut food, "order.place", "Places an order and pays for it.").safety.class =
+        SafetyClass::Irreversible;
+    let mut bank = support::manifest("harbour.example", "Harbour Bank");
+    support::add(&mut bank, "block-card", "Blocks a card that was lost.").safety.class =
+        SafetyClass::Irreversible;
+    support::add(&mut bank, "unblock-card", "Unblocks a card that was found again.").safety.class =
+        SafetyClass::Write;
+    support::add(&mut bank, "list-cards", "Lists the cards of an account.").safety.class = SafetyClass::Read;
+    let mut travel = support::manifest("wayfarer.example", "Wayfarer");
+    support::add(&mut travel, "plan-trip", "Plan a journey of several days.");
+    let mut trams = support::manifest("lines.example", "City Lines");
+    support::add(&mut trams, "departures", "The next departures of a stop.");
+    let mut museum = support::manifest("tides.example", "Museum of Tides");
+    support::add(&mut museum, "hours", "Opening hours of the museum.");
+    support::add(&mut museum, "admission", "Buys tickets of the museum.");
+    let mut maps = support::manifest("maps.example", "Maps");
+    support::add(&mut maps, "lookup", "Finds the place of a zip code.");
+    support::add(&mut maps, "zipcode_of_place", "Tells the zipcode of an address.");
+    support::add(&mut maps, "route_v1", "Calculates a route for cars.").deprecated = true;
+    support::add(
+        &mut maps,
+        "route_v2",
+        "Calculates a route for cars and bicycles, with the traffic at the time of travel.",
+    );
+    vec![food, bank, travel, trams, museum, maps]
+}
+
+fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in manifests {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+fn found(searcher: &Searcher, query: &str) -> Vec<String> {
+    let request = SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() };
+    searcher.search(&request).unwrap().hits.into_iter().map(|hit| hit.native_id).collect()
+}
+
+#[test]
+fn the_verb_decides_among_actions_of_one_object() {
+    let (_dir, searcher) = searcher(&web());
+    for (query, first) in [
+        ("where is my order", "order.track"),
+        ("track my order", "order.track"),
+        ("cancel my order", "order.cancel"),
+        ("unblock my card", "unblock-card"),
+        ("block my card", "block-card"),
+        ("is the museum open", "hours"),
+        ("calculate a route", "route_v2"),
+    ] {
+        let found = found(&searcher, query);
+        assert_eq!(found.first().map(String::as_str), Some(first), "{query}: {found:?}");
+    }
+}
+
+#[test]
+fn what_undoes_the_opposite_is_not_first() {
+    let mut web = web();
+    web[1].manifest.capabilities.retain(|capability| capability.native_id != "unblock-card");
+    let (_dir, searcher) = searcher(&web);
+    let found = found(&searcher, "unblock my card");
+    assert_eq!(found.first().map(String::as_str), Some("list-cards"), "{found:?}");
+    assert!(found.contains(&"block-card".to_owned()), "nothing is left out");
+}
+
+#[test]
+fn what_cannot_be_undone_is_not_first_for_a_request_that_asks_to_look() {
+    let mut web = web();
+    web[0].manifest.capabilities.retain(|capability| capability.native_id != "order.cancel");
+    web[0].manifest.capabilities[1].description = Some("Order order order.".to_owned());
+    let (_dir, searcher) = searcher(&web);
+    assert_eq!(found(&searcher, "order")[0], "order.place");
+    assert_eq!(found(&searcher, "show my order")[0], "order.track");
+}
+
+#[test]
+fn words_of_conversation_count_if_there_is_no_other_word() {
+    let (_dir, searcher) = searcher(&web());
+    assert_eq!(found(&searcher, "plan a weekend in lisbon"), ["plan-trip"]);
+    assert_eq!(found(&searcher, "next bus"), ["departures"]);
+    assert!(found(&searcher, "find me a plumber").is_empty(), "a verb of conversation alone selects nothing");
+}
+
+#[test]
+fn words_written_together_and_apart_meet() {
+    let mut web = web();
+    let (_dir, apart_and_together) = searcher(&web);
+    let mut names = found(&apart_and_together, "zip code");
+    names.sort();
+    assert_eq!(names, ["lookup", "zipcode_of_place"]);
+    web[5].manifest.capabilities.retain(|capability| capability.native_id == "lookup");
+    let (_dir, apart) = searcher(&web);
+    assert_eq!(found(&apart, "zipcode"), ["lookup"]);
+}
