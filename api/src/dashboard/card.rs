@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use indexer::Hit;
 use manifest::model::{SemanticType, TypeSource};
 
-use super::labels;
+use super::{icons, labels};
 use super::time::Moment;
 
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
@@ -14,6 +14,8 @@ const DOES_CHARS_MAX: usize = 280;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) class: &'static str,
+    /// An icon as SVG, or nothing.
+    pub(crate) icon: &'static str,
     pub(crate) text: String,
     /// Marks a value as inferred and states how.
     pub(crate) inferred: Option<String>,
@@ -21,7 +23,7 @@ pub(crate) struct Tag {
 
 impl Tag {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Self { class: "plain", text: text.into(), inferred: None }
+        Self { class: "plain", icon: "", text: text.into(), inferred: None }
     }
 }
 
@@ -41,7 +43,9 @@ pub(crate) struct Card {
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
     pub(crate) site: String,
+    pub(crate) site_icon: String,
     pub(crate) format: &'static str,
+    pub(crate) format_icon: &'static str,
     pub(crate) call: Option<Call>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
@@ -56,7 +60,9 @@ pub(crate) fn card(hit: &Hit, now: DateTime<Utc>) -> Card {
         snippet_html: snippet,
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
         site: hit.site.to_string(),
+        site_icon: icons::of_site(hit.site.as_str(), 40),
         format: hit.format.label(),
+        format_icon: icons::format(hit.format),
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, now),
@@ -82,13 +88,13 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
         tags.push(Tag::plain("no callable URL declared"));
     }
     if hit.deprecated {
-        tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "deprecated".to_owned(), inferred: None });
     }
     if hit.degraded {
-        tags.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "degraded".to_owned(), inferred: None });
     }
     if hit.addresses_reader {
-        tags.push(Tag { class: "stale", text: "text addresses the reader".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "text addresses the reader".to_owned(), inferred: None });
     }
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.semantic_types.iter().map(type_tag));
@@ -99,6 +105,7 @@ fn safety_tag(hit: &Hit) -> Tag {
     let inferred = hit.safety_source == TypeSource::Inferred && hit.safety != manifest::SafetyClass::Unknown;
     Tag {
         class: hit.safety.as_str(),
+        icon: icons::safety(hit.safety),
         text: labels::safety(hit.safety).to_owned(),
         inferred: inferred.then(|| "inferred, not declared by the publisher".to_owned()),
     }
@@ -109,7 +116,7 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
         let rule = semantic_type.rule.as_deref().map(|rule| format!(" by rule {rule}")).unwrap_or_default();
         format!("inferred{rule}, confidence {:.0} %", semantic_type.confidence * 100.0)
     });
-    Tag { class: "type", text: semantic_type.name.clone(), inferred }
+    Tag { class: "type", icon: "", text: semantic_type.name.clone(), inferred }
 }
 
 /// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close

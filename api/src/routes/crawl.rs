@@ -3,7 +3,7 @@
 use crate::answers::crawl::CrawlAnswer;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
+use crate::dashboard;
 
 /// The health of the crawl.
 #[utoipa::path(
@@ -16,7 +16,7 @@ pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpRe
     query.only(&[])?;
     let answer = app.crawl().await?;
     if context.wants_page() {
-        return context.page(&dashboard::crawl::page(&answer, clock::now()), Caching::Search);
+        return context.page(&dashboard::crawl::page(&answer, &app.page_context()), Caching::Search);
     }
     context.json(&*answer, Caching::Search)
 }

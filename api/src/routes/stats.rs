@@ -3,7 +3,7 @@
 use crate::answers::stats::StatsAnswer;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
+use crate::dashboard;
 
 /// The store in numbers.
 #[utoipa::path(get, path = "/stats", tag = "service",
@@ -12,7 +12,7 @@ pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpRe
     query.only(&[])?;
     let answer = app.stats().await?;
     if context.wants_page() {
-        return context.page(&dashboard::stats::page(&answer, clock::now()), Caching::Record);
+        return context.page(&dashboard::stats::page(&answer, &app.page_context()), Caching::Record);
     }
     context.json(&*answer, Caching::Record)
 }
