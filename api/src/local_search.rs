@@ -50,9 +50,6 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
     // an indexer removes blocked sites, and none may be running
     let sites: Vec<SiteName> = results.answer.hits.iter().map(|hit| hit.site.clone()).collect();
     let blocked = app.store.blocked_among(&sites).await?;
-    let found = results.answer.hits.len();
-    results.answer.hits.retain(|hit| !blocked.contains(&hit.site));
-    let left_out = (found - results.answer.hits.len()) as u64;
-    results.answer.total = results.answer.total.saturating_sub(left_out);
+    search::leave_out(&mut results.answer, |hit| blocked.contains(&hit.site));
     search::page(app.manifests(client), results, &parameters).await
 }

@@ -96,6 +96,33 @@ fn ranks_the_right_capability_first() {
     }
 }
 
+#[test]
+fn counts_the_leading_results_that_speak_of_the_request() {
+    let mut web = web();
+    let reminder = "Sets a reminder, about a book or anything else that should not be forgotten on the day.";
+    support::add(&mut web[3], "set_reminder", reminder);
+    let (_dir, searcher) = searcher(&web);
+    for (query, relevant) in [
+        ("book flight", 3),
+        ("hotel room", 1),
+        ("a book about zebras", 0),
+        ("zebras", 0),
+        ("getFlightStatus", 1),
+    ] {
+        let answer = searcher.search(&request(query)).unwrap();
+        assert_eq!(answer.relevant, Some(relevant), "{query}: {:?}", names(&answer));
+    }
+    let answer = searcher.search(&request("book flight")).unwrap();
+    assert!(names(&answer)[3..].contains(&"set_reminder"), "less related results stay: {:?}", names(&answer));
+    let page = SearchRequest { limit: 2, cursor: None, ..request("book flight") };
+    let first = searcher.search(&page).unwrap();
+    let second = searcher.search(&SearchRequest { cursor: first.next_cursor, ..page }).unwrap();
+    assert_eq!((first.relevant, second.relevant), (Some(3), Some(3)), "it counts over all pages");
+    let by_name = SearchRequest { sort: Sort::Name, ..request("book flight") };
+    assert_eq!(searcher.search(&by_name).unwrap().relevant, None);
+    assert_eq!(searcher.search(&SearchRequest::default()).unwrap().relevant, None);
+}
+
 /// Exact names join the candidates that the words select, so that more are re-ranked than the words alone select.
 #[test]
 fn pages_end_and_reach_every_result_when_many_are_reranked() {

@@ -35,6 +35,9 @@ pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
     pub(crate) results: Vec<Map<String, Value>>,
     total: u64,
+    /// How many of the leading results speak of the request: the others share a word with it. Null if the results are not
+    /// ordered by relevance.
+    relevant: Option<u64>,
     /// Always true: every match is counted.
     total_is_exact: bool,
     coverage: f32,
@@ -63,11 +66,20 @@ pub(crate) async fn search(
         .run(client, move |searcher| searcher.search(&request))
         .await?
         .map_err(|e| search_problem(&e))?;
-    let found = answer.hits.len();
-    answer.hits.retain(|hit| !index.suppressed().has(&hit.site));
-    answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
+    leave_out(&mut answer, |hit| index.suppressed().has(&hit.site));
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(SearchResults { answer, took_ms })
+}
+
+/// Removes results from a page and from the counts.
+pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&Hit) -> bool) {
+    let left_out = |hits: &[Hit]| hits.iter().filter(|hit| is_left_out(hit)).count() as u64;
+    if let Some(relevant) = &mut answer.relevant {
+        let leading = usize::try_from(*relevant).unwrap_or(usize::MAX).min(answer.hits.len());
+        *relevant -= left_out(answer.hits.get(..leading).unwrap_or_default());
+    }
+    answer.total = answer.total.saturating_sub(left_out(&answer.hits));
+    answer.hits.retain(|hit| !is_left_out(hit));
 }
 
 /// As [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
@@ -138,6 +150,7 @@ pub(crate) async fn page(
     Ok(SearchPage {
         results: rows.collect::<Result<_, _>>()?,
         total: answer.total,
+        relevant: answer.relevant,
         total_is_exact: true,
         coverage: answer.coverage,
         nothing_good: answer.nothing_good,

@@ -12,6 +12,7 @@ use super::admitted::{Admitted, matching, with_words};
 use super::conditions::Conditions;
 use super::cursor::{Cursor, SEEN_MAX};
 use super::deadline::Deadline;
+use super::evidence::evidence;
 use super::facets::FacetCounter;
 use super::opened::OpenedIndex;
 use super::order::{PageByColumn, PageByScore, Position, short_tie};
@@ -154,13 +155,14 @@ impl<'a> SearchExecutor<'a> {
         let window = self.window()?;
         let mut answer = SearchAnswer {
             total: window.total,
+            relevant: Some(window.relevant),
             coverage: window.coverage,
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
         };
         let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
         if window.ranked.is_empty() || (is_poor && !window.ranked.iter().any(|hit| hit.candidate.is_exact)) {
-            (answer.nothing_good, answer.total) = (true, 0);
+            (answer.nothing_good, answer.total, answer.relevant) = (true, 0, Some(0));
             return Ok(answer);
         }
         let highlighter = Highlighter::of(self.opened, &self.plans);
@@ -289,11 +291,13 @@ impl<'a> SearchExecutor<'a> {
         hit.score = ranked.score;
         if self.request.explain {
             let mut terms = Vec::with_capacity(self.plans.len());
+            let mut spoken_of = 0.0_f32;
             for plan in &self.plans {
                 let scores = TermScores::of(self.opened, plan, &[address], TermScope::All)?;
+                spoken_of = spoken_of.max(evidence(plan, &scores, 0));
                 terms.push(explained_terms(plan, &scores, 0));
             }
-            hit.explanation = Some(ranked.explanation(&Value::Array(terms)));
+            hit.explanation = Some(ranked.explanation(spoken_of, &Value::Array(terms)));
         }
         Ok(hit)
     }

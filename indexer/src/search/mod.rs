@@ -13,6 +13,7 @@ mod counts;
 mod cursor;
 mod deadline;
 mod engine_query;
+mod evidence;
 mod executor;
 mod facets;
 mod opened;

@@ -11,7 +11,7 @@ use tantivy::DocAddress;
 
 use super::columns::DocumentTraits;
 use super::term_scores::TermScores;
-use crate::query::{Plan, Role};
+use crate::query::Plan;
 
 /// Share of the whole request against its best part.
 const WHOLE_SHARE: f32 = 0.6;
@@ -59,10 +59,10 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
-    pub(super) fn explanation(&self, terms: &Value) -> Value {
+    pub(super) fn explanation(&self, evidence: f32, terms: &Value) -> Value {
         let Candidate { text_score, traits, is_exact, cosine, .. } = self.candidate;
         let mut explanation = json!({"text": text_score, "site": self.site_score, "prior": traits.prior,
-                                     "crowding": self.crowding, "exact": is_exact});
+                                     "crowding": self.crowding, "exact": is_exact, "evidence": evidence});
         if let Some(cosine) = cosine {
             explanation["cosine"] = json!(cosine);
         }
@@ -236,40 +236,6 @@ fn maximum(scores: &[f32]) -> f32 {
 
 fn ratio(score: f32, best: f32) -> f32 {
     if best > 0.0 { score / best } else { 0.0 }
-}
-
-/// The share of the request that a candidate covers, weighted by the rarity of the words; a word that no capability has counts
-/// like the rarest. Of a long request the best part decides.
-pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
-    let mut found = vec![0.0_f32; plan.words.len()];
-    let mut rarity = vec![0.0_f32; plan.words.len()];
-    for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
-        let Some(term) = plan.terms.get(column.term) else { continue };
-        let share = match term.role {
-            Role::Word => 1.0,
-            Role::Correction => 0.8,
-            Role::Synonym => 0.4,
-            Role::Bigram | Role::Association => continue,
-        };
-        if let (Role::Word, Some(slot)) = (term.role, rarity.get_mut(term.word)) {
-            *slot = slot.max(term_scores.rarity.get(column.term).copied().unwrap_or(0.0));
-        }
-        if let Some(slot) = found.get_mut(term.word).filter(|_| *value > 0.0) {
-            *slot = slot.max(share);
-        }
-    }
-    let part_words = |part: &Vec<usize>| -> Vec<usize> {
-        let terms = part.iter().filter_map(|at| plan.terms.get(*at));
-        terms.filter(|term| term.role == Role::Word).map(|term| term.word).collect()
-    };
-    let whole = (0..plan.words.len()).collect();
-    let sets = plan.parts.iter().map(part_words).chain([whole]);
-    sets.map(|words: Vec<usize>| {
-        let all: f32 = words.iter().filter_map(|at| rarity.get(*at)).sum();
-        let part: f32 = words.iter().filter_map(|at| Some(rarity.get(*at)? * found.get(*at)?)).sum();
-        ratio(part, all)
-    })
-    .fold(0.0, f32::max)
 }
 
 /// The scores of the terms in one candidate, largest first.

@@ -93,6 +93,11 @@ impl TermScores {
         Ok(scores)
     }
 
+    /// Whether the words of a candidate are scored, rather than left to the selection.
+    pub(super) fn has_scored(&self, candidate: usize) -> bool {
+        self.scope == TermScope::All || candidate < RESCORED_MAX
+    }
+
     /// The scores of one candidate.
     pub(super) fn row(&self, candidate: usize) -> &[f32] {
         let width = self.columns.len();

@@ -7,9 +7,10 @@ use tantivy::{DocAddress, DocSet, TERMINATED, Term};
 
 use super::admitted::Admitted;
 use super::deadline::Deadline;
+use super::evidence::{coverage, evidence, relevant};
 use super::opened::OpenedIndex;
 use super::postings::count_with_any;
-use super::rank::{Candidate, Ranked, coverage, rank, text_scores};
+use super::rank::{Candidate, Ranked, rank, text_scores};
 use super::selection::{is_scored_by_selection, select, selecting};
 use super::term_scores::{TermScope, TermScores};
 use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearch, mix_cosines};
@@ -38,6 +39,8 @@ pub(super) struct Window {
     /// All results, including those that are not candidates.
     pub(super) total: u64,
     pub(super) coverage: f32,
+    /// How many of the first results speak of the request.
+    pub(super) relevant: u64,
     /// Whether all documents that have the words are candidates.
     pub(super) is_complete: bool,
 }
@@ -74,7 +77,8 @@ impl WindowQuery<'_> {
         }
         let ranked = rank(&candidates, texts.best.max(1.0));
         let coverage = self.coverage(&ranked, &texts.by_plan);
-        Ok(Window { ranked, total, coverage, is_complete })
+        let relevant = relevant(&ranked, |hit| self.evidence(hit, &texts.by_plan));
+        Ok(Window { ranked, total, coverage, relevant, is_complete })
     }
 
     /// Scores the documents by words. `selected` has the scores of the first ones, which the selection has computed.
@@ -138,11 +142,19 @@ impl WindowQuery<'_> {
             return 1.0;
         }
         let of_hit = |hit: &Ranked| {
-            let cosine = hit.candidate.cosine.filter(|cosine| *cosine >= COSINE_GOOD).unwrap_or(0.0);
             let plans = self.plans.iter().zip(by_plan);
-            plans.map(|(plan, scores)| coverage(plan, scores, hit.candidate.row)).fold(cosine, f32::max)
+            let of_plans = plans.map(|(plan, scores)| coverage(plan, scores, hit.candidate.row));
+            of_plans.fold(good_cosine(hit), f32::max)
         };
         ranked.iter().take(COVERAGE_HITS).map(of_hit).fold(0.0, f32::max)
+    }
+
+    /// How much of the request a result speaks of; `None` if its words have not been scored.
+    fn evidence(&self, hit: &Ranked, by_plan: &[TermScores]) -> Option<f32> {
+        let row = hit.candidate.row;
+        let plans = self.plans.iter().zip(by_plan);
+        let scored = plans.filter(|(_, scores)| scores.has_scored(row));
+        scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
     /// Documents whose id, name or site is a whole phrasing.
@@ -181,6 +193,11 @@ impl WindowQuery<'_> {
         }
         Ok(())
     }
+}
+
+/// The cosine of a result that means the same as the request; 0 for others.
+fn good_cosine(hit: &Ranked) -> f32 {
+    hit.candidate.cosine.filter(|cosine| *cosine >= COSINE_GOOD).unwrap_or(0.0)
 }
 
 /// Adds documents that are not there yet, until there are `count_max`.

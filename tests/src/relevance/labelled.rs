@@ -25,7 +25,7 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, Deserialize)]
 pub struct LabelledRequest {
     pub text: String,
-    /// Empty if no capability of the pool matches the request.
+    /// Empty if no capability of the pool answers the request.
     pub grades: BTreeMap<String, u32>,
 }
 
@@ -50,6 +50,8 @@ pub struct Judged {
     pub request: LabelledRequest,
     /// Keys, best first.
     pub found: Vec<String>,
+    /// How many of the first results are above the relevance cut-off.
+    pub relevant: u64,
     /// Graded keys that the pool does not have.
     pub unknown: Vec<String>,
     pub scores: Scores,
@@ -119,7 +121,8 @@ impl Pool {
         let known: BTreeSet<&String> = self.keys.values().collect();
         let unknown = request.grades.keys().filter(|key| !known.contains(key)).cloned().collect();
         let scores = judge(&found, &request.grades);
-        Ok(Judged { request, found, unknown, scores })
+        let relevant = answer.relevant.unwrap_or_default();
+        Ok(Judged { request, found, relevant, unknown, scores })
     }
 }
 
