@@ -79,6 +79,7 @@ pub(crate) fn picture(kind: &str) -> String {
 
 /// The asset of this name, fingerprint included.
 pub(crate) fn find(name: &str) -> Option<&'static Asset> {
-    let files = [&STYLE, &SEARCH, &COPY, &DROP, &LIVE, &DOCS, &ICON, &TOUCH_ICON].into_iter().map(|asset| &**asset);
+    let files =
+        [&STYLE, &SEARCH, &COPY, &DROP, &LIVE, &DOCS, &ICON, &TOUCH_ICON].into_iter().map(|asset| &**asset);
     files.chain(PICTURES.iter().map(|(_, asset)| asset)).find(|asset| asset.name == name)
 }

@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
-        assert!(!config.feedback, "feedback is disabled by default");
+        assert!(!config.feedback && !config.styleguide, "both are disabled by default");
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }

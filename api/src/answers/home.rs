@@ -16,6 +16,8 @@ use crate::problem::Problem;
 /// Fields that are shown, and examples of each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
+/// Letters of a name that says something.
+const NAME_LETTERS_MIN: usize = 4;
 /// Capabilities among which the examples are chosen, so that they can be of different sites.
 const CANDIDATES: &str = "20";
 
@@ -35,7 +37,8 @@ pub(crate) fn standard_namespaces() -> HashSet<&'static str> {
 /// The largest standard fields, each with examples of different sites.
 pub(crate) async fn topics(index: &IndexHandle, branches: &[NamespaceBranch]) -> Result<Vec<Topic>, Problem> {
     let standard = standard_namespaces();
-    let shown = branches.iter().filter(|branch| standard.contains(branch.namespace.as_str())).take(TOPICS_MAX);
+    let shown =
+        branches.iter().filter(|branch| standard.contains(branch.namespace.as_str())).take(TOPICS_MAX);
     let mut topics = Vec::new();
     for branch in shown {
         let pairs = [("namespace", branch.namespace.as_str()), ("limit", CANDIDATES)];
@@ -56,6 +59,8 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let mut seen = HashSet::new();
     let mut names = HashSet::new();
     let (first, rest): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(|hit| seen.insert(hit.site.clone()));
-    let distinct = first.into_iter().chain(rest).filter(|hit| names.insert(hit.name.to_lowercase()));
+    let is_word = |hit: &Hit| hit.name.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS_MIN;
+    let distinct = first.into_iter().chain(rest).filter(is_word);
+    let distinct = distinct.filter(|hit| names.insert(hit.name.to_lowercase()));
     distinct.take(EXAMPLES_MAX).collect()
 }

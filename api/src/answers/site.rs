@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, Manifest, ManifestId, ManifestUrl, SiteName,
+    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, Manifest, ManifestId, ManifestUrl,
+    SiteName,
 };
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
@@ -192,7 +193,8 @@ impl Profile {
             (url.len() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
         };
         let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
-        let of_all = |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
+        let of_all =
+            |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
             description: cut(&manifest.description),
@@ -200,7 +202,11 @@ impl Profile {
             contact: cut(&contact.email).or_else(|| cut(&contact.url)).or_else(|| cut(&contact.other)),
             interfaces: manifest.interfaces.iter().filter_map(interface).take(PROFILE_ENTRIES_MAX).collect(),
             auth: manifest.auth.iter().take(PROFILE_ENTRIES_MAX).map(scheme).collect(),
-            described: manifest.capabilities.iter().filter(|c| c.description.as_ref().is_some_and(is_described)).count(),
+            described: manifest
+                .capabilities
+                .iter()
+                .filter(|c| c.description.as_ref().is_some_and(is_described))
+                .count(),
             with_schema: of_all(|capability| capability.parameters.is_some()),
             callable: of_all(Capability::is_invocable),
         }

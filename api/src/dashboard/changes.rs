@@ -23,14 +23,28 @@ const NAME_CHARS_MAX: usize = 60;
 
 struct Row {
     at: Moment,
-    what: &'static str,
+    change: FeedChange,
+    /// How many entries of the feed the row stands for.
+    count: u64,
+    what: String,
     class: &'static str,
     icon: &'static str,
     site: String,
     site_icon: String,
     /// What changed, sentence by sentence.
     details: Vec<String>,
-    link: Option<(String, &'static str)>,
+    /// The differences of the versions.
+    diff_href: Option<String>,
+}
+
+impl Row {
+    /// Whether an entry says the same of the same site once more.
+    fn repeats(&self, other: &Self) -> bool {
+        self.site == other.site
+            && self.change == other.change
+            && self.change != FeedChange::Changed
+            && self.details == other.details
+    }
 }
 
 struct Day {
@@ -61,7 +75,13 @@ pub(crate) fn page(
         let name = day(entry.at, context.now);
         let row = row(entry, summaries.remove(&entry.position.0).unwrap_or_default(), context.now);
         match days.last_mut().filter(|day| day.name == name) {
-            Some(day) => day.rows.push(row),
+            Some(day) => match day.rows.last_mut().filter(|last| last.repeats(&row)) {
+                Some(last) => {
+                    last.count += 1;
+                    last.what = what(last.change, last.count);
+                }
+                None => day.rows.push(row),
+            },
             None => days.push(Day { name, rows: vec![row] }),
         }
     }
@@ -83,35 +103,47 @@ fn day(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 }
 
 fn row(entry: &FeedEntry, mut details: Vec<String>, now: DateTime<Utc>) -> Row {
-    let (what, class) = match entry.change {
-        FeedChange::Added => ("published a manifest", "found"),
-        FeedChange::Changed => ("changed its manifest", "type"),
-        FeedChange::StatusChanged => ("has another status", "stale"),
-        FeedChange::Removed => ("has a manifest less", "gone"),
-        FeedChange::Merged => ("declares some capabilities several times", "type"),
-        FeedChange::Split => ("has declarations that no longer belong together", "type"),
+    let class = match entry.change {
+        FeedChange::Added => "found",
+        FeedChange::StatusChanged => "stale",
+        FeedChange::Removed => "gone",
+        FeedChange::Changed | FeedChange::Merged | FeedChange::Split => "type",
     };
-    let manifest = format!("/manifests/{}", entry.manifest_id);
-    let link = match entry.change {
-        FeedChange::Changed => Some((format!("{manifest}/diff"), "what changed")),
-        FeedChange::Removed => None,
-        _ => Some((format!("/sites/{}", entry.site), "see the site")),
-    };
-    details.extend(entry.reason.as_deref().map(reason));
+    details.extend(entry.reason.as_deref().map(|text| reason(entry.change, text)));
     Row {
         at: Moment::new(entry.at, now),
-        what,
+        change: entry.change,
+        count: 1,
+        what: what(entry.change, 1),
         class,
         icon: icons::change(class),
         site_icon: icons::of_site(entry.site.as_str(), 32),
         site: entry.site.to_string(),
         details,
-        link,
+        diff_href: (entry.change == FeedChange::Changed)
+            .then(|| format!("/manifests/{}/diff", entry.manifest_id)),
     }
 }
 
-/// The reason of an entry in words; ids and other texts as they are.
-fn reason(slug: &str) -> String {
+fn what(change: FeedChange, count: u64) -> String {
+    let manifests =
+        || if count == 1 { "a manifest".to_owned() } else { labels::counted(count, "manifest", "manifests") };
+    match change {
+        FeedChange::Added => format!("published {}", manifests()),
+        FeedChange::Changed => "changed its manifest".to_owned(),
+        FeedChange::StatusChanged => "has another status".to_owned(),
+        FeedChange::Removed => format!("no longer has {}", manifests()),
+        FeedChange::Merged => "declares capabilities in several documents".to_owned(),
+        FeedChange::Split => "declares capabilities apart that were one".to_owned(),
+    }
+}
+
+/// The reason of an entry in words. Of a merge and a split it is a list of ids, which are counted.
+fn reason(change: FeedChange, slug: &str) -> String {
+    if matches!(change, FeedChange::Merged | FeedChange::Split) {
+        let count = slug.split(", ").count() as u64;
+        return labels::counted(count, "capability", "capabilities");
+    }
     let outcome = slug.parse::<FetchOutcome>().map(labels::outcome).ok();
     let end = || slug.parse::<VisitEnd>().map(labels::visit_end).ok();
     let words = match slug {
@@ -151,7 +183,9 @@ fn in_words(changed: &Changed) -> Vec<String> {
             ("description", _) => format!("{name}: another description"),
             ("name" | "title", Some(value)) => format!("{name} is now called {value}"),
             (member, _) if member.starts_with("auth") => format!("{name}: needs other credentials"),
-            (member, Some(value)) => format!("{name}: {} is now {value}", member.replace(['_', '.', '/'], " ")),
+            (member, Some(value)) => {
+                format!("{name}: {} is now {value}", member.replace(['_', '.', '/'], " "))
+            }
             (member, None) => format!("{name}: {} changed", member.replace(['_', '.', '/'], " ")),
         }
     };

@@ -21,9 +21,9 @@ const PLACEHOLDERS: [(&str, &str); 6] = [
     ("#010203", "var(--accent)"),
     ("#040506", "var(--soft)"),
     ("#070809", "var(--line)"),
-    ("#0A0B0C", "var(--ok)"),
-    ("#0D0E0F", "var(--caution)"),
-    ("#101112", "var(--danger)"),
+    ("#0A0B0C", "var(--bar-ok)"),
+    ("#0D0E0F", "var(--bar-caution)"),
+    ("#101112", "var(--bar-danger)"),
 ];
 /// Dimensions of a stacked bar.
 const ROW_HEIGHT: u32 = 24;
@@ -154,7 +154,7 @@ mod tests {
     fn stacked_bar_has_its_parts_and_its_label() {
         let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
         let svg = stacked(&bars).unwrap();
-        for (colour, parts) in [("ok", 1), ("caution", 2), ("danger", 1)] {
+        for (colour, parts) in [("bar-ok", 1), ("bar-caution", 2), ("bar-danger", 1)] {
             assert_eq!(svg.matches(&format!("fill=\"var(--{colour})\"")).count(), parts, "{colour} in {svg}");
         }
         for name in ["AWP", "WoA"] {

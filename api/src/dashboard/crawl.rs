@@ -124,7 +124,10 @@ fn progress_words(answer: &CrawlAnswer) -> String {
 fn rate(requests: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
     let per_second = requests as f64 / 86_400.0;
-    format!("{} requests in the last 24 hours, {per_second:.2} a second on average.", labels::grouped(requests))
+    format!(
+        "{} requests in the last 24 hours, {per_second:.2} a second on average.",
+        labels::grouped(requests)
+    )
 }
 
 fn lag(seconds: u64) -> String {

@@ -8,6 +8,19 @@ use super::frame::{Frame, Section};
 use crate::page_context::PageContext;
 use crate::text;
 
+/// Tags in the order of the page: what most people look for comes first.
+const TAGS: [&str; 10] = [
+    "search",
+    "capabilities",
+    "sites",
+    "manifests",
+    "feed",
+    "tools",
+    "ARD registry",
+    "site owners",
+    "service",
+    "admin",
+];
 /// Methods in the order of the page.
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 /// Longest schema of a body or a response that is shown, in bytes; the document has all.
@@ -66,9 +79,11 @@ pub(crate) struct DocsPage {
 /// The page of an OpenAPI document of this server.
 pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
     let mut groups: Vec<Group> = Vec::new();
-    for tag in document["tags"].as_array().into_iter().flatten() {
-        groups.push(group(&words(&tag["name"]), words(&tag["description"])));
-    }
+    let described = |name: &str| {
+        let tags = document["tags"].as_array().into_iter().flatten();
+        tags.filter(|tag| tag["name"] == name).map(|tag| words(&tag["description"])).next()
+    };
+    groups.extend(TAGS.map(|tag| group(tag, described(tag).unwrap_or_default())));
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for method in METHODS {
             let Some(described) = item.get(method) else { continue };
@@ -82,9 +97,9 @@ pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
     }
     groups.retain(|group| !group.operations.is_empty());
     DocsPage {
-        frame: Frame::new("API reference", Section::Docs)
-            .at(context, "/docs")
-            .described("Every operation of the agentdex API with its parameters, its responses, and a form to try it."),
+        frame: Frame::new("API reference", Section::Docs).at(context, "/docs").described(
+            "Every operation of the agentdex API with its parameters, its responses, and a form to try it.",
+        ),
         base: context.base.clone(),
         version: words(&document["info"]["version"]),
         description: words(&document["info"]["description"]),
@@ -154,7 +169,8 @@ fn kind(document: &Value, schema: &Value) -> String {
         Value::String(name) if name == "array" => format!("list of {}", kind(document, &schema["items"])),
         Value::String(name) => name.clone(),
         Value::Array(names) => {
-            let names: Vec<&str> = names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
+            let names: Vec<&str> =
+                names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
             names.join(" or ")
         }
         _ if schema.get("oneOf").is_some() => "one of several".to_owned(),

@@ -27,7 +27,9 @@ impl<'a> ProblemPage<'a> {
         let site = site_of(path);
         let is_unknown = problem.status.as_u16() == 404;
         let back = match &site {
-            Some(site) if !is_unknown => Link { text: format!("Back to {site}"), href: format!("/sites/{site}") },
+            Some(site) if !is_unknown => {
+                Link { text: format!("Back to {site}"), href: format!("/sites/{site}") }
+            }
             _ => Link { text: "Back to the search".to_owned(), href: "/".to_owned() },
         };
         Self {

@@ -242,13 +242,16 @@ pub(crate) fn results(
     let words = request.phrasings.join(" ");
     let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
     let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
-    let mut cards: Vec<Card> = shown.map(|hit| card(hit, context.now)).collect();
-    let relevant = relevant(&answer, request).map(|relevant| relevant.saturating_sub(paging.skipped()));
+    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
+    let relevant = relevant_on_page(&answer, request, paging);
     let less_related = relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at));
     let meant = answer.did_you_mean.as_deref();
     let summary = labels::counted(answer.total, "result", "results");
     let mut frame = Frame::new(title, Section::Search)
-        .at(context, &links::with_query("/search", query.pairs().filter(|(name, _)| *name == "q" || is_filter(name))))
+        .at(
+            context,
+            &links::with_query("/search", query.pairs().filter(|(name, _)| *name == "q" || is_filter(name))),
+        )
         .described(&format!("{summary} for {words}: what agents can do, how to call it, and how safe it is."))
         .unlisted();
     frame.box_text.clone_from(&words);
@@ -276,9 +279,10 @@ pub(crate) fn results(
     }
 }
 
-/// How many of the leading results speak of the request; `None` where the order is not relevance.
-fn relevant(_: &SearchAnswer, _: &SearchRequest) -> Option<usize> {
-    None
+/// How many of the leading results of the page speak of the request; `None` where that is not known.
+fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
+    let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
+    Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))
 }
 
 /// Links to the most frequent types, shown for searches without results.

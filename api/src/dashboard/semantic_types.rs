@@ -2,7 +2,6 @@
 
 use askama::Template;
 
-use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
 use super::{labels, links};
 use crate::answers::home::standard_namespaces;
@@ -18,8 +17,14 @@ struct Branch {
     name: String,
     href: String,
     count: String,
-    types: Vec<Bar>,
+    types: Vec<Leaf>,
     is_open: bool,
+}
+
+struct Leaf {
+    text: String,
+    href: String,
+    count_text: String,
 }
 
 #[derive(Template)]
@@ -58,7 +63,8 @@ pub(crate) fn page(answer: &SemanticTypesAnswer, context: &PageContext) -> Seman
 fn branch(namespace: &NamespaceBranch) -> Branch {
     let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);
-        (labels::type_in_words(&counted.name), href, counted.capabilities)
+        let count_text = labels::grouped(counted.capabilities);
+        Leaf { text: labels::type_in_words(&counted.name), href, count_text }
     });
     Branch {
         name: labels::capitalised(&namespace.namespace),
@@ -68,7 +74,7 @@ fn branch(namespace: &NamespaceBranch) -> Branch {
             labels::counted(namespace.capabilities, "capability", "capabilities"),
             labels::counted(namespace.sites, "site", "sites"),
         ),
-        types: bars(types),
+        types: types.collect(),
         is_open: namespace.types.len() <= OPEN_MAX,
     }
 }

@@ -10,12 +10,12 @@ use store::{FetchReport, NextVisit, VisitReport};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
-use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::links::Link;
+use super::site_profile::CAPABILITIES_MAX;
+use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
-use super::site_profile::CAPABILITIES_MAX;
 use crate::answers::declarations::CapabilityContradiction;
 use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAnswer};
 use crate::page_context::PageContext;
@@ -156,7 +156,9 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
     let contact = first(|profile| &profile.contact);
     let (absent, present): (Vec<&ResourceLine>, Vec<&ResourceLine>) =
-        answer.resources.iter().partition(|r| r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone));
+        answer.resources.iter().partition(|r| {
+            r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
+        });
     let endpoints = endpoints(&manifests);
     let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
     let mcp = mcp.map(|endpoint| McpServer { name: line.site.to_string(), url: endpoint.url.clone() });
@@ -179,7 +181,12 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         status_class: line.status.as_str(),
         capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
-        dialects: line.formats.iter().map(|format| (icons::format(*format), format.label())).collect(),
+        dialects: line
+            .formats
+            .iter()
+            .filter(|format| format.is_indexable())
+            .map(|format| (icons::format(*format), format.label()))
+            .collect(),
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
         schemes: schemes(&manifests),

@@ -59,7 +59,10 @@ pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
     let mut by_field: BTreeMap<(bool, String), Vec<Offer>> = BTreeMap::new();
     for line in lines {
         let field = line.semantic_type.as_deref().and_then(manifest::semantic_namespace);
-        let name = field.map_or_else(|| "Other".to_owned(), |field| text::cut(&labels::capitalised(field), NAME_CHARS_MAX));
+        let name = field.map_or_else(
+            || "Other".to_owned(),
+            |field| text::cut(&labels::capitalised(field), NAME_CHARS_MAX),
+        );
         by_field.entry((field.is_none(), name)).or_default().push(offer(line));
     }
     let is_only = by_field.len() == 1;
@@ -95,7 +98,8 @@ pub(super) fn schemes(manifests: &[&ManifestLine]) -> Vec<Scheme> {
             ("token endpoint", &auth.token_url),
             ("documentation", &auth.docs_url),
         ];
-        let place = |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
+        let place =
+            |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
         schemes.push(Scheme { name, places: addresses.into_iter().filter_map(place).collect() });
     }
     schemes
@@ -121,9 +125,19 @@ pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: Dat
     let sum = |of: fn(&ManifestLine) -> usize| manifests.iter().map(|manifest| of(manifest)).sum::<usize>();
     let mut parts = vec![conformance(manifests), freshness(answer, now)];
     if total > 0 {
-        parts.push(share("Descriptions", sum(|m| m.profile.described), total, "describe themselves in at least 20 characters"));
+        parts.push(share(
+            "Descriptions",
+            sum(|m| m.profile.described),
+            total,
+            "describe themselves in at least 20 characters",
+        ));
         parts.push(share("Schemas", sum(|m| m.profile.with_schema), total, "state their parameters"));
-        parts.push(share("Callable", sum(|m| m.profile.callable), total, "name an address and how to call it"));
+        parts.push(share(
+            "Callable",
+            sum(|m| m.profile.callable),
+            total,
+            "name an address and how to call it",
+        ));
     }
     parts
 }

@@ -60,7 +60,8 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
 }
 
 fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
-    let formats: Vec<&str> = line.formats.iter().map(|format| format.label()).collect();
+    let formats: Vec<&str> =
+        line.formats.iter().filter(|format| format.is_indexable()).map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 24),
@@ -71,7 +72,10 @@ fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
         },
         status_class: line.status.as_str(),
         capabilities: labels::grouped(u64::from(line.capabilities)),
-        formats: formats.join(", "),
+        formats: match (formats.is_empty(), line.formats.is_empty()) {
+            (true, false) => "nothing readable".to_owned(),
+            _ => formats.join(", "),
+        },
         last_visit: Moment::maybe(line.last_visit_at, now),
         last_end: line.last_end.map(labels::visit_end),
         next_visit: Moment::maybe(line.next_visit_at, now),

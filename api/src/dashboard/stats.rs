@@ -50,7 +50,12 @@ pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
         numbers: numbers(answer),
         charts: charts(answer),
         conformance_svg: conformance_chart(&answer.adoption),
-        conformance: answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(conformance_row).collect(),
+        conformance: answer
+            .adoption
+            .iter()
+            .filter(|dialect| dialect.format.is_indexable())
+            .map(conformance_row)
+            .collect(),
     }
 }
 
@@ -92,10 +97,6 @@ fn numbers(answer: &StatsAnswer) -> Vec<Number> {
         number("Manifests", answer.manifests),
         number("Sites", answer.sites),
         number("Visits", answer.visits),
-        number("Due", answer.sites_due),
-        number("Visits under way", answer.sites_leased),
-        number("Parked", answer.sites_parked),
-        number("Opted out", answer.sites_blocked),
         number("Documents", answer.documents),
         Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
     ]

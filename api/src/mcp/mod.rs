@@ -24,10 +24,10 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
-use crate::{index, own_origin};
 use crate::problem::Problem;
 use crate::state::App;
 use crate::tools::{Tool, run_by_name};
+use crate::{index, own_origin};
 
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it returns short rows and says when no result is good. get_capability returns one capability in full: how to call it, its schemas, \

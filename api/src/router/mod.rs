@@ -13,8 +13,9 @@ use utoipa_axum::routes;
 use crate::problem::Problem;
 use crate::routes::{
     admin, admin_feedback, assets, badge, bot_keys, capability, changes, changes_stream, crawl, crawl_stream,
-    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, rank, raw, search,
-    opensearch, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool, validate, validator,
+    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, opensearch, rank,
+    raw, search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit,
+    suggest, tool, validate, validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};

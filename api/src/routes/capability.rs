@@ -66,7 +66,8 @@ async fn page(
     typed: QueryPairs,
 ) -> HttpResult {
     // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
-    let similar = similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
+    let similar =
+        similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
     let here = app.page_context();
     let found = find(app.manifests(client), id).await?;
     let response = found.work(move |stored, merged| {

@@ -105,7 +105,8 @@ async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summarie
     let latest = changed.filter(|entry| seen.insert(entry.manifest_id.clone())).take(SUMMARIES_MAX);
     let mut summaries = Summaries::new();
     for entry in latest {
-        let summarise = |answer: &DiffAnswer, _: &[store::VersionRecord]| dashboard::changes::summary(&answer.difference);
+        let summarise =
+            |answer: &DiffAnswer, _: &[store::VersionRecord]| dashboard::changes::summary(&answer.difference);
         let id = entry.manifest_id.clone();
         if let Ok(words) = compare(&app.store, app.manifests(client), id, None, None, summarise).await {
             summaries.insert(entry.position.0, words);

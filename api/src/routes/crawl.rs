@@ -1,9 +1,9 @@
 //! `GET /crawl`: the health of the crawl.
 
 use crate::answers::crawl::CrawlAnswer;
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::dashboard;
 
 /// The health of the crawl.
 #[utoipa::path(

@@ -6,11 +6,11 @@ use store::VersionRecord;
 
 use super::manifest::find;
 use crate::answers::version_diff::{DiffAnswer, compare};
+use crate::dashboard;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::dashboard;
 
 /// Compares two versions of a manifest.
 #[utoipa::path(

@@ -7,6 +7,7 @@ use indexer::{FacetKey, SearchAnswer, SearchRequest};
 use crate::answers::search::{self, SearchPage};
 use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
 use crate::client::Client;
+use crate::dashboard;
 use crate::dashboard::search::{Fallback, HomeContent, Paging};
 use crate::manifests::off_runtime;
 use crate::page_context::PageContext;
@@ -15,7 +16,6 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
-use crate::dashboard;
 
 /// Filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
@@ -106,8 +106,10 @@ async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpRe
 async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
     let mut fallback = Fallback::default();
     let words = query.texts("q");
-    let active: Vec<(&str, &str)> =
-        dashboard::search::active(query).map(|(name, value, _)| (name, value)).take(FILTERS_TRIED_MAX).collect();
+    let active: Vec<(&str, &str)> = dashboard::search::active(query)
+        .map(|(name, value, _)| (name, value))
+        .take(FILTERS_TRIED_MAX)
+        .collect();
     for dropped in &active {
         let others: Vec<(&str, &str)> = active.iter().filter(|other| *other != dropped).copied().collect();
         let total = found(app, client, &words, &others, Vec::new()).await?.total;
@@ -129,7 +131,8 @@ async fn found(
     facets: Vec<FacetKey>,
 ) -> Result<SearchAnswer, Problem> {
     let words = words.iter().map(|text| ("q", *text));
-    let pairs = words.chain(filters.iter().copied()).map(|(name, value)| Ok((name.to_owned(), value.to_owned())));
+    let pairs =
+        words.chain(filters.iter().copied()).map(|(name, value)| Ok((name.to_owned(), value.to_owned())));
     let request = SearchParameters::read(&QueryPairs::checked(pairs)?)?.request;
     let request = SearchRequest { limit: 1, facets, ..request };
     Ok(search::search(&app.index, client, request).await?.answer)

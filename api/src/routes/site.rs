@@ -3,9 +3,9 @@
 use axum::extract::Path;
 
 use crate::answers::site::{SiteAnswer, site, site_of};
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::dashboard;
 
 /// Everything that is known of a site.
 #[utoipa::path(

@@ -52,7 +52,8 @@ async fn with_something(app: &App, client: Client) -> Result<Vec<SiteLine>, Prob
     let mut listed: Vec<SiteLine> = Vec::new();
     for _ in 0..LISTINGS_MAX {
         let after = listed.last().map(|line| line.site.clone());
-        let request = SitesRequest { after, max: LISTING_MAX, with_manifests: Some(true), ..SitesRequest::default() };
+        let request =
+            SitesRequest { after, max: LISTING_MAX, with_manifests: Some(true), ..SitesRequest::default() };
         let page = sites(&app.store, &app.totals, app.config.counts_kept_for, LISTING, request).await?;
         let is_last = page.next_cursor.is_none();
         listed.extend(page.sites);

@@ -1,9 +1,9 @@
 //! `GET /stats`: the store in numbers, and how far the index is behind it.
 
 use crate::answers::stats::StatsAnswer;
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::dashboard;
 
 /// The store in numbers.
 #[utoipa::path(get, path = "/stats", tag = "service",

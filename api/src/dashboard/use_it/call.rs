@@ -20,7 +20,12 @@ const PARAMETERS: &str = "{parameters}";
 pub(super) enum Call {
     Http(HttpCall),
     /// A tool of an MCP server.
-    Mcp { url: String, tool: String, arguments: Value, secret: Option<Secret> },
+    Mcp {
+        url: String,
+        tool: String,
+        arguments: Value,
+        secret: Option<Secret>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +51,9 @@ impl Call {
         let endpoint = endpoint.filter(|url| !manifest.leads_inside(url));
         let is_web = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
         let Some(endpoint) = endpoint.filter(is_web) else {
-            return Err("The declaration names no public web address, so there is nothing to call.".to_owned());
+            return Err(
+                "The declaration names no public web address, so there is nothing to call.".to_owned()
+            );
         };
         let values = values(rows, parameters, given);
         let secret = secret_of(manifest, capability);
@@ -54,7 +61,8 @@ impl Call {
             None | Some(Protocol::Http | Protocol::Woa) => {}
             Some(Protocol::Mcp) => {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
-                let arguments = Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
+                let arguments =
+                    Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
                 return Ok(Self::Mcp { url: endpoint.to_owned(), tool, arguments, secret });
             }
             Some(Protocol::A2a) => return Ok(Self::Http(a2a(endpoint, capability, secret))),
@@ -64,7 +72,10 @@ impl Call {
             }
         }
         let Some(method) = invocation.method.as_deref() else {
-            return Err("The declaration names an address but no HTTP method, so it is not enough to call it.".to_owned());
+            return Err(
+                "The declaration names an address but no HTTP method, so it is not enough to call it."
+                    .to_owned(),
+            );
         };
         let mut call = http(method, endpoint, &values, secret);
         if let Some(envelope) = &invocation.envelope {
@@ -75,7 +86,11 @@ impl Call {
 }
 
 /// The required parameters and the given ones, with their values.
-fn values<'a>(rows: &'a [Row], parameters: Option<&Value>, given: &Map<String, Value>) -> Vec<(&'a Row, Value)> {
+fn values<'a>(
+    rows: &'a [Row],
+    parameters: Option<&Value>,
+    given: &Map<String, Value>,
+) -> Vec<(&'a Row, Value)> {
     let wanted = rows.iter().filter(|row| row.required || given.contains_key(&row.name));
     let value = |row: &Row| {
         let typed = given.get(&row.name).cloned();
@@ -120,7 +135,13 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
         "role": "user", "kind": "message", "messageId": "1", "parts": [{"kind": "text", "text": text}],
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}});
-    HttpCall { method: "POST".to_owned(), url: endpoint.to_owned(), headers: Vec::new(), body: Some(body), secret }
+    HttpCall {
+        method: "POST".to_owned(),
+        url: endpoint.to_owned(),
+        headers: Vec::new(),
+        body: Some(body),
+        secret,
+    }
 }
 
 /// The envelope with the parameters in their place.

@@ -11,6 +11,7 @@ const SCOPES_MAX: usize = 20;
 const WORDS_CHARS_MAX: usize = 200;
 
 /// A credential to obtain.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Credential {
     pub(crate) what: String,
     /// Label and address of each place.
@@ -34,7 +35,14 @@ pub(super) const API_KEY: &str = "API_KEY";
 
 pub(super) fn of(manifest: &Manifest, capability: &Capability) -> Vec<Credential> {
     let declared = manifest.authentication_for_agents(capability);
-    declared.into_iter().map(|auth| credential(auth, capability)).collect()
+    let mut credentials: Vec<Credential> = Vec::new();
+    // a scheme is declared once for each set of calls
+    for credential in declared.into_iter().map(|auth| credential(auth, capability)) {
+        if !credentials.contains(&credential) {
+            credentials.push(credential);
+        }
+    }
+    credentials
 }
 
 /// The schemes in words, where the declaration does not describe them.
@@ -74,7 +82,8 @@ fn credential(auth: &Auth, capability: &Capability) -> Credential {
         ("exchange for a token", &auth.token_url),
         ("read the documentation", &auth.docs_url),
     ];
-    let place = |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
+    let place =
+        |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
     let scopes = if capability.auth.scopes.is_empty() {
         auth.scopes.keys().cloned().collect()
     } else {
@@ -91,8 +100,8 @@ fn credential(auth: &Auth, capability: &Capability) -> Credential {
 
 fn carried(secret: &Secret) -> String {
     match secret {
-        Secret::Bearer => "sent as the header Authorization: Bearer …".to_owned(),
-        Secret::Header(name) => format!("sent as the header {name}"),
+        Secret::Bearer => "sent in the header Authorization".to_owned(),
+        Secret::Header(name) => format!("sent in the header {name}"),
         Secret::Query(name) => format!("sent as the query parameter {name}"),
         Secret::Cookie(name) => format!("sent as the cookie {name}"),
     }
@@ -102,7 +111,9 @@ fn secret(auth: &Auth) -> Option<Secret> {
     let name = |default: &str| text::one_line(auth.name.as_deref().unwrap_or(default), WORDS_CHARS_MAX);
     match (auth.scheme, auth.location.as_deref()) {
         (AuthScheme::ApiKey, Some("query")) => Some(Secret::Query(name("api_key"))),
-        (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => Some(Secret::Cookie(name("session"))),
+        (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => {
+            Some(Secret::Cookie(name("session")))
+        }
         (AuthScheme::ApiKey, _) => Some(Secret::Header(name("X-API-Key"))),
         (AuthScheme::Bearer | AuthScheme::OAuth2 | AuthScheme::OpenId | AuthScheme::Delegated, _) => {
             Some(Secret::Bearer)

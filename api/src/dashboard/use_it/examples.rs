@@ -17,7 +17,13 @@ pub(super) fn of(name: &str, property: Option<&Value>) -> Value {
 }
 
 fn value(name: &str, schema: &Value, depth_left: u8) -> Value {
-    let published = [schema.get("example"), first(schema, "examples"), schema.get("const"), schema.get("default"), first(schema, "enum")];
+    let published = [
+        schema.get("example"),
+        first(schema, "examples"),
+        schema.get("const"),
+        schema.get("default"),
+        first(schema, "enum"),
+    ];
     if let Some(published) = published.into_iter().flatten().find(|value| !value.is_null()) {
         return published.clone();
     }
@@ -34,7 +40,9 @@ fn value(name: &str, schema: &Value, depth_left: u8) -> Value {
 
 fn of_kind(name: &str, schema: &Value, depth_left: u8) -> Value {
     match kind(schema) {
-        "integer" | "number" => schema.get("minimum").filter(|value| value.is_number()).cloned().unwrap_or(json!(1)),
+        "integer" | "number" => {
+            schema.get("minimum").filter(|value| value.is_number()).cloned().unwrap_or(json!(1))
+        }
         "boolean" => json!(true),
         "array" if depth_left > 0 => {
             json!([value(name, schema.get("items").unwrap_or(&Value::Null), depth_left - 1)])
@@ -49,8 +57,13 @@ fn of_kind(name: &str, schema: &Value, depth_left: u8) -> Value {
 /// The required members, or the first ones if none is required.
 fn object(schema: &Value, depth_left: u8) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let members = properties.into_iter().flatten();
     let wanted = members.filter(|(name, _)| required.is_empty() || required.contains(&name.as_str()));
     let member = |(name, schema): (&String, &Value)| (name.clone(), value(name, schema, depth_left - 1));
@@ -79,7 +92,9 @@ fn placeholder(name: &str) -> String {
 fn kind(schema: &Value) -> &str {
     match schema.get("type") {
         Some(Value::String(kind)) => kind,
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or(""),
+        Some(Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("")
+        }
         _ if schema.get("properties").is_some() => "object",
         _ => "",
     }
@@ -97,7 +112,9 @@ fn in_description(schema: &Value) -> Option<String> {
     let rest = description.get(start..)?;
     let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once('"')).map(|(inside, _)| inside);
     let word = quoted.unwrap_or_else(|| {
-        rest.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | '(')).next().unwrap_or_default()
+        rest.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | '('))
+            .next()
+            .unwrap_or_default()
     });
     let word = word.trim_end_matches(['.', ':', '!', '?']);
     let is_specific = quoted.is_some() || word.chars().any(|c| c.is_ascii_digit() || c.is_ascii_uppercase());

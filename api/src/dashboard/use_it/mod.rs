@@ -112,7 +112,9 @@ fn warning(capability: &Capability) -> Option<String> {
         SafetyClass::Write => "This call changes data at the site.",
         SafetyClass::Destructive => "This call may delete or overwrite something, or spend money.",
         SafetyClass::Irreversible => "This call cannot be undone.",
-        SafetyClass::Unknown => "The publisher does not say what this call changes. Treat it as one that does.",
+        SafetyClass::Unknown => {
+            "The publisher does not say what this call changes. Treat it as one that does."
+        }
     };
     let ask = match (safety.confirmation, safety.class) {
         (Confirmation::Required, _) => " Ask the person for permission before each call.",
@@ -183,8 +185,7 @@ fn definition(
     (id, name, note): (&'static str, &'static str, &'static str),
 ) -> Snippet {
     let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
-    let snippet =
-        |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
+    let snippet = |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
     match tool_export::compile(manifest, capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok();
@@ -202,7 +203,8 @@ fn ard(entry: &Value) -> Snippet {
         name: "ARD",
         text,
         instead: "The entry is too long for this page.".to_owned(),
-        note: "An entry for the \"entries\" of an ai-catalog.json (Agentic Resource Discovery 0.9).".to_owned(),
+        note: "An entry for the \"entries\" of an ai-catalog.json (Agentic Resource Discovery 0.9)."
+            .to_owned(),
         href: None,
     }
 }
@@ -214,7 +216,8 @@ fn property<'a>(parameters: Option<&'a Value>, name: &str) -> Option<&'a Value> 
 /// The typed values, in the types that the schema states.
 fn given(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Map<String, Value> {
     let values = rows.iter().take(FIELDS_MAX).filter_map(|row| {
-        let text = typed.raw(&format!("{FIELD_PREFIX}{}", row.name)).filter(|text| !text.trim().is_empty())?;
+        let text =
+            typed.raw(&format!("{FIELD_PREFIX}{}", row.name)).filter(|text| !text.trim().is_empty())?;
         Some((row.name.clone(), examples::typed(property(parameters, &row.name), text)))
     });
     values.collect()

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::call::{Call, HttpCall};
 use super::credentials::{API_KEY, Secret, TOKEN};
 
+/// Longest body on one line of a command, in characters.
+const LINE_CHARS_MAX: usize = 60;
 const ACCEPT_MCP: &str = "application/json, text/event-stream";
 
 pub(super) fn curl(call: &Call) -> String {
@@ -21,7 +23,10 @@ pub(super) fn curl(call: &Call) -> String {
                 body: Some(body),
                 secret: secret.clone(),
             };
-            format!("# Most MCP servers expect an \"initialize\" request first; an MCP client sends it.\n{}", curl_http(&http))
+            format!(
+                "# Most MCP servers expect an \"initialize\" request first; an MCP client sends it.\n{}",
+                curl_http(&http)
+            )
         }
     }
 }
@@ -35,7 +40,9 @@ fn curl_http(call: &HttpCall) -> String {
         _ => shell(&call.url),
     };
     let mut lines = vec![format!("curl -X {} {url}", shell(&call.method))];
-    lines.extend(call.headers.iter().map(|(name, value)| format!("-H {}", shell(&format!("{name}: {value}")))));
+    lines.extend(
+        call.headers.iter().map(|(name, value)| format!("-H {}", shell(&format!("{name}: {value}")))),
+    );
     lines.extend(match &call.secret {
         Some(Secret::Bearer) => Some(format!("-H \"Authorization: Bearer ${TOKEN}\"")),
         Some(Secret::Header(name)) => Some(format!("-H {}\"${API_KEY}\"", shell(&format!("{name}: ")))),
@@ -44,7 +51,9 @@ fn curl_http(call: &HttpCall) -> String {
     });
     if let Some(body) = &call.body {
         lines.push("-H 'Content-Type: application/json'".to_owned());
-        lines.push(format!("-d {}", shell(&body.to_string())));
+        let line = body.to_string();
+        let is_long = line.chars().count() > LINE_CHARS_MAX;
+        lines.push(format!("-d {}", shell(&if is_long { pretty(body, 0) } else { line })));
     }
     lines.join(" \\\n  ")
 }
@@ -60,7 +69,10 @@ pub(super) fn python(call: &Call) -> String {
         Call::Http(http) => python_http(http),
         Call::Mcp { url, tool, arguments, secret } => {
             let (imports, headers) = if secret.is_some() {
-                ("import asyncio\nimport os\n", ", headers={\"Authorization\": f\"Bearer {os.environ['TOKEN']}\"}")
+                (
+                    "import asyncio\nimport os\n",
+                    ", headers={\"Authorization\": f\"Bearer {os.environ['TOKEN']}\"}",
+                )
             } else {
                 ("import asyncio\n", "")
             };
@@ -80,18 +92,29 @@ pub(super) fn python(call: &Call) -> String {
 }
 
 fn python_http(call: &HttpCall) -> String {
-    let mut arguments = vec![literal(&Value::from(call.method.as_str())), literal(&Value::from(call.url.as_str()))];
+    let mut arguments =
+        vec![literal(&Value::from(call.method.as_str())), literal(&Value::from(call.url.as_str()))];
     let key = format!("os.environ[\"{API_KEY}\"]");
     let mut headers: Vec<String> = call
         .headers
         .iter()
-        .map(|(name, value)| format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str()))))
+        .map(|(name, value)| {
+            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
+        })
         .collect();
     match &call.secret {
-        Some(Secret::Bearer) => headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]")),
-        Some(Secret::Header(name)) => headers.push(format!("{}: {key}", literal(&Value::from(name.as_str())))),
-        Some(Secret::Query(name)) => arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str())))),
-        Some(Secret::Cookie(name)) => arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str())))),
+        Some(Secret::Bearer) => {
+            headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"))
+        }
+        Some(Secret::Header(name)) => {
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+        }
+        Some(Secret::Query(name)) => {
+            arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+        }
+        Some(Secret::Cookie(name)) => {
+            arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+        }
         None => {}
     }
     if !headers.is_empty() {
@@ -125,7 +148,11 @@ fn python_value(value: &Value, indent: usize) -> String {
         }
         Value::Object(members) if !members.is_empty() => {
             let member = |(name, value): (&String, &Value)| {
-                format!("{inner}{}: {},\n", literal(&Value::from(name.as_str())), python_value(value, indent + 4))
+                format!(
+                    "{inner}{}: {},\n",
+                    literal(&Value::from(name.as_str())),
+                    python_value(value, indent + 4)
+                )
             };
             format!("{{\n{}{outer}}}", members.iter().map(member).collect::<String>())
         }
@@ -138,7 +165,9 @@ pub(super) fn typescript(call: &Call) -> String {
         Call::Http(http) => typescript_http(http),
         Call::Mcp { url, tool, arguments, secret } => {
             let options = if secret.is_some() {
-                format!(", {{\n  requestInit: {{ headers: {{ Authorization: `Bearer ${{process.env.{TOKEN}}}` }} }},\n}}")
+                format!(
+                    ", {{\n  requestInit: {{ headers: {{ Authorization: `Bearer ${{process.env.{TOKEN}}}` }} }},\n}}"
+                )
             } else {
                 String::new()
             };
@@ -162,13 +191,17 @@ fn typescript_http(call: &HttpCall) -> String {
     let mut headers: Vec<String> = call
         .headers
         .iter()
-        .map(|(name, value)| format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str()))))
+        .map(|(name, value)| {
+            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
+        })
         .collect();
     let key = format!("process.env.{API_KEY}!");
     let mut url = literal(&Value::from(call.url.as_str()));
     match &call.secret {
         Some(Secret::Bearer) => headers.push(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
-        Some(Secret::Header(name)) => headers.push(format!("{}: {key}", literal(&Value::from(name.as_str())))),
+        Some(Secret::Header(name)) => {
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+        }
         Some(Secret::Query(name)) => {
             let joint = if call.url.contains('?') { '&' } else { '?' };
             url = format!("{} + {key}", literal(&Value::from(format!("{}{joint}{name}=", call.url))));

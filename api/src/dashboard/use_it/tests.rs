@@ -52,8 +52,10 @@ fn request_has_examples_in_their_places() {
 
 #[test]
 fn typed_values_replace_examples_and_are_quoted() {
-    let [curl, python, typescript] =
-        written(&booking("api_key"), "v.flight=a%2Fb&v.meal=%27%3B+rm+-rf+%2F&v.passenger=%7B%22name%22%3A%22Ada%22%7D&other=1");
+    let [curl, python, typescript] = written(
+        &booking("api_key"),
+        "v.flight=a%2Fb&v.meal=%27%3B+rm+-rf+%2F&v.passenger=%7B%22name%22%3A%22Ada%22%7D&other=1",
+    );
     assert!(curl.contains("/v1/a%2Fb/seats?v=2&lang=en&key='\"$API_KEY\""), "{curl}");
     assert!(curl.contains(r#""meal":"'\''; rm -rf /""#) && curl.contains(r#""name":"Ada""#), "{curl}");
     assert!(python.contains("params={\"key\": os.environ[\"API_KEY\"]}"), "{python}");
@@ -67,7 +69,10 @@ fn tools_of_mcp_servers_are_called_by_their_protocol() {
         "parameters": {"properties": {"seat": {"type": "integer"}}, "required": ["seat"]},
     }));
     let [curl, python, typescript] = written(&manifest, "v.seat=14");
-    assert!(curl.contains(r#""method":"tools/call""#) && curl.contains(r#""arguments":{"seat":14}"#), "{curl}");
+    assert!(
+        curl.contains(r#""method":"tools/call""#) && curl.contains(r#""arguments":{"seat":14}"#),
+        "{curl}"
+    );
     assert!(python.contains("session.call_tool(\"book\", {\n"), "{python}");
     assert!(typescript.contains("callTool({ name: \"book\""), "{typescript}");
     let server = mcp_server(&manifest, &manifest.capabilities[0]).unwrap();
@@ -84,7 +89,10 @@ fn request_without_a_public_address_or_a_method_says_why() {
     for (invocation, why) in [
         (json!({"protocol": "http", "method": "GET"}), "no public web address"),
         (json!({"protocol": "http", "method": "GET", "url": "javascript:alert(1)"}), "no public web address"),
-        (json!({"protocol": "http", "method": "GET", "url": "https://10.0.0.1/x", "not_public": true}), "no public web address"),
+        (
+            json!({"protocol": "http", "method": "GET", "url": "https://10.0.0.1/x", "not_public": true}),
+            "no public web address",
+        ),
         (json!({"protocol": "http", "url": "https://skyhop.example/x"}), "no HTTP method"),
         (json!({"protocol": "grpc", "url": "https://skyhop.example/x"}), "gRPC"),
     ] {
@@ -103,7 +111,10 @@ fn credentials_say_what_to_obtain_where() {
     assert!(credentials::undescribed(&manifest, capability).unwrap().contains("OAuth 2"));
     let manifest = booking("api_key");
     let of = credentials::of(&manifest, &manifest.capabilities[0]);
-    assert_eq!((of[0].what.as_str(), of[0].carried.as_str()), ("An API key from the publisher", "sent as the query parameter key"));
+    assert_eq!(
+        (of[0].what.as_str(), of[0].carried.as_str()),
+        ("An API key from the publisher", "sent as the query parameter key")
+    );
 }
 
 #[test]
