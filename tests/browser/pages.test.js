@@ -1,5 +1,5 @@
 // Tests every page and the main user journeys in a real browser with the demo's data: at desktop and phone width, in both
-// themes, with and without JavaScript, checked by axe-core against WCAG 2.2 AA.
+// themes, with and without JavaScript, checked by all rules of axe-core.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
@@ -11,7 +11,6 @@ import { reduced } from "./palette.js";
 import { difference, small } from "./snapshots.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const DESKTOP = { width: 1440, height: 900 };
 // Fonts, times and counts differ between machines; a missing style sheet or a misplaced column differs far more.
 const DIFFERENCE_MAX = 0.1;
@@ -120,7 +119,7 @@ test("results change as one types, and Back leads to where one came from", async
 });
 
 test("filters are chips that can be removed, and an empty result says which to drop", async () => {
-  await visit("/search?q=book+flight&format=woa", {}, async (page) => {
+  await visit("/search?q=weather&format=woa", {}, async (page) => {
     assert.match(await page.locator("#found").innerText(), /Nothing found/);
     assert.ok((await page.locator(".facets a").count()) > 3, "the filters are gone");
     const without = page.locator("#found .rows a").first();
@@ -266,6 +265,7 @@ test("a file dropped on the validator is read into it", async () => {
 
 test("the owner of a site reads how to opt out", async () => {
   await visit(pages.site, {}, async (page) => {
+    await page.locator("#owner > summary").click();
     assert.match(await page.locator("main").innerText(), /User-agent: agentdex\s+Disallow: \//);
   });
 });
@@ -305,13 +305,15 @@ test("a search without a good answer says so", async () => {
   });
 });
 
-test("every page passes axe at WCAG 2.2 AA, in both themes", async () => {
+test("axe has no finding of any level on any page, in both themes", async () => {
   for (const [name, path] of Object.entries(pages)) {
     for (const colorScheme of ["light", "dark"]) {
       // The page's content security policy forbids other scripts, so axe is injected through the debugger.
       await visit(path, { colorScheme, bypassCSP: true }, async (page) => {
         await page.evaluate(AXE);
-        const report = await page.evaluate((tags) => globalThis.axe.run({ runOnly: tags }), RULES);
+        // what is folded is checked, too
+        await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
+        const report = await page.evaluate(() => globalThis.axe.run());
         const broken = report.violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html).join(" ")}`);
         assert.deepEqual(broken, [], `${name} in ${colorScheme}`);
       });

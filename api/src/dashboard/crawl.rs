@@ -41,8 +41,12 @@ pub(crate) struct CrawlPage {
 
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let now = context.now;
-    let series: Vec<(String, u64)> =
-        answer.hours.iter().map(|hour| (hour.at.format("%H:%M").to_string(), hour.visits)).collect();
+    let column = |hour: &crate::answers::crawl::Hour| chart::Column {
+        label: hour.at.format("%H:%M").to_string(),
+        value: hour.visits,
+        troubled: hour.troubled,
+    };
+    let series: Vec<chart::Column> = answer.hours.iter().map(column).collect();
     let hour = |hour: &crate::answers::crawl::Hour| Hour {
         label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
         visits: labels::grouped(hour.visits),

@@ -110,9 +110,10 @@ impl Frame {
         self
     }
 
-    /// Adds structured data. `<` is escaped, so that a publisher's text cannot end the script element.
+    /// Adds structured data. Markup is escaped, so that a publisher's text cannot end the script element.
     pub(crate) fn with_json_ld(mut self, data: &Value) -> Self {
-        self.json_ld = Some(data.to_string().replace('<', "\\u003c"));
+        let json = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e");
+        self.json_ld = Some(json.replace('&', "\\u0026"));
         self
     }
 
@@ -155,6 +156,6 @@ mod tests {
     fn structured_data_cannot_end_its_script_element() {
         let frame =
             Frame::new("x", Section::None).with_json_ld(&json!({"name": "</script><script>alert(1)"}));
-        assert_eq!(frame.json_ld.unwrap(), "{\"name\":\"\\u003c/script>\\u003cscript>alert(1)\"}");
+        assert_eq!(frame.json_ld.unwrap(), "{\"name\":\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\"}");
     }
 }

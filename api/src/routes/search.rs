@@ -85,7 +85,8 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     }
     request.facets = dashboard::search::facets();
     let results = search::search(&app.index, client, request.clone()).await?;
-    let fallback = if results.answer.hits.is_empty() {
+    let is_unrelated = results.answer.relevant == Some(0) && !request.phrasings.is_empty();
+    let fallback = if results.answer.hits.is_empty() || is_unrelated {
         fallback(app, client, query).await?
     } else {
         Fallback::default()
@@ -112,8 +113,9 @@ async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallb
         .collect();
     for dropped in &active {
         let others: Vec<(&str, &str)> = active.iter().filter(|other| *other != dropped).copied().collect();
-        let total = found(app, client, &words, &others, Vec::new()).await?.total;
-        fallback.without.push((dropped.0.to_owned(), dropped.1.to_owned(), total));
+        let answer = found(app, client, &words, &others, Vec::new()).await?;
+        let count = answer.relevant.filter(|_| !words.is_empty()).unwrap_or(answer.total);
+        fallback.without.push((dropped.0.to_owned(), dropped.1.to_owned(), count));
     }
     if !active.is_empty() && !words.is_empty() {
         fallback.unfiltered = Some(found(app, client, &words, &[], dashboard::search::facets()).await?);
