@@ -156,6 +156,9 @@ mod tests {
     fn structured_data_cannot_end_its_script_element() {
         let frame =
             Frame::new("x", Section::None).with_json_ld(&json!({"name": "</script><script>alert(1)"}));
-        assert_eq!(frame.json_ld.unwrap(), "{\"name\":\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\"}");
+        assert_eq!(
+            frame.json_ld.unwrap(),
+            "{\"name\":\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\"}"
+        );
     }
 }
