@@ -1,13 +1,75 @@
-// A button beside each text that is made to be copied; without scripts the text is selected by hand.
-for (const text of document.querySelectorAll("[data-copy]")) {
+// A button on each text that is made to be copied, and requests that are built while the form is filled in. Without scripts
+// the text is selected by hand, and the form is submitted.
+
+// navigator.clipboard is missing over plain HTTP from another machine; a selected text area can be copied there, too.
+async function copy(text) {
+  if (navigator.clipboard && isSecureContext) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // not permitted: try the other way
+    }
+  }
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "visually-hidden";
+  area.setAttribute("readonly", "");
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  return copied;
+}
+
+for (const box of document.querySelectorAll("[data-copy]")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
+  button.setAttribute("aria-live", "polite");
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text.textContent);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    const copied = await copy(box.querySelector("code").textContent);
+    button.textContent = copied ? "Copied" : "Press Ctrl+C";
+    button.classList.toggle("done", copied);
+    if (copied) button.focus();
+    else getSelection().selectAllChildren(box.querySelector("code"));
+    setTimeout(() => {
+      button.textContent = "Copy";
+      button.classList.remove("done");
+    }, 2000);
   });
-  text.after(button);
+  box.append(button);
 }
+
+const PAUSE_MS = 250;
+const form = document.querySelector("form[data-build]");
+let timer;
+let building;
+
+async function build() {
+  building?.abort();
+  building = new AbortController();
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  try {
+    const response = await fetch(`${form.action.split("#")[0]}?${query}`, { headers: { accept: "text/html" }, signal: building.signal });
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const pane of document.querySelectorAll("[data-pane]")) {
+      const codes = (root) => root?.querySelectorAll("pre code") ?? [];
+      const fresh = codes(page.querySelector(`[data-pane="${pane.dataset.pane}"]`));
+      codes(pane).forEach((code, index) => (code.textContent = fresh[index]?.textContent ?? code.textContent));
+    }
+  } catch {
+    // typed on, or offline: the button still works
+  }
+}
+
+form?.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(build, PAUSE_MS);
+});
+form?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  build().then(() => document.querySelector("#use").scrollIntoView());
+});

@@ -1,21 +1,30 @@
 // Makes searching quicker for those who run scripts; nothing depends on it.
-// "/" goes to the box; arrows walk the results; completions come as one types (a combobox with a list box, as the ARIA
-// Authoring Practices describe it).
-const box = document.querySelector("input[type=search]");
+// "/" and Ctrl+K go to the box. On the page of results they change while one types; elsewhere completions come (a combobox with
+// a list box, as the ARIA Authoring Practices describe it). Arrow keys go from the box into the results and back.
+const box = document.querySelector("input[name=q]");
+const isResultsPage = document.querySelector("#found") !== null;
+const links = () => [...document.querySelectorAll("#found .card h3 a")];
+
+function toBox() {
+  box?.focus();
+  box?.select();
+}
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+  const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+  const isText = isTyping && !["radio", "checkbox"].includes(event.target.type);
+  if (event.key === "k" && (event.ctrlKey || event.metaKey) && !event.altKey) {
     event.preventDefault();
-    box?.focus();
-    box?.select();
-    return;
-  }
-  if (typing || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
-  const links = [...document.querySelectorAll(".card h3 a")];
-  const at = links.indexOf(document.activeElement);
-  const next = links[at + (event.key === "ArrowDown" ? 1 : -1)];
-  if (at >= 0 && next) {
+    toBox();
+  } else if (event.key === "/" && !isText && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    toBox();
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && isResultsPage) {
+    const from = event.target === box ? -1 : links().indexOf(event.target);
+    if (from < 0 && event.target !== box) return;
+    const to = from + (event.key === "ArrowDown" ? 1 : -1);
+    const next = to < 0 ? box : links()[to];
+    if (!next || (event.target === box && event.key === "ArrowUp")) return;
     event.preventDefault();
     next.focus();
   }
@@ -115,4 +124,54 @@ function suggestions(input) {
   });
 }
 
-if (box) suggestions(box);
+// Results that change while one types. The first change adds an entry to the history and later ones replace it, so that Back
+// leads to where one came from.
+const RESULTS_PAUSE_MS = 150;
+
+function instantResults(input) {
+  let timer;
+  let asking;
+  let isTypingSession = false;
+
+  const show = async (url, signal) => {
+    const response = await fetch(url, { headers: { accept: "text/html" }, signal });
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const fresh = page.querySelector("#found");
+    const found = document.querySelector("#found");
+    if (!fresh || !found) return;
+    const isSheetOpen = found.querySelector("#filters")?.checked ?? false;
+    found.replaceChildren(...fresh.childNodes);
+    found.querySelector("#filters").checked = isSheetOpen;
+    document.title = page.title;
+  };
+  const replace = (url) => {
+    asking?.abort();
+    asking = new AbortController();
+    return show(url, asking.signal).catch((error) => {
+      if (error.name !== "AbortError") input.form.dataset.failed = error.name;
+    });
+  };
+
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (input.value.trim() === "") return;
+      const url = `/search?${new URLSearchParams([...new FormData(input.form)].filter(([, value]) => value !== ""))}`;
+      if (isTypingSession) history.replaceState(null, "", url);
+      else history.pushState(null, "", url);
+      isTypingSession = true;
+      replace(url);
+    }, RESULTS_PAUSE_MS);
+  });
+  input.addEventListener("blur", () => (isTypingSession = false));
+  addEventListener("popstate", () => {
+    clearTimeout(timer);
+    isTypingSession = false;
+    input.value = new URLSearchParams(location.search).getAll("q").join(" ");
+    replace(location.href);
+  });
+}
+
+if (box && isResultsPage) instantResults(box);
+else if (box) suggestions(box);

@@ -53,6 +53,8 @@ pub struct ApiConfig {
     pub index_dir: PathBuf,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
     pub index_from: Option<SnapshotLocation>,
+    /// Whether `/styleguide` is served.
+    pub styleguide: bool,
     /// Embeds queries; opened by the caller.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
@@ -111,6 +113,8 @@ pub struct ApiSettings {
     pub trusted_proxies: Vec<String>,
     pub admin_tokens: Option<PathBuf>,
     pub feedback: bool,
+    /// Serve the parts of the design system at `/styleguide`; in the file only.
+    pub styleguide: bool,
     /// In the file only.
     pub limits: LimitsConfig,
     pub index_from: Option<SnapshotLocation>,
@@ -137,6 +141,7 @@ impl ApiSettings {
             },
             admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
             feedback: self.feedback || file.api.feedback,
+            styleguide: self.styleguide || file.api.styleguide,
             limits: file.api.limits,
             index_from: self.index_from.or(file.api.index_from),
         })
@@ -160,6 +165,7 @@ impl ApiSettings {
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
             feedback: self.feedback,
+            styleguide: self.styleguide,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
             reader: None,
@@ -204,7 +210,7 @@ mod tests {
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
-        assert!(!config.feedback, "feedback is disabled by default");
+        assert!(!config.feedback && !config.styleguide, "both are disabled by default");
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }

@@ -33,6 +33,8 @@ mod middleware;
 mod negotiate;
 mod openapi;
 mod overload;
+mod own_origin;
+mod page_context;
 mod parameters;
 mod problem;
 pub mod program;
@@ -56,6 +58,7 @@ mod tool_export;
 mod tools;
 mod ttl_cache;
 mod value_size;
+mod xml;
 
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use dashboard::search::EXAMPLES;

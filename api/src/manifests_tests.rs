@@ -500,7 +500,13 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
     };
     within("page", permit, &|| {
         let stored = read(&json);
-        let page = crate::dashboard::capability::page(&stored, &alone(&stored), &[], now());
+        let request = crate::dashboard::capability::CapabilityRequest {
+            typed: &crate::parameters::QueryPairs::parse("").unwrap(),
+            entry: &Value::Null,
+        };
+        let context =
+            crate::page_context::PageContext { base: "http://localhost:8080".to_owned(), now: now() };
+        let page = crate::dashboard::capability::page(&stored, &alone(&stored), &[], request, &context);
         drop(askama::Template::render(&page).unwrap());
     });
     for shape in crate::tool_export::ToolShape::ALL {

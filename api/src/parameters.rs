@@ -76,6 +76,11 @@ impl QueryPairs {
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
     }
 
+    /// The pairs of other names.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect())
+    }
+
     /// Every value of a key, not split at commas.
     pub(crate) fn texts(&self, key: &str) -> Vec<&str> {
         let of_key = self.0.iter().filter(|(name, _)| name == key);

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::admin::{Admin, AdminTokens};
 use crate::answers::crawl::{self, CrawlAnswer};
+use crate::answers::home::{self, Topic};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
 use crate::answers::sites::SiteListPermits;
 use crate::answers::stats::{self, StatsAnswer};
@@ -31,6 +32,7 @@ use crate::index::IndexHandle;
 use crate::limits::{Limits, LimitsConfig};
 use crate::load::Load;
 use crate::manifests::{ManifestPermits, ManifestReader};
+use crate::page_context::PageContext;
 use crate::problem::Problem;
 use crate::replica::Replica;
 use crate::scan_cache::{self, ScanCache};
@@ -81,6 +83,7 @@ pub struct State {
     pub(crate) crawl: ScanCache<CrawlAnswer>,
     pub(crate) stats: ScanCache<StatsAnswer>,
     pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
+    pub(crate) topics: ScanCache<Vec<Topic>>,
     pub(crate) totals: CountCache,
     pub(crate) site_lists: SiteListPermits,
     /// Whether a recent search could run, or why not.
@@ -119,6 +122,7 @@ impl App {
             crawl: ScanCache::default(),
             stats: ScanCache::default(),
             semantic_types: ScanCache::default(),
+            topics: ScanCache::default(),
             totals: CountCache::default(),
             site_lists: SiteListPermits::default(),
             searchable: TtlCache::default(),
@@ -194,6 +198,18 @@ impl App {
         self.counted(&self.0.semantic_types, self.config.counts_kept_for, count).await
     }
 
+    /// The fields of the index with examples, at most a few seconds old unless they take long to find.
+    pub(crate) async fn topics(&self) -> Result<Arc<Vec<Topic>>, Problem> {
+        let app = self.clone();
+        let find = async move { home::topics(&app.index, &app.semantic_types().await?.namespaces).await };
+        self.counted(&self.0.topics, self.config.counts_kept_for, find).await
+    }
+
+    /// What pages are rendered with.
+    pub(crate) fn page_context(&self) -> PageContext {
+        PageContext { base: self.base_url(), now: clock::now() }
+    }
+
     /// An answer that is counted from whole tables. Counting ends when the process stops.
     async fn counted<T: Send + Sync + 'static>(
         &self,
@@ -212,6 +228,7 @@ impl App {
         self.crawl.clear().await;
         self.stats.clear().await;
         self.semantic_types.clear().await;
+        self.topics.clear().await;
         self.totals.clear();
     }
 

@@ -1,17 +1,17 @@
 // Tests every page and the main user journeys in a real browser with the demo's data: at desktop and phone width, in both
-// themes, with and without JavaScript, checked by axe-core against WCAG 2.2 AA.
+// themes, with and without JavaScript, checked by all rules of axe-core.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startBrowser, startDemo } from "./demo.js";
+import { reduced } from "./palette.js";
 import { difference, small } from "./snapshots.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
-const DESKTOP = { width: 1280, height: 900 };
+const DESKTOP = { width: 1440, height: 900 };
 // Fonts, times and counts differ between machines; a missing style sheet or a misplaced column differs far more.
 const DIFFERENCE_MAX = 0.1;
 const PHONE = { width: 390, height: 844 };
@@ -34,6 +34,7 @@ before(async () => {
     validate: "/validate",
     diff: `/manifests/${found.results[0].manifest_id}/diff`,
     stats: "/stats",
+    docs: "/docs",
   };
 });
 
@@ -43,16 +44,18 @@ after(async () => {
 });
 
 // Opens a page and fails on console errors, page errors and requests to third parties.
-async function visit(path, options, look) {
+async function visit(path, { expected = 200, ...options }, look) {
   const context = await browser.newContext({ viewport: DESKTOP, ...options });
   const page = await context.newPage();
   const complaints = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  // Chromium reports the status of a page that is meant to be missing
+  const isExpected = (text) => expected !== 200 && text.includes(`status of ${expected}`);
+  page.on("console", (message) => message.type() === "error" && !isExpected(message.text()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => request.url().startsWith(demo.url) || complaints.push(`asks a third party: ${request.url()}`));
   // the page of the crawl keeps an event stream open, so its network is never idle
   const response = await page.goto(demo.url + path, { waitUntil: path === pages.crawl ? "load" : "networkidle" });
-  assert.equal(response.status(), 200, path);
+  assert.equal(response.status(), expected, path);
   await look(page, response);
   assert.deepEqual(complaints, [], path);
   await context.close();
@@ -65,14 +68,79 @@ test("search to capability to site, with the keyboard alone", async () => {
     await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press("/");
     assert.equal(await page.evaluate(() => document.activeElement.name), "q");
-    const first = page.locator("main article a").first();
+    const first = page.locator("main article h3 a").first();
     assert.equal((await first.innerText()).trim(), "Book seat");
-    await first.click();
-    await page.waitForURL(/\/capabilities\//);
+    await page.keyboard.press("ArrowDown");
+    assert.equal((await page.evaluate(() => document.activeElement.textContent)).trim(), "Book seat");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("ArrowDown");
+    await Promise.all([page.waitForURL(/\/capabilities\//), page.keyboard.press("Enter")]);
     assert.match(await page.locator("h1").innerText(), /book/i);
+    await page.keyboard.press("Control+k");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "q");
     await page.locator("main a[href^='/sites/']").first().click();
     await page.waitForURL(/\/sites\/skyhop\.example/);
-    assert.match(await page.locator("main").innerText(), /robots\.txt/i);
+    await page.locator("#crawl > summary").click();
+    assert.match(await page.locator("#crawl").innerText(), /robots\.txt/i);
+  });
+});
+
+test("ten presses of Tab at most lead to the first result", async () => {
+  await visit(pages.search, {}, async (page) => {
+    let presses = 0;
+    const isThere = () => page.evaluate(() => document.activeElement === document.querySelector("#found .card h3 a"));
+    while (!(await isThere()) && presses < 20) {
+      await page.keyboard.press("Tab");
+      presses += 1;
+    }
+    assert.ok(presses <= 10, `${presses} presses`);
+  });
+});
+
+test("results change as one types, and Back leads to where one came from", async () => {
+  await visit("/sites", {}, async (page) => {
+    await page.goto(demo.url + pages.search);
+    const first = page.locator("#found .card h3 a").first();
+    await page.evaluate(() => (document.documentElement.dataset.same = "page"));
+    await page.locator("#q").fill("");
+    await page.locator("#q").pressSequentially("reserve a table");
+    await page.waitForURL(/q=reserve(\+|%20)a(\+|%20)table/);
+    await page.waitForFunction(() => /table/i.test(document.querySelector("#found .card h3 a")?.textContent ?? ""));
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.same), "page", "the page was loaded anew");
+    assert.match(await page.title(), /reserve a table/);
+    await page.goBack();
+    await page.waitForURL(/q=book(\+|%20)flight/);
+    await page.waitForFunction(() => /seat/i.test(document.querySelector("#found .card h3 a")?.textContent ?? ""));
+    assert.equal(await page.inputValue("#q"), "book flight");
+    assert.match(await first.innerText(), /seat/i);
+    await page.goBack();
+    await page.waitForURL(/\/sites$/);
+  });
+});
+
+test("filters are chips that can be removed, and an empty result says which to drop", async () => {
+  await visit("/search?q=weather&format=woa", {}, async (page) => {
+    assert.match(await page.locator("#found").innerText(), /Nothing found/);
+    assert.ok((await page.locator(".facets a").count()) > 3, "the filters are gone");
+    const without = page.locator("#found .rows a").first();
+    assert.match(await without.innerText(), /\d+ results?/);
+    await Promise.all([page.waitForURL((url) => !url.search.includes("format")), page.locator(".chip.on").click()]);
+    assert.ok((await page.locator("#found article").count()) > 0);
+  });
+});
+
+test("the phone has its filters in a sheet", async () => {
+  await visit("/search?q=book+flight&safety=read", { viewport: PHONE }, async (page) => {
+    const sheet = page.locator(".facets");
+    assert.equal(await sheet.isVisible(), false);
+    const button = page.locator(".filter-button");
+    assert.match(await button.innerText(), /Filters\s+1/);
+    await button.click();
+    assert.equal(await sheet.isVisible(), true);
+    const box = await sheet.boundingBox();
+    assert.ok(box.y + box.height <= PHONE.height + 1 && box.y > 0, "the sheet is not within the screen");
+    await page.locator(".sheet-done").click();
+    assert.equal(await sheet.isVisible(), false);
   });
 });
 
@@ -82,6 +150,13 @@ test("the same journey without scripts", async () => {
     await page.press("input[name=q]", "Enter");
     await page.waitForURL(/q=book(\+|%20)flight/);
     assert.match(await page.locator("main article").first().innerText(), /skyhop\.example/);
+    await page.goto(demo.url + pages.capability);
+    await page.locator("label[for=use-python]").click();
+    assert.match(await page.locator("[data-pane=python] pre").innerText(), /requests\.request/);
+    await page.locator("#try > summary").click();
+    await page.fill("input[name='v.flight_number']", "AB 12");
+    await Promise.all([page.waitForURL(/\/try\?/), page.locator("#try button").click()]);
+    assert.match(await page.locator("[data-pane=curl] pre").innerText(), /AB 12/);
   });
 });
 
@@ -99,13 +174,68 @@ test("suggestions come as one types, and the keyboard takes one", async () => {
   });
 });
 
-test("a tool definition is copied from the page of its capability", async () => {
+test("every tab of Use it has a text that can be copied", async () => {
   await visit(pages.capability, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
-    const tool = page.locator(".tools details").first();
-    await tool.locator("button.copy").click();
-    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
-    assert.equal(copied.annotations.destructiveHint, true);
-    assert.match(copied.name, /^[a-zA-Z0-9_-]{1,64}$/);
+    const tabs = await page.locator("#snippets > label").allInnerTexts();
+    assert.deepEqual(tabs, ["curl", "Python", "TypeScript", "MCP", "OpenAI", "Anthropic", "OpenAPI", "ARD"]);
+    for (const tab of tabs) {
+      await page.locator("#snippets > label", { hasText: new RegExp(`^${tab}$`) }).click();
+      const pane = page.locator("#snippets > .pane:visible");
+      const box = pane.locator(".copyable:visible").last();
+      const shown = await box.locator("code").textContent();
+      await box.locator("button.copy").click();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown, tab);
+      assert.equal(await box.locator("button.copy").innerText(), "Copied");
+    }
+    const tool = JSON.parse(await page.locator("[data-pane=mcp] > .copyable code").textContent());
+    assert.equal(tool.annotations.destructiveHint, true);
+    assert.match(await page.locator(".use-it .callout").first().innerText(), /permission/);
+  });
+});
+
+test("MCP clients have a link or a text each", async () => {
+  await visit("/", {}, async (page) => {
+    const panel = page.locator("section[aria-label='Connect your agent']");
+    for (const [client, pattern] of [["Claude", /claude mcp add/], ["Cursor", /mcpServers/], ["VS Code", /"servers"/], ["Other", /"type": "http"/]]) {
+      await panel.locator("label", { hasText: new RegExp(`^${client}$`) }).click();
+      assert.match(await panel.locator(".pane:visible pre").innerText(), pattern, client);
+    }
+    assert.match(await panel.locator("a", { hasText: "Add to Cursor" }).getAttribute("href"), /^cursor:/);
+    assert.match(await panel.locator("a", { hasText: "Add to VS Code" }).getAttribute("href"), /^vscode:mcp/);
+  });
+});
+
+test("texts are copied without navigator.clipboard, as over plain HTTP from another machine", async () => {
+  await visit(pages.capability, {}, async (page) => {
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, "clipboard", { value: undefined });
+      document.addEventListener("copy", () => (document.documentElement.dataset.copied = document.activeElement.value));
+    });
+    const box = page.locator("[data-pane=curl] .copyable");
+    await box.locator("button.copy").click();
+    assert.equal(await box.locator("button.copy").innerText(), "Copied");
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.copied), await box.locator("code").textContent());
+  });
+});
+
+test("the request is built as one types, and nothing is sent to the site", async () => {
+  await visit(pages.capability, {}, async (page) => {
+    await page.locator("#try > summary").click();
+    await page.fill("input[name='v.flight_number']", "XY 99");
+    for (const pane of ["curl", "python", "typescript"]) {
+      await page.waitForFunction((name) => document.querySelector(`[data-pane=${name}] pre`).textContent.includes("XY 99"), pane);
+    }
+  });
+});
+
+test("a submitted site shows its result without being loaded again", async () => {
+  await visit("/sites/second-hand.example", { expected: 404 }, async (page) => {
+    await Promise.all([page.waitForURL(/\/sites\/second-hand\.example$/), page.locator("main form button").click()]);
+    await page.locator(".identity").waitFor();
+    await page.evaluate(() => (document.documentElement.dataset.same = "page"));
+    await page.waitForFunction(() => !document.querySelector("[data-live=site] .callout[role=status]"), null, { timeout: 60_000 });
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.same), "page", "the page was loaded anew");
+    assert.match(await page.locator("main").innerText(), /1 visit/);
   });
 });
 
@@ -135,6 +265,7 @@ test("a file dropped on the validator is read into it", async () => {
 
 test("the owner of a site reads how to opt out", async () => {
   await visit(pages.site, {}, async (page) => {
+    await page.locator("#owner > summary").click();
     assert.match(await page.locator("main").innerText(), /User-agent: agentdex\s+Disallow: \//);
   });
 });
@@ -151,12 +282,19 @@ test("the page of the crawl shows what happens without being asked again", async
   });
 });
 
-test("the description of the interface can be read and tried", async () => {
+test("the API reference can be read and tried", async () => {
   await visit("/docs", {}, async (page) => {
-    const operation = page.locator(".opblock", { hasText: "/semantic-types" }).first();
-    await operation.locator("button").first().click();
-    await operation.getByRole("button", { name: "Execute" }).click();
-    await operation.locator(".live-responses-table .response-col_status", { hasText: "200" }).waitFor();
+    const operation = page.locator("#get-semantic-types");
+    await operation.locator("summary").first().click();
+    await operation.getByRole("button", { name: "Send" }).click();
+    await operation.locator(".answer pre").waitFor();
+    assert.match(await operation.locator(".answer").innerText(), /^200 .*GET \/semantic-types/);
+    await page.goto(`${demo.url}/docs#get-sites-domain`);
+    const site = page.locator("#get-sites-domain");
+    await site.locator("input[name=domain]").fill("skyhop.example");
+    await site.getByRole("button", { name: "Send" }).click();
+    await site.locator(".answer pre").waitFor();
+    assert.match(await site.locator(".answer").innerText(), /"site": "skyhop.example"/);
   });
 });
 
@@ -167,13 +305,15 @@ test("a search without a good answer says so", async () => {
   });
 });
 
-test("every page passes axe at WCAG 2.2 AA, in both themes", async () => {
+test("axe has no finding of any level on any page, in both themes", async () => {
   for (const [name, path] of Object.entries(pages)) {
     for (const colorScheme of ["light", "dark"]) {
       // The page's content security policy forbids other scripts, so axe is injected through the debugger.
       await visit(path, { colorScheme, bypassCSP: true }, async (page) => {
         await page.evaluate(AXE);
-        const report = await page.evaluate((tags) => globalThis.axe.run({ runOnly: tags }), RULES);
+        // what is folded is checked, too
+        await page.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
+        const report = await page.evaluate(() => globalThis.axe.run());
         const broken = report.violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html).join(" ")}`);
         assert.deepEqual(broken, [], `${name} in ${colorScheme}`);
       });
@@ -205,14 +345,13 @@ test("nothing moves while a page loads", async () => {
               setTimeout(() => resolve(sum), 150);
             }),
         );
-        // half of the Web Vitals limit for a good score: a table that arrives in two parts may widen a column
-        assert.ok(shifted < 0.05, `${name} at ${viewport.width} px shifted by ${shifted}`);
+        assert.ok(shifted < 0.02, `${name} at ${viewport.width} px shifted by ${shifted}`);
       });
     }
   }
 });
 
-test("the first page comes in 50 KB", async () => {
+test("the first page comes in 60 KB", async () => {
   const compressed = async (path, accept) => {
     const headers = { "accept-encoding": "gzip", accept };
     const response = await new Promise((resolve, reject) => get(demo.url + path, { headers }, resolve).on("error", reject));
@@ -226,7 +365,7 @@ test("the first page comes in 50 KB", async () => {
   assert.ok(assets.length >= 2, "no style sheet or no script");
   let bytes = await compressed("/", "text/html");
   for (const asset of new Set(assets)) bytes += await compressed(asset, "*/*");
-  assert.ok(bytes <= 50_000, `the first page takes ${bytes} bytes`);
+  assert.ok(bytes <= 60_000, `the first page takes ${bytes} bytes`);
 });
 
 test("pages carry a strict policy and stay small", async () => {
@@ -235,7 +374,7 @@ test("pages carry a strict policy and stay small", async () => {
     const policy = response.headers.get("content-security-policy");
     assert.match(policy, /default-src 'none'|default-src 'self'/);
     assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval/);
-    assert.ok((await response.arrayBuffer()).byteLength < 200_000, `${path} is large`);
+    assert.ok((await response.arrayBuffer()).byteLength < 400_000, `${path} is large`);
   }
 });
 
@@ -256,8 +395,12 @@ test("pages look as they did when somebody looked", async () => {
 test("pictures of the pages", { skip: !process.env.SCREENSHOTS }, async () => {
   mkdirSync(process.env.SCREENSHOTS, { recursive: true });
   for (const [name, path] of Object.entries(pages)) {
-    for (const colorScheme of ["light", "dark"]) {
-      await visit(path, { colorScheme }, (page) => page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}-${colorScheme}.png`) }));
+    for (const [width, viewport] of [["desktop", DESKTOP], ["phone", PHONE]]) {
+      for (const colorScheme of ["light", "dark"]) {
+        await visit(path, { colorScheme, viewport }, async (page) => {
+          writeFileSync(join(process.env.SCREENSHOTS, `${name}-${width}-${colorScheme}.png`), reduced(await page.screenshot()));
+        });
+      }
     }
   }
 });

@@ -30,6 +30,14 @@ pub(crate) struct CrawlAnswer {
     pub(crate) slowest: Vec<SlowSite>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) failing: Vec<FailingSite>,
+    /// Sites that are known, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) sites: u64,
+    /// Requests of the last 24 hours, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) requests_last_day: u64,
 }
 
 /// What is to do.
@@ -61,6 +69,8 @@ pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnsw
     let ended = store.visits_by_hour(since).await?;
     let lag = stats.oldest_due_at.map(|at| (now - at).num_seconds()).unwrap_or_default();
     Ok(CrawlAnswer {
+        sites: stats.sites,
+        requests_last_day: stats.outcomes_last_day.iter().map(|(_, count)| count).sum(),
         queue: Queue {
             due: stats.sites_due,
             leased: stats.sites_leased,

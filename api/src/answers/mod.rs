@@ -7,6 +7,7 @@ pub(crate) mod capability;
 pub(crate) mod crawl;
 pub(crate) mod declarations;
 pub(crate) mod diff;
+pub(crate) mod home;
 pub(crate) mod record;
 pub(crate) mod search;
 pub(crate) mod search_parameters;

@@ -20,7 +20,7 @@ fn known() -> Vec<&'static str> {
 }
 
 const LIMIT_DEFAULT: u32 = 20;
-const LIMIT_MAX: u32 = 100;
+pub(crate) const LIMIT_MAX: u32 = 100;
 
 /// The members of a row, in their order.
 const ROW_FIELDS: &[&str] = &[

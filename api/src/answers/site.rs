@@ -4,8 +4,11 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{Conformance, PolicyChoice};
-use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, ManifestId, ManifestUrl, SiteName};
+use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
+use manifest::{
+    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, Manifest, ManifestId, ManifestUrl,
+    SiteName,
+};
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
 use store::{
@@ -19,7 +22,7 @@ use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarat
 use super::sites::SiteLine;
 use crate::manifests::{ManifestReader, SiteManifests};
 use crate::problem::Problem;
-use crate::text::is_hidden;
+use crate::text::{self, is_hidden};
 
 /// Visits that are listed: enough to see a rhythm, few enough for one page.
 const VISITS_MAX: u32 = 20;
@@ -31,6 +34,14 @@ const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LINE_BYTES: usize = 150;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
+
+/// Longest text and address of a profile, and the most endpoints and schemes.
+const PROFILE_CHARS_MAX: usize = 500;
+const PROFILE_ENTRIES_MAX: usize = 10;
+/// Maximum length of a capability's summary, in characters.
+const SUMMARY_CHARS_MAX: usize = 140;
+/// A shorter description says no more than a name.
+const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
 pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: it is read before anything \
@@ -150,10 +161,72 @@ pub(crate) struct ManifestLine {
     pub(crate) findings: Vec<Finding>,
     /// How many findings there are.
     pub(crate) findings_total: usize,
+    /// What the page of the site shows beyond this line.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) profile: Profile,
     /// Bytes of the listed capabilities and findings.
     #[serde(skip)]
     #[schema(ignore)]
     bytes: usize,
+}
+
+/// What a manifest says of its site.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) publisher: Option<String>,
+    /// Where to reach the publisher: an email address, a page, or other words.
+    pub(crate) contact: Option<String>,
+    /// Endpoints of agents, as the declaration names their protocol.
+    pub(crate) interfaces: Vec<(Protocol, String)>,
+    pub(crate) auth: Vec<Auth>,
+    /// Of all capabilities: how many are described, state their parameters, and can be called.
+    pub(crate) described: usize,
+    pub(crate) with_schema: usize,
+    pub(crate) callable: usize,
+}
+
+impl Profile {
+    fn of(manifest: &Manifest) -> Self {
+        let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, PROFILE_CHARS_MAX));
+        let contact = &manifest.contact;
+        let interface = |interface: &Interface| {
+            let url = interface.url.as_deref().and_then(|url| manifest.address_for_agents(url))?;
+            (url.len() <= PROFILE_CHARS_MAX).then(|| (interface.protocol, url.to_owned()))
+        };
+        let is_described = |text: &String| text.chars().count() >= DESCRIPTION_CHARS_MIN;
+        let of_all =
+            |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
+        Self {
+            title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
+            description: cut(&manifest.description),
+            publisher: cut(&manifest.provider.name),
+            contact: cut(&contact.email).or_else(|| cut(&contact.url)).or_else(|| cut(&contact.other)),
+            interfaces: manifest.interfaces.iter().filter_map(interface).take(PROFILE_ENTRIES_MAX).collect(),
+            auth: manifest.auth.iter().take(PROFILE_ENTRIES_MAX).map(scheme).collect(),
+            described: manifest
+                .capabilities
+                .iter()
+                .filter(|c| c.description.as_ref().is_some_and(is_described))
+                .count(),
+            with_schema: of_all(|capability| capability.parameters.is_some()),
+            callable: of_all(Capability::is_invocable),
+        }
+    }
+}
+
+/// A scheme with its addresses, if they are short.
+fn scheme(auth: &Auth) -> Auth {
+    let short = |url: &Option<String>| url.clone().filter(|url| url.len() <= PROFILE_CHARS_MAX);
+    Auth {
+        registration_url: short(&auth.registration_url),
+        authorize_url: short(&auth.authorize_url),
+        token_url: short(&auth.token_url),
+        docs_url: short(&auth.docs_url),
+        ..Auth::new(auth.scheme)
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -164,6 +237,14 @@ pub(crate) struct CapabilityLine {
     pub(crate) name: String,
     #[schema(inline, value_type = crate::openapi::schemas::SafetyWord)]
     pub(crate) safety: manifest::SafetyClass,
+    /// The beginning of the description, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) summary: String,
+    /// The first type, for the page.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) semantic_type: Option<String>,
 }
 
 /// The site of a name from a path.
@@ -268,6 +349,7 @@ fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
 fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let training = stored.training_policy();
     let manifest = stored.manifest;
+    let profile = Profile::of(&manifest);
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
     let mut fits = |texts: [&str; 3]| {
@@ -284,9 +366,11 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
         native_id: capability.native_id,
         name: capability.title.unwrap_or(capability.name),
         safety: capability.safety.class,
+        summary: text::one_line(capability.description.as_deref().unwrap_or_default(), SUMMARY_CHARS_MAX),
+        semantic_type: capability.semantic_types.into_iter().next().map(|semantic| semantic.name),
     });
     let capabilities: Vec<CapabilityLine> =
-        capabilities.take_while(|line| fits([&line.native_id, &line.name, ""])).collect();
+        capabilities.take_while(|line| fits([&line.native_id, &line.name, &line.summary])).collect();
     ManifestLine {
         id: manifest.id,
         name: manifest.title.or(manifest.name),
@@ -304,6 +388,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
         capabilities_total,
         findings,
         findings_total,
+        profile,
         bytes,
     }
 }

@@ -1,11 +1,12 @@
 //! The page of one capability: parameters, result, safety, how to call it, and where it is declared.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
-use chrono::{DateTime, Utc};
 use indexer::{Declaration, Hit, MergedCapability};
 use manifest::model::{ExecutionModel, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::StoredManifest;
 
 use super::card::{Card, Tag, card, tags};
@@ -14,10 +15,12 @@ use super::graph::Graph;
 use super::links::Link;
 use super::schema::{self, Row};
 use super::time::Moment;
-use super::{curl, labels, links};
+use super::use_it::{UseIt, use_it};
+use super::{icons, labels, links};
 use crate::answers::record;
+use crate::page_context::PageContext;
+use crate::parameters::QueryPairs;
 use crate::text;
-use crate::tool_export::{self, ToolShape};
 
 /// Maximum number of linked capabilities of the same manifest.
 const SIBLINGS_MAX: usize = 12;
@@ -32,8 +35,8 @@ const TEXT_CHARS_MAX: usize = 4_000;
 /// Maximum length of the text and of the place of a displayed finding, in characters.
 const FINDING_CHARS_MAX: usize = 600;
 const POINTER_CHARS_MAX: usize = 200;
-/// Largest tool definition that is displayed.
-const TOOL_BYTES_MAX: usize = 32 * 1_024;
+/// Similar capabilities of other sites that are displayed.
+const SIMILAR_MAX: usize = 4;
 /// Maximum depth of the displayed type of an unstructured result.
 const ANSWER_DEPTH: u8 = 3;
 
@@ -103,29 +106,19 @@ fn declarations(merged: &MergedCapability) -> Vec<DeclarationView> {
     several.map(view).collect()
 }
 
-/// A definition in one shape.
-struct ToolTab {
-    name: &'static str,
-    text: Option<String>,
-    /// Why there is no text.
-    refused: String,
-    is_compiled: bool,
-    href: String,
-}
-
 #[derive(Template)]
 #[template(path = "capability.html")]
 pub(crate) struct CapabilityPage {
     frame: Frame,
     name: String,
     site: String,
+    site_icon: String,
     tags: Vec<Tag>,
     description: Option<String>,
     deprecated: Option<String>,
     addresses_reader: bool,
     call_facts: Vec<Fact>,
-    curl: Option<String>,
-    no_curl: &'static str,
+    use_it: UseIt,
     parameters: Vec<Row>,
     more_parameters: Option<String>,
     no_parameters: &'static str,
@@ -133,6 +126,8 @@ pub(crate) struct CapabilityPage {
     more_response: Option<String>,
     response_kind: Option<String>,
     examples: Vec<String>,
+    safety_icon: &'static str,
+    safety_words: &'static str,
     safety_facts: Vec<Fact>,
     document: String,
     document_href: Option<String>,
@@ -152,27 +147,38 @@ pub(crate) struct CapabilityPage {
     declarations: Vec<DeclarationView>,
     more_findings: Option<String>,
     siblings: Vec<Link>,
-    tools: Vec<ToolTab>,
-    no_tool: Option<String>,
     graph: Option<Graph>,
     similar: Vec<Card>,
+}
+
+/// What the page is made from besides the capability.
+#[derive(Clone, Copy)]
+pub(crate) struct CapabilityRequest<'a> {
+    /// The values of the form.
+    pub(crate) typed: &'a QueryPairs,
+    /// The capability as an entry of an ARD catalog.
+    pub(crate) entry: &'a Value,
 }
 
 pub(crate) fn page(
     stored: &StoredManifest,
     merged: &MergedCapability,
     similar: &[Hit],
-    now: DateTime<Utc>,
+    request: CapabilityRequest<'_>,
+    context: &PageContext,
 ) -> CapabilityPage {
+    let now = context.now;
     let (manifest, capability) = (&stored.manifest, &merged.capability);
     let detail = record::detail(stored, merged);
     let name = text::cut(capability.title.as_deref().unwrap_or(&capability.name), FACT_CHARS_MAX);
     let site = manifest.url.site().to_string();
     let document = detail.provenance.document.to_owned();
     let bare_answer = || capability.response.as_ref().map(|answer| schema::kind(answer, ANSWER_DEPTH));
+    let use_it = use_it(stored, capability, &request, &context.base);
     CapabilityPage {
-        frame: Frame::new(format!("{name} · {site}"), Section::Search),
+        frame: frame(capability, &name, &site, context, use_it.is_filled),
         name,
+        site_icon: icons::of_site(&site, 20),
         site,
         tags: tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX).collect(),
         description: capability.description.as_deref().map(paragraph),
@@ -181,8 +187,7 @@ pub(crate) fn page(
             .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
         call_facts: call_facts(capability, detail.rate_limit),
-        curl: curl::command(capability),
-        no_curl: no_curl(capability),
+        use_it,
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
         more_parameters: more_rows(capability.parameters.as_ref()),
         no_parameters: no_parameters(capability),
@@ -190,6 +195,8 @@ pub(crate) fn page(
         more_response: more_rows(capability.response.as_ref()),
         response_kind: bare_answer(),
         examples: first_texts(&capability.examples, EXAMPLES_MAX),
+        safety_icon: icons::safety(capability.safety.class),
+        safety_words: labels::safety_in_words(capability.safety.class),
         safety_facts: safety_facts(capability),
         document_href: links::harmless(&document),
         document,
@@ -208,13 +215,50 @@ pub(crate) fn page(
         findings: detail.findings.iter().take(FINDINGS_MAX).map(FindingView::from).collect(),
         declarations: declarations(merged),
         siblings: siblings(manifest, capability),
-        no_tool: tool_export::compile(manifest, capability, ToolShape::Mcp)
-            .err()
-            .map(|refused| format!("There is no tool definition: {refused}.")),
-        tools: ToolShape::ALL.iter().map(|shape| tool_tab(manifest, capability, *shape)).collect(),
         graph: Graph::of(manifest, capability),
-        similar: similar.iter().map(|hit| card(hit, now)).collect(),
+        similar: elsewhere(capability, manifest, similar).map(|hit| card(hit, "", now)).collect(),
     }
+}
+
+fn frame(capability: &Capability, name: &str, site: &str, context: &PageContext, is_filled: bool) -> Frame {
+    let path = links::capability(&capability.id);
+    let said = capability.description.as_deref().unwrap_or("No description was published.");
+    let data = json!({
+        "@context": "https://schema.org", "@type": "WebAPI", "name": name,
+        "description": text::one_line(said, TEXT_CHARS_MAX),
+        "url": format!("{}{path}", context.base),
+        "provider": {"@type": "Organization", "name": site, "url": format!("https://{site}/")},
+    });
+    let frame = Frame::new(format!("{name} · {site}"), Section::None).at(context, &path);
+    let frame = frame.described(said).with_picture(context, "capability").with_json_ld(&data);
+    if is_filled { frame.unlisted() } else { frame }
+}
+
+/// Capabilities of other sites that do much the same: of a common type, or of the same field with a word of the name in common.
+/// Descriptions alone make neighbours of unrelated things.
+fn elsewhere<'a>(
+    capability: &'a Capability,
+    manifest: &Manifest,
+    similar: &'a [Hit],
+) -> impl Iterator<Item = &'a Hit> {
+    let site = manifest.url.site();
+    let name = words(&capability.name);
+    let is_alike = move |hit: &&Hit| {
+        let own = || capability.semantic_types.iter().map(|t| t.name.as_str());
+        let theirs = || hit.semantic_types.iter().map(|t| t.name.as_str());
+        let field = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+        let shares_type = own().any(|own| theirs().any(|theirs| own == theirs));
+        let shares_field = own().any(|own| theirs().any(|theirs| field(own) == field(theirs)));
+        let shared_words = words(&hit.name).intersection(&name).count();
+        shares_type || shared_words >= 2 || (shares_field && shared_words >= 1)
+    };
+    similar.iter().filter(move |hit| hit.site != site).filter(is_alike).take(SIMILAR_MAX)
+}
+
+/// The words of a name, in lower case and without the plural of English.
+fn words(name: &str) -> BTreeSet<String> {
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 2);
+    words.map(|word| word.to_lowercase().trim_end_matches('s').to_owned()).collect()
 }
 
 /// The beginning of a text.
@@ -247,14 +291,6 @@ fn attribution(manifest: &Manifest) -> Option<String> {
     let attribution = manifest.policies.attribution.as_deref().filter(|word| *word != "none")?;
     let whom = manifest.provider.name.as_deref().unwrap_or(&manifest.origin);
     Some(text::cut(&format!("{attribution}: {whom}"), FACT_CHARS_MAX))
-}
-
-fn no_curl(capability: &Capability) -> &'static str {
-    if capability.is_invocable() {
-        "It is not plain HTTP, so there is no command line for it."
-    } else {
-        "The declaration names no address or no method, so the declaration is not enough to call it."
-    }
 }
 
 fn no_parameters(capability: &Capability) -> &'static str {
@@ -320,28 +356,6 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
     let repeatable = capability.idempotency.supported.map(|supported| if supported { "yes" } else { "no" });
     facts.extend(repeatable.map(|words| Fact::text("Safe to repeat", words)));
     facts
-}
-
-fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> ToolTab {
-    let name = match shape {
-        ToolShape::Mcp => "MCP",
-        ToolShape::OpenAi => "OpenAI",
-        ToolShape::Anthropic => "Anthropic",
-        ToolShape::OpenApi => "OpenAPI",
-    };
-    let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
-    match tool_export::compile(manifest, capability, shape) {
-        Ok(tool) => {
-            let text = serde_json::to_string_pretty(&tool.definition).ok();
-            let text = text.filter(|text| text.len() <= TOOL_BYTES_MAX);
-            let refused = "The definition is too long for this page.".to_owned();
-            ToolTab { name, text, refused, is_compiled: true, href }
-        }
-        Err(refused) => {
-            let refused = format!("None: {refused}.");
-            ToolTab { name, text: None, refused, is_compiled: false, href }
-        }
-    }
 }
 
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {

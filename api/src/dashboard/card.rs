@@ -4,16 +4,22 @@ use chrono::{DateTime, Utc};
 use indexer::Hit;
 use manifest::model::{SemanticType, TypeSource};
 
-use super::labels;
 use super::time::Moment;
+use super::{icons, labels};
 
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
+
+/// Two forms of a word differ in an ending of so many characters, behind a stem of so many.
+const ENDING_CHARS_MAX: usize = 2;
+const STEM_CHARS_MIN: usize = 3;
 
 /// A small label with an optional tooltip, which screen readers also read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) class: &'static str,
+    /// An icon as SVG, or nothing.
+    pub(crate) icon: &'static str,
     pub(crate) text: String,
     /// Marks a value as inferred and states how.
     pub(crate) inferred: Option<String>,
@@ -21,7 +27,7 @@ pub(crate) struct Tag {
 
 impl Tag {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Self { class: "plain", text: text.into(), inferred: None }
+        Self { class: "plain", icon: "", text: text.into(), inferred: None }
     }
 }
 
@@ -41,22 +47,27 @@ pub(crate) struct Card {
     pub(crate) snippet_html: Option<String>,
     pub(crate) does: String,
     pub(crate) site: String,
+    pub(crate) site_icon: String,
     pub(crate) format: &'static str,
+    pub(crate) format_icon: &'static str,
     pub(crate) call: Option<Call>,
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
     pub(crate) status: &'static str,
 }
 
-pub(crate) fn card(hit: &Hit, now: DateTime<Utc>) -> Card {
-    let snippet = Some(marked(&hit.snippet)).filter(|snippet| !snippet.is_empty());
+/// The card of a result; `words` are those that the person asked for, which alone are highlighted.
+pub(crate) fn card(hit: &Hit, words: &str, now: DateTime<Utc>) -> Card {
+    let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
         id: hit.id.to_string(),
         name: hit.name.clone(),
         snippet_html: snippet,
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
         site: hit.site.to_string(),
+        site_icon: icons::of_site(hit.site.as_str(), 40),
         format: hit.format.label(),
+        format_icon: icons::format(hit.format),
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, now),
@@ -82,13 +93,18 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
         tags.push(Tag::plain("no callable URL declared"));
     }
     if hit.deprecated {
-        tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "deprecated".to_owned(), inferred: None });
     }
     if hit.degraded {
-        tags.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "degraded".to_owned(), inferred: None });
     }
     if hit.addresses_reader {
-        tags.push(Tag { class: "stale", text: "text addresses the reader".to_owned(), inferred: None });
+        tags.push(Tag {
+            class: "stale",
+            icon: "",
+            text: "text addresses the reader".to_owned(),
+            inferred: None,
+        });
     }
     tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.semantic_types.iter().map(type_tag));
@@ -99,6 +115,7 @@ fn safety_tag(hit: &Hit) -> Tag {
     let inferred = hit.safety_source == TypeSource::Inferred && hit.safety != manifest::SafetyClass::Unknown;
     Tag {
         class: hit.safety.as_str(),
+        icon: icons::safety(hit.safety),
         text: labels::safety(hit.safety).to_owned(),
         inferred: inferred.then(|| "inferred, not declared by the publisher".to_owned()),
     }
@@ -109,31 +126,39 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
         let rule = semantic_type.rule.as_deref().map(|rule| format!(" by rule {rule}")).unwrap_or_default();
         format!("inferred{rule}, confidence {:.0} %", semantic_type.confidence * 100.0)
     });
-    Tag { class: "type", text: semantic_type.name.clone(), inferred }
+    Tag { class: "type", icon: "", text: semantic_type.name.clone(), inferred }
 }
 
 /// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close
-/// an element or an attribute is escaped here once more.
-fn marked(snippet: &str) -> String {
+/// an element or an attribute is escaped here once more. Words that only go with those asked for are not marked.
+fn marked(snippet: &str, words: &str) -> String {
+    let asked: Vec<String> = words.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
     let mut html = String::with_capacity(snippet.len());
     for (index, part) in snippet.split("<mark>").enumerate() {
-        if index > 0 {
-            html.push_str("<mark>");
+        if index == 0 {
+            html.push_str(&inert(part));
+            continue;
         }
-        match (index, part.split_once("</mark>")) {
-            (1.., Some((inside, after))) => {
-                html.push_str(&inert(inside));
-                html.push_str("</mark>");
-                html.push_str(&inert(after));
-            }
-            (1.., None) => {
-                html.push_str(&inert(part));
-                html.push_str("</mark>");
-            }
-            _ => html.push_str(&inert(part)),
+        let (inside, after) = part.split_once("</mark>").unwrap_or((part, ""));
+        if asked.iter().any(|word| is_form_of(&inside.to_lowercase(), word)) {
+            html.extend(["<mark>", &inert(inside), "</mark>"]);
+        } else {
+            html.push_str(&inert(inside));
         }
+        html.push_str(&inert(after));
     }
     html
+}
+
+/// Whether two words are forms of one: they begin alike but for an ending, as `flights` and `flight`. Words without spaces
+/// between them, as of Chinese, contain each other.
+fn is_form_of(found: &str, asked: &str) -> bool {
+    let shorter = found.chars().count().min(asked.chars().count());
+    let common = found.chars().zip(asked.chars()).take_while(|(a, b)| a == b).count();
+    let is_alike =
+        shorter > 0 && common >= shorter.saturating_sub(ENDING_CHARS_MAX).max(shorter.min(STEM_CHARS_MIN));
+    let is_part = !asked.is_ascii() && (found.contains(asked) || asked.contains(found));
+    is_alike || (is_part && shorter > 0)
 }
 
 fn inert(text: &str) -> String {
@@ -154,11 +179,23 @@ mod tests {
 
     #[test]
     fn snippet_keeps_only_its_marks() {
-        assert_eq!(marked("<mark>Book</mark> a &lt;b&gt;"), "<mark>Book</mark> a &lt;b&gt;");
+        assert_eq!(marked("<mark>Book</mark> a &lt;b&gt;", "book flight"), "<mark>Book</mark> a &lt;b&gt;");
         assert_eq!(
-            marked("<script>x</script> <mark onclick=\"x\">a</mark> <mark>b"),
+            marked("<script>x</script> <mark onclick=\"x\">a</mark> <mark>b", "b"),
             "&lt;script&gt;x&lt;/script&gt; &lt;mark onclick=&quot;x&quot;&gt;a&lt;/mark&gt; <mark>b</mark>"
         );
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_highlighted() {
+        let snippet = "<mark>Reserves</mark> a seat: <mark>booking</mark> of <mark>flights</mark>, <mark>calendar</mark>";
+        assert_eq!(
+            marked(snippet, "book flight"),
+            "Reserves a seat: <mark>booking</mark> of <mark>flights</mark>, calendar"
+        );
+        assert_eq!(marked("<mark>Flüge</mark> <mark>Flug</mark>", "flug"), "Flüge <mark>Flug</mark>");
+        assert_eq!(marked("<mark>预订</mark>", "预订航班"), "<mark>预订</mark>");
+        assert_eq!(marked("<mark>a</mark>", ""), "a");
     }
 
     #[test]

@@ -13,6 +13,7 @@ const LABEL_HEIGHT: u32 = 28;
 const LABELS_MAX: usize = 12;
 const FONT: (&str, u32) = ("sans-serif", 12);
 const BAR: RGBColor = RGBColor(1, 2, 3);
+const TROUBLE: RGBColor = RGBColor(16, 17, 18);
 const INK: RGBColor = RGBColor(4, 5, 6);
 const LINE: RGBColor = RGBColor(7, 8, 9);
 /// The parts of a whole, the best first.
@@ -21,17 +22,24 @@ const PLACEHOLDERS: [(&str, &str); 6] = [
     ("#010203", "var(--accent)"),
     ("#040506", "var(--soft)"),
     ("#070809", "var(--line)"),
-    ("#0A0B0C", "var(--read)"),
-    ("#0D0E0F", "var(--write)"),
-    ("#101112", "var(--danger)"),
+    ("#0A0B0C", "var(--bar-ok)"),
+    ("#0D0E0F", "var(--bar-caution)"),
+    ("#101112", "var(--bar-danger)"),
 ];
 /// Dimensions of a stacked bar.
 const ROW_HEIGHT: u32 = 24;
 const NAME_WIDTH: u32 = 150;
 
-/// Labelled bars side by side; `None` for empty data.
-pub(crate) fn columns(series: &[(String, u64)]) -> Option<String> {
-    let most = series.iter().map(|(_, value)| *value).max().filter(|most| *most > 0)?;
+/// A labelled column with the part of it that is in trouble.
+pub(crate) struct Column {
+    pub(crate) label: String,
+    pub(crate) value: u64,
+    pub(crate) troubled: u64,
+}
+
+/// Columns side by side; `None` for empty data.
+pub(crate) fn columns(series: &[Column]) -> Option<String> {
+    let most = series.iter().map(|column| column.value).max().filter(|most| *most > 0)?;
     themed(|svg| draw_columns(svg, series, most))
 }
 
@@ -102,11 +110,7 @@ fn draw_stacked(
     Ok(())
 }
 
-fn draw_columns(
-    svg: &mut String,
-    series: &[(String, u64)],
-    most: u64,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_columns(svg: &mut String, series: &[Column], most: u64) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)
@@ -115,7 +119,7 @@ fn draw_columns(
         .build_cartesian_2d((0..series.len().saturating_sub(1)).into_segmented(), 0..most)?;
     let label = |at: &SegmentValue<usize>| match at {
         SegmentValue::CenterOf(index) | SegmentValue::Exact(index) => {
-            series.get(*index).map(|(label, _)| label.clone()).unwrap_or_default()
+            series.get(*index).map(|column| column.label.clone()).unwrap_or_default()
         }
         SegmentValue::Last => String::new(),
     };
@@ -130,8 +134,11 @@ fn draw_columns(
         .light_line_style(TRANSPARENT)
         .label_style(FONT.into_font().color(&INK))
         .draw()?;
-    let bars = series.iter().enumerate().map(|(index, (_, value))| (index, *value));
+    let bars = series.iter().enumerate().map(|(index, column)| (index, column.value));
     chart.draw_series(Histogram::vertical(&chart).style(BAR.filled()).margin(2).data(bars))?;
+    let troubled = series.iter().enumerate().filter(|(_, column)| column.troubled > 0);
+    let troubled = troubled.map(|(index, column)| (index, column.troubled));
+    chart.draw_series(Histogram::vertical(&chart).style(TROUBLE.filled()).margin(2).data(troubled))?;
     root.present()?;
     Ok(())
 }
@@ -142,10 +149,12 @@ mod tests {
 
     #[test]
     fn chart_has_one_bar_per_value_and_no_inline_colours() {
-        let series: Vec<(String, u64)> = (0..24).map(|hour| (format!("{hour}:00"), hour)).collect();
+        let column = |hour| Column { label: format!("{hour}:00"), value: hour, troubled: hour / 23 };
+        let series: Vec<Column> = (0..24).map(column).collect();
         let svg = columns(&series).unwrap();
         assert!(svg.starts_with("<svg class=\"chart\""), "{svg}");
         assert_eq!(svg.matches("fill=\"var(--accent)\"").count(), 24);
+        assert_eq!(svg.matches("fill=\"var(--bar-danger)\"").count(), 1);
         assert!(!svg.contains("fill=\"#0"), "{svg}");
         assert!(!svg.contains("style="), "the page's policy forbids inline styles");
     }
@@ -154,7 +163,7 @@ mod tests {
     fn stacked_bar_has_its_parts_and_its_label() {
         let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
         let svg = stacked(&bars).unwrap();
-        for (colour, parts) in [("read", 1), ("write", 2), ("danger", 1)] {
+        for (colour, parts) in [("bar-ok", 1), ("bar-caution", 2), ("bar-danger", 1)] {
             assert_eq!(svg.matches(&format!("fill=\"var(--{colour})\"")).count(), parts, "{colour} in {svg}");
         }
         for name in ["AWP", "WoA"] {
@@ -167,6 +176,6 @@ mod tests {
     fn empty_data_draws_no_chart() {
         assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
-        assert_eq!(columns(&[("now".to_owned(), 0)]), None);
+        assert_eq!(columns(&[Column { label: "now".to_owned(), value: 0, troubled: 0 }]), None);
     }
 }

@@ -1,13 +1,13 @@
 //! The health of the crawl: the queue, the results of visits by hour, and the sites that fail.
 
 use askama::Template;
-use chrono::{DateTime, Utc};
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{chart, labels};
 use crate::answers::crawl::CrawlAnswer;
+use crate::page_context::PageContext;
 
 struct Hour {
     label: String,
@@ -24,6 +24,11 @@ struct Host {
 #[template(path = "crawl.html")]
 pub(crate) struct CrawlPage {
     frame: Frame,
+    /// Sites, and how many of them need no visit now.
+    sites: u64,
+    up_to_date: u64,
+    progress_words: String,
+    rate: String,
     oldest_due: Option<Moment>,
     numbers: Vec<Number>,
     chart_svg: Option<String>,
@@ -34,9 +39,14 @@ pub(crate) struct CrawlPage {
     failing: Vec<Host>,
 }
 
-pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
-    let series: Vec<(String, u64)> =
-        answer.hours.iter().map(|hour| (hour.at.format("%H:%M").to_string(), hour.visits)).collect();
+pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
+    let now = context.now;
+    let column = |hour: &crate::answers::crawl::Hour| chart::Column {
+        label: hour.at.format("%H:%M").to_string(),
+        value: hour.visits,
+        troubled: hour.troubled,
+    };
+    let series: Vec<chart::Column> = answer.hours.iter().map(column).collect();
     let hour = |hour: &crate::answers::crawl::Hour| Hour {
         label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
         visits: labels::grouped(hour.visits),
@@ -44,7 +54,13 @@ pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
     };
     let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
     CrawlPage {
-        frame: Frame::new("Crawl", Section::Crawl),
+        frame: Frame::new("The crawl", Section::Crawl)
+            .at(context, "/crawl")
+            .described("What the crawler does at this moment: visits, the queue, and sites in trouble."),
+        sites: answer.sites,
+        up_to_date: answer.sites.saturating_sub(answer.queue.due + answer.queue.leased),
+        progress_words: progress_words(answer),
+        rate: rate(answer.requests_last_day),
         oldest_due: Moment::maybe(answer.queue.oldest_due_at, now),
         numbers: numbers(answer),
         chart_svg: chart::columns(&series),
@@ -93,6 +109,29 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Behind by", text: lag(queue.lag_s) },
     ]
+}
+
+fn progress_words(answer: &CrawlAnswer) -> String {
+    let open = answer.queue.due + answer.queue.leased;
+    match open {
+        0 => "Every site was visited as recently as it should be.".to_owned(),
+        _ => format!(
+            "{} of {} up to date; {} to visit.",
+            labels::grouped(answer.sites.saturating_sub(open)),
+            labels::counted(answer.sites, "site", "sites"),
+            labels::grouped(open)
+        ),
+    }
+}
+
+/// Requests of the last day, as a rate.
+fn rate(requests: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
+    let per_second = requests as f64 / 86_400.0;
+    format!(
+        "{} requests in the last 24 hours, {per_second:.2} a second on average.",
+        labels::grouped(requests)
+    )
 }
 
 fn lag(seconds: u64) -> String {

@@ -1,7 +1,6 @@
 //! The page that shows what changed between two versions of a manifest.
 
 use askama::Template;
-use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use serde_json::Value;
 use store::VersionRecord;
@@ -11,6 +10,7 @@ use super::time::Moment;
 use super::{labels, links};
 use crate::answers::diff::{Changed, Difference, FieldChange, Named};
 use crate::answers::version_diff::DiffAnswer;
+use crate::page_context::PageContext;
 use crate::text;
 
 /// Maximum length of a displayed value, in characters; the JSON response has all of it.
@@ -50,6 +50,8 @@ pub(crate) struct DiffPage {
     from: Moment,
     to: Moment,
     is_same: bool,
+    /// Whether there is no earlier version to compare with.
+    is_single: bool,
     breaking: Vec<String>,
     unsaid: bool,
     added: Vec<Group>,
@@ -78,8 +80,9 @@ pub(crate) fn page(
     answer: &DiffAnswer,
     site: &SiteName,
     versions: &[VersionRecord],
-    now: DateTime<Utc>,
+    context: &PageContext,
 ) -> DiffPage {
+    let now = context.now;
     let difference: &Difference = &answer.difference;
     let version = |record: &VersionRecord| Version {
         seen: Moment::new(record.first_seen_at, now),
@@ -94,7 +97,10 @@ pub(crate) fn page(
     let shown = rows.first(&difference.changed, ROWS_MAX);
     let changed = shown.iter().map(|changed| group(changed, &mut fields_max, &mut rows)).collect();
     DiffPage {
-        frame: Frame::new(format!("What changed · {site}"), Section::Sites),
+        frame: Frame::new(format!("What changed · {site}"), Section::Sites)
+            .at(context, &format!("/manifests/{}/diff", answer.id))
+            .described(&format!("What {site} changed in its manifest, and whether that breaks a caller.")),
+        is_single: versions.len() < 2,
         site: site.to_string(),
         id: answer.id.to_string(),
         from: Moment::new(answer.from.first_seen_at, now),

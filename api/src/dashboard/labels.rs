@@ -20,6 +20,17 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     }
 }
 
+/// What a call may do, as a sentence.
+pub(crate) const fn safety_in_words(class: SafetyClass) -> &'static str {
+    match class {
+        SafetyClass::Read => "Only reads. Nothing at the site changes.",
+        SafetyClass::Write => "Changes data at the site. It can be changed back.",
+        SafetyClass::Destructive => "May delete or overwrite something, or spend money.",
+        SafetyClass::Irreversible => "Cannot be undone.",
+        SafetyClass::Unknown => "The publisher does not say what a call changes.",
+    }
+}
+
 /// The confirmation that a call needs.
 pub(crate) const fn confirmation(confirmation: Confirmation) -> Option<&'static str> {
     match confirmation {
@@ -62,7 +73,7 @@ pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> Str
 
 pub(crate) const fn status(status: Status) -> &'static str {
     match status {
-        Status::Pending => "not visited yet",
+        Status::Pending => "waiting for its first result",
         Status::Fresh => "fresh",
         Status::Stale => "not confirmed recently",
         Status::Unreachable => "unreachable",
@@ -218,6 +229,18 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
         _ => None,
     };
     known.map_or_else(|| value.replace('_', " "), ToOwned::to_owned)
+}
+
+/// The name of a semantic type without its namespace, in words: `Appointment create`.
+pub(crate) fn type_in_words(name: &str) -> String {
+    let leaf = if name.contains("://") { name } else { name.split_once(':').map_or(name, |(_, leaf)| leaf) };
+    capitalised(&leaf.replace(['-', '_'], " "))
+}
+
+/// With an upper-case first letter.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// `1 site`, `2 sites`.

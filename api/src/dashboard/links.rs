@@ -34,7 +34,7 @@ pub(crate) fn capability(id: &CapabilityId) -> String {
 pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     let mut was_there = false;
-    for (name, text) in query.pairs().filter(|(name, _)| *name != "cursor") {
+    for (name, text) in query.pairs().filter(|(name, _)| !matches!(*name, "cursor" | "page")) {
         if name != key {
             pairs.push((name, text));
             continue;

@@ -1,8 +1,10 @@
-//! The error page.
+//! The error page: what happened in words, and what to do next.
 
 use askama::Template;
+use manifest::SiteName;
 
 use super::frame::{Frame, Section};
+use super::links::Link;
 use crate::problem::ProblemBody;
 
 #[derive(Template)]
@@ -10,19 +12,51 @@ use crate::problem::ProblemBody;
 pub(crate) struct ProblemPage<'a> {
     frame: Frame,
     status: u16,
-    title: &'a str,
+    title: &'static str,
     detail: &'a str,
     known: &'a [String],
+    /// A site that is not known and could be added.
+    unknown_site: Option<String>,
+    back: Link,
 }
 
 impl<'a> ProblemPage<'a> {
-    pub(crate) fn new(problem: &'a ProblemBody) -> Self {
+    /// The page for a problem with a request of `path`.
+    pub(crate) fn new(problem: &'a ProblemBody, path: &str) -> Self {
+        let title = title(problem);
+        let site = site_of(path);
+        let is_unknown = problem.status.as_u16() == 404;
+        let back = match &site {
+            Some(site) if !is_unknown => {
+                Link { text: format!("Back to {site}"), href: format!("/sites/{site}") }
+            }
+            _ => Link { text: "Back to the search".to_owned(), href: "/".to_owned() },
+        };
         Self {
-            frame: Frame::new(problem.title, Section::None),
+            frame: Frame::new(title, Section::None).unlisted(),
             status: problem.status.as_u16(),
-            title: problem.title,
+            title,
             detail: &problem.detail,
             known: &problem.known,
+            unknown_site: site.filter(|_| is_unknown),
+            back,
         }
     }
+}
+
+fn title(problem: &ProblemBody) -> &'static str {
+    match problem.status.as_u16() {
+        400 | 422 => "This request is not understood",
+        403 => "This is not allowed",
+        404 | 410 => "Not found",
+        429 => "Not yet",
+        503 => "Not available right now",
+        _ => problem.title,
+    }
+}
+
+/// The site of `/sites/{domain}` and of addresses below it.
+fn site_of(path: &str) -> Option<String> {
+    let domain = path.strip_prefix("/sites/")?.split('/').next()?;
+    SiteName::parse(domain).ok().map(|site| site.to_string())
 }

@@ -1,17 +1,19 @@
-//! The search page: the search box, results as cards, facets as links, and suggestions when nothing was found.
+//! The home page, and the page of results: cards, filters, the order, and what to do when nothing was found.
 
 use askama::Template;
-use chrono::{DateTime, Utc};
-use indexer::{FacetKey, SearchAnswer, SearchRequest};
+use indexer::{FacetCount, FacetKey, SearchAnswer, SearchRequest, Sort};
+use serde_json::json;
 
-use super::bars::{Bar, bars};
 use super::card::{Card, card};
 use super::frame::{Frame, Section};
 use super::links::Link;
-use super::stats::{NewSiteRow, newest};
-use super::{labels, links};
+use super::time::Moment;
+use super::use_it::clients::{self, Client, McpServer};
+use super::{icons, labels, links};
+use crate::answers::home::Topic;
 use crate::answers::search::SearchResults;
 use crate::answers::stats::StatsAnswer;
+use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
 /// The facets beside the results, in order.
@@ -25,7 +27,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
 /// Values shown in one group; the JSON answer has more.
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
-const NEWEST_SHOWN: usize = 5;
+const NEWEST_SHOWN: usize = 6;
 /// Example queries; a test checks that each finds the right first result in the demo.
 pub const EXAMPLES: [&str; 6] =
     ["book flight", "weather", "reserve a table", "track my parcel", "translate text", "add to cart"];
@@ -42,71 +44,245 @@ struct FacetValue {
     chosen: bool,
 }
 
-/// The content of the page without a query.
-struct Landing {
-    summary: String,
+/// A link that may be the current one.
+struct Choice {
+    text: &'static str,
+    href: String,
+    chosen: bool,
+}
+
+/// A site that came into the index lately.
+struct NewSite {
+    site: String,
+    icon: String,
+    capabilities: String,
+    since: Moment,
+}
+
+struct TopicView {
+    name: String,
+    href: String,
+    count: String,
+    examples: Vec<Example>,
+}
+
+struct Example {
+    name: String,
+    href: String,
+    site: String,
+}
+
+#[derive(Template)]
+#[template(path = "home.html")]
+pub(crate) struct HomePage {
+    frame: Frame,
+    numbers: Vec<(String, &'static str)>,
     examples: Vec<Link>,
-    types: Vec<Bar>,
-    formats: Vec<Bar>,
-    safety: Vec<Bar>,
-    newest: Vec<NewSiteRow>,
+    topics: Vec<TopicView>,
+    newest: Vec<NewSite>,
+    clients: Vec<Client>,
+    mcp_url: String,
+    /// Why nothing can be searched.
     trouble: Option<String>,
+    is_empty: bool,
 }
 
 #[derive(Template)]
 #[template(path = "search.html")]
 pub(crate) struct SearchPage {
     frame: Frame,
-    box_text: String,
-    focus_box: bool,
-    kept: Vec<(String, String)>,
-    landing: Option<Landing>,
+    query: String,
     active: Vec<Link>,
+    sorts: Vec<Choice>,
     facets: Vec<FacetGroup>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
+    /// Results beyond the relevance cut-off.
+    less_related: Vec<Card>,
     nothing_good: bool,
+    /// What to search instead.
     suggested: Vec<Link>,
-    without_filters: String,
+    /// Filters whose removal brings results, with how many.
+    dropped: Vec<(Link, String)>,
     summary: String,
-    took: String,
+    previous: Option<String>,
     next: Option<String>,
     /// The feed that follows this search.
-    atom: Option<String>,
+    atom: String,
 }
 
-/// The page without a search: examples, and statistics of the index. `trouble` states why searching is impossible.
-pub(crate) fn landing(
-    counted: &SearchAnswer,
-    stats: &StatsAnswer,
-    trouble: Option<String>,
-    now: DateTime<Utc>,
-) -> SearchPage {
-    let bars_of = |key: FacetKey, parameter: &str| {
-        let counts = counted.facets.get(&key).map(Vec::as_slice).unwrap_or_default();
-        bars(counts.iter().take(VALUES_MAX).map(|facet| {
-            let href = links::search([(parameter, facet.value.as_str())]);
-            (labels::facet_value(key, &facet.value), href, facet.count)
-        }))
-    };
-    let summary = format!(
-        "{} declared in {} of {}. Found politely, read as published, never called.",
-        labels::counted(stats.capabilities, "capability", "capabilities"),
-        labels::counted(stats.manifests, "manifest", "manifests"),
-        labels::counted(u64::try_from(stats.manifests_by_format.len()).unwrap_or(0), "dialect", "dialects"),
-    );
-    let landing = Landing {
-        summary,
-        examples: EXAMPLES
-            .map(|text| Link { text: text.to_owned(), href: links::search([("q", text)]) })
-            .into(),
-        types: bars_of(FacetKey::SemanticType, "semantic_type"),
-        formats: bars_of(FacetKey::Format, "format"),
-        safety: bars_of(FacetKey::Safety, "safety"),
-        newest: newest(stats.sites_newest.get(..NEWEST_SHOWN).unwrap_or(&stats.sites_newest), now),
+/// What the home page shows beside the search.
+pub(crate) struct HomeContent<'a> {
+    pub(crate) topics: &'a [Topic],
+    pub(crate) stats: &'a StatsAnswer,
+    pub(crate) trouble: Option<String>,
+}
+
+pub(crate) fn home(content: HomeContent<'_>, context: &PageContext) -> HomePage {
+    let HomeContent { topics, stats, trouble } = content;
+    let base = &context.base;
+    let data = json!({
+        "@context": "https://schema.org", "@graph": [
+            {"@type": "WebSite", "name": "agentdex", "url": format!("{base}/"),
+             "potentialAction": {"@type": "SearchAction", "query-input": "required name=q",
+                "target": {"@type": "EntryPoint", "urlTemplate": format!("{base}/search?q={{q}}")}}},
+            {"@type": "Dataset", "name": "What AI agents can do on the web",
+             "description": "Capabilities that web sites declare for AI agents, normalised from every dialect.",
+             "url": format!("{base}/"), "isAccessibleForFree": true,
+             "distribution": {"@type": "DataDownload", "encodingFormat": "application/x-ndjson", "contentUrl": format!("{base}/export.jsonl")}},
+        ]
+    });
+    let example = |text: &str| Link { text: text.to_owned(), href: links::search([("q", text)]) };
+    let server = McpServer::of_this_registry(base);
+    let has_something = stats.sites_newest.iter().filter(|new| new.capabilities > 0);
+    HomePage {
+        frame: Frame::new("What can agents do on the web?", Section::Home)
+            .at(context, "/")
+            .described("Search what web sites let AI agents do: book, order, track, ask. Each result says how to call it, how safe it is, and who declares it.")
+            .with_json_ld(&data),
+        numbers: vec![
+            (labels::grouped(stats.capabilities), "capabilities"),
+            (labels::grouped(stats.sites), "sites"),
+            (labels::grouped(stats.manifests), "manifests"),
+            (labels::grouped(stats.adoption.len() as u64), "dialects"),
+        ],
+        examples: EXAMPLES.map(example).into(),
+        topics: topics.iter().map(topic).collect(),
+        newest: has_something
+            .take(NEWEST_SHOWN)
+            .map(|new| NewSite {
+                site: new.site.to_string(),
+                icon: icons::of_site(new.site.as_str(), 36),
+                capabilities: labels::counted(new.capabilities, "capability", "capabilities"),
+                since: Moment::new(new.since, context.now),
+            })
+            .collect(),
+        clients: clients::of(&server),
+        mcp_url: server.url,
+        is_empty: trouble.is_none() && stats.capabilities == 0,
         trouble,
-    };
-    SearchPage { landing: Some(landing), focus_box: true, ..blank("What can agents do on the web?") }
+    }
+}
+
+fn topic(topic: &Topic) -> TopicView {
+    TopicView {
+        name: labels::capitalised(&topic.namespace),
+        href: links::search([("namespace", topic.namespace.as_str())]),
+        count: labels::grouped(topic.capabilities),
+        examples: topic
+            .examples
+            .iter()
+            .map(|hit| Example {
+                name: labels::capitalised(&hit.name.replace(['_', '.'], " ")),
+                href: links::capability(&hit.id),
+                site: hit.site.to_string(),
+            })
+            .collect(),
+    }
+}
+
+/// Where a page of results begins and ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paging {
+    /// From 1.
+    pub(crate) page: usize,
+    pub(crate) per_page: usize,
+    /// Pages that are counted; later ones follow a cursor.
+    pub(crate) counted_pages: usize,
+}
+
+impl Paging {
+    pub(crate) fn skipped(self) -> usize {
+        if self.page > self.counted_pages { 0 } else { (self.page - 1) * self.per_page }
+    }
+
+    fn previous(self, query: &QueryPairs) -> Option<String> {
+        let before = (self.page - 1).min(self.counted_pages);
+        let query = query.without("cursor");
+        match before {
+            0 => None,
+            1 => Some(links::with_query("/search", query.pairs().filter(|(name, _)| *name != "page"))),
+            _ => Some(links::with("/search", &query, "page", &before.to_string())),
+        }
+    }
+
+    fn next(self, query: &QueryPairs, answer: &SearchAnswer) -> Option<String> {
+        let next = (self.page + 1).to_string();
+        if self.page < self.counted_pages {
+            let has_more = answer.total > (self.page * self.per_page) as u64;
+            return has_more.then(|| links::with("/search", query, "page", &next));
+        }
+        let others = query.pairs().filter(|(name, _)| !matches!(*name, "cursor" | "page"));
+        let cursor = answer.next_cursor.as_deref()?;
+        Some(links::with_query("/search", others.chain([("page", next.as_str()), ("cursor", cursor)])))
+    }
+}
+
+/// Further searches for a page without results.
+#[derive(Debug, Default)]
+pub(crate) struct Fallback {
+    /// The same words without any filter.
+    pub(crate) unfiltered: Option<SearchAnswer>,
+    /// How many results there are without one filter, by its name and value.
+    pub(crate) without: Vec<(String, String, u64)>,
+    /// The counts of the whole index.
+    pub(crate) overview: Option<SearchAnswer>,
+}
+
+/// The page of results. `query` is the request of the browser.
+pub(crate) fn results(
+    query: &QueryPairs,
+    request: &SearchRequest,
+    found: SearchResults,
+    paging: Paging,
+    fallback: &Fallback,
+    context: &PageContext,
+) -> SearchPage {
+    let answer = found.answer;
+    let words = request.phrasings.join(" ");
+    let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
+    let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
+    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
+    let relevant = relevant_on_page(&answer, request, paging);
+    let less_related = relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at));
+    let meant = answer.did_you_mean.as_deref();
+    let summary = labels::counted(answer.total, "result", "results");
+    let mut frame = Frame::new(title, Section::Search)
+        .at(
+            context,
+            &links::with_query("/search", query.pairs().filter(|(name, _)| *name == "q" || is_filter(name))),
+        )
+        .described(&format!("{summary} for {words}: what agents can do, how to call it, and how safe it is."))
+        .unlisted();
+    frame.box_text.clone_from(&words);
+    frame.kept = hidden_fields(query);
+    SearchPage {
+        frame,
+        query: words,
+        active: active(query).map(|(_, _, link)| link).collect(),
+        sorts: sorts(query, request.sort),
+        facets: facet_groups(query, &answer, fallback),
+        did_you_mean: meant
+            .map(|text| Link { text: text.to_owned(), href: links::with("/search", query, "q", text) }),
+        cards,
+        less_related: less_related.unwrap_or_default(),
+        nothing_good: answer.nothing_good,
+        suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
+        dropped: dropped(query, fallback),
+        summary,
+        previous: paging.previous(query),
+        next: paging.next(query, &answer),
+        atom: links::with_query(
+            "/search.atom",
+            query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
+        ),
+    }
+}
+
+/// How many of the leading results of the page speak of the request; `None` where that is not known.
+fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
+    let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
+    Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))
 }
 
 /// Links to the most frequent types, shown for searches without results.
@@ -119,63 +295,8 @@ fn suggested(counted: &SearchAnswer) -> Vec<Link> {
     types.iter().take(VALUES_MAX).map(|facet| link(&facet.value)).collect()
 }
 
-fn blank(title: &str) -> SearchPage {
-    SearchPage {
-        frame: Frame::new(title, Section::Search),
-        box_text: String::new(),
-        focus_box: false,
-        kept: Vec::new(),
-        landing: None,
-        active: Vec::new(),
-        facets: Vec::new(),
-        did_you_mean: None,
-        cards: Vec::new(),
-        nothing_good: false,
-        suggested: Vec::new(),
-        without_filters: "/".to_owned(),
-        summary: String::new(),
-        took: String::new(),
-        next: None,
-        atom: None,
-    }
-}
-
-/// The page of results; `counted` is given if there are none.
-pub(crate) fn results(
-    query: &QueryPairs,
-    request: &SearchRequest,
-    found: SearchResults,
-    counted: Option<&SearchAnswer>,
-    now: DateTime<Utc>,
-) -> SearchPage {
-    let answer = found.answer;
-    let words_asked = request.phrasings.join(" ");
-    let title = if words_asked.is_empty() { "Capabilities".to_owned() } else { words_asked.clone() };
-    let meant = answer.did_you_mean.as_deref();
-    SearchPage {
-        box_text: words_asked,
-        kept: hidden_fields(query),
-        active: active(query),
-        facets: facet_groups(query, &answer),
-        did_you_mean: meant
-            .map(|text| Link { text: text.to_owned(), href: links::with("/search", query, "q", text) }),
-        cards: answer.hits.iter().map(|hit| card(hit, now)).collect(),
-        nothing_good: answer.nothing_good,
-        suggested: counted.map(suggested).unwrap_or_default(),
-        without_filters: links::search(query.pairs().filter(|(name, _)| *name == "q")),
-        summary: labels::counted(answer.total, "capability", "capabilities"),
-        took: format!("{:.1} ms", found.took_ms),
-        atom: Some(links::with_query(
-            "/search.atom",
-            query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
-        )),
-        next: answer.next_cursor.map(|cursor| links::with("/search", query, "cursor", &cursor)),
-        ..blank(&title)
-    }
-}
-
-fn is_filter(name: &str) -> bool {
-    !matches!(name, "q" | "cursor" | "limit" | "sort" | "view" | "fields" | "facets")
+pub(crate) fn is_filter(name: &str) -> bool {
+    !matches!(name, "q" | "cursor" | "page" | "limit" | "sort" | "view" | "fields" | "facets" | "explain")
 }
 
 /// Hidden fields of the form: the filters and the order.
@@ -184,30 +305,68 @@ fn hidden_fields(query: &QueryPairs) -> Vec<(String, String)> {
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The active filters, each with the URL that removes it.
-fn active(query: &QueryPairs) -> Vec<Link> {
+/// The active filters: name, value, and the link that removes it.
+pub(crate) fn active(query: &QueryPairs) -> impl Iterator<Item = (&str, &str, Link)> {
     let filters = query.pairs().filter(|(name, _)| is_filter(name));
     let values = filters.flat_map(|(name, text)| text.split(',').map(move |value| (name, value.trim())));
-    let link = |(name, value): (&str, &str)| {
+    values.filter(|(_, value)| !value.is_empty()).map(|(name, value)| {
         let key = name.parse::<FacetKey>().ok();
         let label = key.map_or_else(|| name.replace('_', " "), |key| key.filter().label.to_owned());
         let shown = key.map_or_else(|| value.to_owned(), |key| labels::facet_value(key, value));
-        Link { text: format!("{label}: {shown}"), href: links::toggled(query, name, value) }
-    };
-    values.filter(|(_, value)| !value.is_empty()).map(link).collect()
+        (name, value, Link { text: format!("{label}: {shown}"), href: links::toggled(query, name, value) })
+    })
 }
 
-fn facet_groups(query: &QueryPairs, answer: &SearchAnswer) -> Vec<FacetGroup> {
+/// Filters whose removal brings results: the link, and how many.
+fn dropped(query: &QueryPairs, fallback: &Fallback) -> Vec<(Link, String)> {
+    let count = |name: &str, value: &str| {
+        let counted = fallback.without.iter().find(|(n, v, _)| n == name && v == value);
+        counted.map(|(_, _, count)| *count).filter(|count| *count > 0)
+    };
+    let link = |(name, value, link): (&str, &str, Link)| {
+        Some((link, labels::counted(count(name, value)?, "result", "results")))
+    };
+    active(query).filter_map(link).collect()
+}
+
+fn sorts(query: &QueryPairs, chosen: Sort) -> Vec<Choice> {
+    let query = query.without("cursor").without("page");
+    let choice = |(sort, text): (Sort, &'static str)| Choice {
+        text,
+        href: if sort == Sort::Relevance {
+            links::search(query.pairs().filter(|(name, _)| *name != "sort"))
+        } else {
+            links::with("/search", &query, "sort", sort.as_str())
+        },
+        chosen: sort == chosen,
+    };
+    let all = [
+        (Sort::Relevance, "Best match"),
+        (Sort::Updated, "Updated"),
+        (Sort::FirstSeen, "New"),
+        (Sort::Name, "A to Z"),
+    ];
+    all.map(choice).into()
+}
+
+/// The groups of filters; those of the search without filters where it found nothing, so that none disappears.
+fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) -> Vec<FacetGroup> {
     let group = |key: FacetKey| {
         let chosen = query.list(key.as_str()).unwrap_or_default();
-        let counts = answer.facets.get(&key)?;
-        let values = counts.iter().take(VALUES_MAX).map(|facet| FacetValue {
-            text: labels::facet_value(key, &facet.value),
-            href: links::toggled(query, key.as_str(), &facet.value),
-            count: labels::grouped(facet.count),
-            chosen: chosen.contains(&facet.value.as_str()),
-        });
-        Some(FacetGroup { name: key.filter().label, values: values.collect() })
+        let own = answer.facets.get(&key).filter(|counts| !counts.is_empty());
+        let unfiltered = fallback.unfiltered.as_ref().and_then(|answer| answer.facets.get(&key));
+        let counts: &[FacetCount] = own.or(unfiltered).map(Vec::as_slice).unwrap_or_default();
+        let value = |value: &str, count: u64| FacetValue {
+            text: labels::facet_value(key, value),
+            href: links::toggled(query, key.as_str(), value),
+            count: labels::grouped(count),
+            chosen: chosen.contains(&value),
+        };
+        let listed = counts.iter().take(VALUES_MAX);
+        let mut values: Vec<FacetValue> = listed.map(|facet| value(&facet.value, facet.count)).collect();
+        let missing = chosen.iter().filter(|one| !counts.iter().take(VALUES_MAX).any(|f| f.value == **one));
+        values.extend(missing.map(|one| value(one, 0)));
+        FacetGroup { name: key.filter().label, values }
     };
-    facets().into_iter().filter_map(group).filter(|group| !group.values.is_empty()).collect()
+    facets().into_iter().map(group).filter(|group| !group.values.is_empty()).collect()
 }

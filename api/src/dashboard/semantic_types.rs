@@ -1,21 +1,30 @@
-//! The page of semantic types: a tree with a branch for each namespace.
+//! The page of semantic types: standard fields as a tree, and the fields of single sites apart.
 
 use askama::Template;
 
-use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
 use super::{labels, links};
+use crate::answers::home::standard_namespaces;
 use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
+use crate::page_context::PageContext;
 
-/// Types that a collapsed branch shows: publishers may invent any number.
+/// Types of a field that are shown before the others are folded.
 const OPEN_MAX: usize = 12;
+/// Fields of single sites that are shown; the JSON answer has all.
+const OWN_MAX: usize = 200;
 
 struct Branch {
     name: String,
     href: String,
     count: String,
-    types: Vec<Bar>,
+    types: Vec<Leaf>,
     is_open: bool,
+}
+
+struct Leaf {
+    text: String,
+    href: String,
+    count_text: String,
 }
 
 #[derive(Template)]
@@ -24,41 +33,48 @@ pub(crate) struct SemanticTypesPage {
     frame: Frame,
     summary: String,
     branches: Vec<Branch>,
+    /// Fields that one site made up for itself.
+    own: Vec<Branch>,
 }
 
-pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
+pub(crate) fn page(answer: &SemanticTypesAnswer, context: &PageContext) -> SemanticTypesPage {
     let declared: u64 = answer.semantic_types.iter().map(|counted| counted.declared).sum();
     let total = u64::try_from(answer.total).unwrap_or(u64::MAX);
     let summary = format!(
-        "{}. {}; the others were inferred by documented rules and are marked so.",
+        "{} in the index. {}; the others were inferred by documented rules and are marked so.",
         labels::counted(total, "type", "types"),
         labels::counted(declared, "capability declares its type", "capabilities declare their types"),
     );
+    let standard = standard_namespaces();
+    let (own, shared): (Vec<&NamespaceBranch>, Vec<&NamespaceBranch>) = answer
+        .namespaces
+        .iter()
+        .partition(|branch| branch.sites < 2 && !standard.contains(branch.namespace.as_str()));
     SemanticTypesPage {
-        frame: Frame::new("Semantic types", Section::Types),
+        frame: Frame::new("Browse by type", Section::Types)
+            .at(context, "/semantic-types")
+            .described("Everything that AI agents can do on the web, by field and type: commerce, travel, scheduling and more."),
         summary,
-        branches: answer.namespaces.iter().map(branch).collect(),
+        branches: shared.into_iter().map(branch).collect(),
+        own: own.into_iter().take(OWN_MAX).map(branch).collect(),
     }
 }
 
 fn branch(namespace: &NamespaceBranch) -> Branch {
-    let leaf = |name: &str| {
-        let of_namespace = name.strip_prefix(namespace.namespace.as_str()).and_then(|leaf| leaf.get(1..));
-        of_namespace.unwrap_or(name).replace('-', " ")
-    };
     let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);
-        (leaf(&counted.name), href, counted.capabilities)
+        let count_text = labels::grouped(counted.capabilities);
+        Leaf { text: labels::type_in_words(&counted.name), href, count_text }
     });
     Branch {
-        name: namespace.namespace.clone(),
+        name: labels::capitalised(&namespace.namespace),
         href: links::search([("namespace", namespace.namespace.as_str())]),
         count: format!(
             "{} of {}",
             labels::counted(namespace.capabilities, "capability", "capabilities"),
             labels::counted(namespace.sites, "site", "sites"),
         ),
-        types: bars(types),
+        types: types.collect(),
         is_open: namespace.types.len() <= OPEN_MAX,
     }
 }

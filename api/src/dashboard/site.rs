@@ -1,20 +1,26 @@
-//! The page of one site, for its owner: what was fetched and why, what to fix, when the next visit is, how to opt out.
+//! The page of one site: what it offers and how to use it; and for its owner how it was read, what to fix, when the next visit
+//! is, and how to opt out.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use manifest::model::PolicyChoice;
+use manifest::model::{PolicyChoice, Protocol};
+use policy::{FetchOutcome, Status};
+use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
+use super::site_profile::CAPABILITIES_MAX;
+use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
-use super::{labels, links};
-use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
+use super::use_it::clients::{self, Client, McpServer};
+use super::{icons, labels, links};
+use crate::answers::declarations::CapabilityContradiction;
+use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAnswer};
+use crate::page_context::PageContext;
 use crate::text;
 
-/// Linked capabilities of one manifest; the search has them all.
-const CAPABILITIES_MAX: usize = 24;
 /// Displayed findings of one manifest, and of all manifests of the site; the JSON response has all.
 const FINDINGS_MAX: usize = 50;
 const FINDINGS_OF_SITE_MAX: usize = 500;
@@ -56,8 +62,6 @@ struct Resource {
     raw: bool,
     training_denied: bool,
     versions: String,
-    capabilities: Vec<Link>,
-    more_capabilities: Option<Link>,
     findings: Vec<FindingView>,
     /// Findings that are not shown.
     more_findings: Option<String>,
@@ -91,6 +95,8 @@ struct Visit {
     end: &'static str,
     summary: String,
     fetches: Vec<Fetch>,
+    /// Requests that found nothing.
+    absent: Option<String>,
 }
 
 #[derive(Template)]
@@ -98,10 +104,29 @@ struct Visit {
 pub(crate) struct SitePage {
     frame: Frame,
     site: String,
-    status: &'static str,
+    icon: String,
+    title: Option<String>,
+    description: Option<String>,
+    publisher: Option<String>,
+    contact: Option<String>,
+    contact_href: Option<String>,
+    status: String,
     status_class: &'static str,
     capabilities: String,
     visits_words: String,
+    dialects: Vec<(&'static str, &'static str)>,
+    groups: Vec<Group>,
+    more_capabilities: Option<Link>,
+    schemes: Vec<Scheme>,
+    endpoints: Vec<Endpoint>,
+    clients: Vec<Client>,
+    quality: Vec<Quality>,
+    contradictions: Vec<Contradiction>,
+    /// Requests for documents that are not there.
+    absent: Option<String>,
+    absent_paths: Vec<String>,
+    findings_words: Option<String>,
+    is_waiting: bool,
     blocked: Option<Reasoned>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
@@ -119,21 +144,65 @@ pub(crate) struct SitePage {
     base: String,
 }
 
-pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> SitePage {
+/// What declarations of one capability disagree on.
+struct Contradiction {
+    href: String,
+    text: String,
+}
+
+pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
+    let now = context.now;
     let line = &answer.line;
+    let manifests: Vec<&ManifestLine> = answer.resources.iter().filter_map(|r| r.manifest.as_ref()).collect();
+    let profile = manifests.iter().map(|manifest| &manifest.profile);
+    let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
+    let contact = first(|profile| &profile.contact);
+    let (absent, present): (Vec<&ResourceLine>, Vec<&ResourceLine>) =
+        answer.resources.iter().partition(|r| {
+            r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
+        });
+    let endpoints = endpoints(&manifests);
+    let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
+    let mcp = mcp.map(|endpoint| McpServer { name: line.site.to_string(), url: endpoint.url.clone() });
+    let findings: usize = manifests.iter().map(|manifest| manifest.findings_total).sum();
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
     let mut findings_max = FINDINGS_OF_SITE_MAX;
-    let shown = answer.resources.iter().take(RESOURCES_MAX);
-    let resources =
-        shown.map(|resource| resource_view(resource, line.site.as_str(), now, &mut findings_max)).collect();
+    let shown = present.iter().take(RESOURCES_MAX);
+    let resources = shown.map(|resource| resource_view(resource, now, &mut findings_max)).collect();
     SitePage {
-        frame: Frame::new(line.site.to_string(), Section::Sites),
+        frame: frame(answer, first(|profile| &profile.description).as_deref(), context),
         site: line.site.to_string(),
-        status: labels::status(line.status),
+        icon: icons::of_site(line.site.as_str(), 64),
+        title: first(|profile| &profile.title).filter(|title| *title != line.site.to_string()),
+        description: first(|profile| &profile.description),
+        publisher: first(|profile| &profile.publisher),
+        contact_href: contact.as_deref().and_then(links::harmless),
+        contact,
+        status: status(answer),
         status_class: line.status.as_str(),
         capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
+        dialects: line
+            .formats
+            .iter()
+            .filter(|format| format.is_indexable())
+            .map(|format| (icons::format(*format), format.label()))
+            .collect(),
+        groups: groups(&manifests),
+        more_capabilities: more_capabilities(&manifests, line.site.as_str()),
+        schemes: schemes(&manifests),
+        clients: mcp.as_ref().map(clients::of).unwrap_or_default(),
+        endpoints,
+        quality: quality(answer, &manifests, now),
+        contradictions: contradictions(answer),
+        absent: (!absent.is_empty()).then(|| {
+            let paths = labels::counted(absent.len() as u64, "usual path has", "usual paths have");
+            format!("{paths} no document here, which is fine")
+        }),
+        absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| r.url.to_string()).collect(),
+        findings_words: more(findings as u64, "thing to fix", "things to fix"),
+        is_waiting: line.status == Status::Pending && answer.visits_total == 0,
         blocked: answer
             .blocked
             .as_ref()
@@ -142,7 +211,7 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
         resources,
         more_resources: more(
-            answer.resources.len().saturating_sub(RESOURCES_MAX) as u64,
+            present.len().saturating_sub(RESOURCES_MAX) as u64,
             "more document",
             "more documents",
         ),
@@ -156,8 +225,48 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
         next_reason: line.next_visit_reason.clone(),
         visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
         opt_out: answer.opt_out,
-        base,
+        base: context.base.clone(),
     }
+}
+
+fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) -> Frame {
+    let site = answer.line.site.as_str();
+    let path = format!("/sites/{site}");
+    let offered = labels::counted(u64::from(answer.line.capabilities), "capability", "capabilities");
+    let said = description.unwrap_or("What it declares to AI agents, and how it was read.");
+    let data = json!({
+        "@context": "https://schema.org", "@type": "WebAPI", "name": site,
+        "description": text::one_line(said, WORDS_CHARS_MAX),
+        "url": format!("{}{path}", context.base), "documentation": format!("https://{site}/"),
+    });
+    let frame = Frame::new(site, Section::Sites).at(context, &path);
+    frame.described(&format!("{site} offers {offered} to AI agents. {said}")).with_json_ld(&data)
+}
+
+/// The status in words. A site that was visited without a result yet is not one that was never visited.
+fn status(answer: &SiteAnswer) -> String {
+    match (answer.line.status, answer.visits_total) {
+        (Status::Pending, 0) => "waiting for its first visit".to_owned(),
+        (Status::Pending, _) => "visited, no result yet".to_owned(),
+        (status, _) => labels::status(status).to_owned(),
+    }
+}
+
+/// `price: 5 EUR or 7 EUR; 7 EUR counts`.
+fn contradiction_words(found: &manifest::declaration::Contradiction) -> String {
+    let stated: Vec<&str> = found.stated.iter().map(|stated| stated.value.as_str()).collect();
+    let of = found.parameter.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let fact = found.fact.as_str().replace('_', " ");
+    format!("{fact}{of}: {}; {} counts", stated.join(" or "), found.used)
+}
+
+fn contradictions(answer: &SiteAnswer) -> Vec<Contradiction> {
+    let shown = answer.contradictions.iter().take(FINDINGS_MAX);
+    let view = |found: &CapabilityContradiction| Contradiction {
+        href: links::capability(&found.capability_id),
+        text: text::cut(&contradiction_words(&found.contradiction), WORDS_CHARS_MAX),
+    };
+    shown.map(view).collect()
 }
 
 /// How many entries of a list are not shown.
@@ -166,7 +275,7 @@ fn more(count: u64, one: &str, many: &str) -> Option<String> {
 }
 
 /// A document with at most `findings_max` findings, which becomes the number that is left.
-fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>, findings_max: &mut usize) -> Resource {
+fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usize) -> Resource {
     let manifest = line.manifest.as_ref();
     let findings = manifest.map(|manifest| findings(manifest, *findings_max)).unwrap_or_default();
     *findings_max -= findings.len();
@@ -203,8 +312,6 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>, findings_m
         versions: manifest
             .map(|manifest| labels::counted(u64::from(manifest.versions), "version", "versions"))
             .unwrap_or_default(),
-        capabilities: manifest.map(capability_links).unwrap_or_default(),
-        more_capabilities: manifest.and_then(|manifest| more_capabilities(manifest, site)),
         more_findings: more(
             findings_total.saturating_sub(findings.len()) as u64,
             "more finding",
@@ -219,16 +326,9 @@ fn conformance_words(manifest: &ManifestLine) -> Option<String> {
     Some(format!("{}: {}", first.spec, first.level.as_str()))
 }
 
-fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
-    let link = |capability: &crate::answers::site::CapabilityLine| Link {
-        text: text::cut(&capability.name, WORDS_CHARS_MAX),
-        href: format!("/capabilities/{}", capability.id),
-    };
-    manifest.capabilities.iter().take(CAPABILITIES_MAX).map(link).collect()
-}
-
-fn more_capabilities(manifest: &ManifestLine, site: &str) -> Option<Link> {
-    let more = manifest.capabilities_total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
+fn more_capabilities(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
+    let total: usize = manifests.iter().map(|manifest| manifest.capabilities_total).sum();
+    let more = total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
     Some(Link { text: format!("and {more} more"), href: links::search([("site", site)]) })
 }
 
@@ -270,11 +370,17 @@ fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let seconds = seconds as f64 / 1e3;
     let requests = labels::counted(u64::from(visit.requests), "request", "requests");
+    let (absent, shown): (Vec<&FetchReport>, Vec<&FetchReport>) =
+        visit.fetches.iter().partition(|fetch| fetch.outcome == FetchOutcome::NotFound);
     Visit {
         at: Moment::new(visit.started_at, now),
         end: labels::visit_end(visit.end),
         summary: format!("{requests}, {}, {seconds:.1} seconds", labels::bytes(visit.bytes_in)),
-        fetches: visit.fetches.iter().take(FETCHES_MAX).map(fetch_view).collect(),
+        fetches: shown.iter().take(FETCHES_MAX).map(|fetch| fetch_view(fetch)).collect(),
+        absent: (!absent.is_empty()).then(|| {
+            let paths = labels::counted(absent.len() as u64, "usual path", "usual paths");
+            format!("{paths} without a document (HTTP 404)")
+        }),
     }
 }
 

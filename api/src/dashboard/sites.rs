@@ -6,8 +6,9 @@ use policy::Status;
 
 use super::frame::{Frame, Section};
 use super::time::Moment;
-use super::{labels, links};
+use super::{icons, labels, links};
 use crate::answers::sites::{SiteLine, SitesAnswer};
+use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
 struct Filter {
@@ -18,6 +19,7 @@ struct Filter {
 
 struct Row {
     site: String,
+    icon: String,
     status: &'static str,
     status_class: &'static str,
     capabilities: String,
@@ -38,9 +40,12 @@ pub(crate) struct SitesPage {
     next: Option<String>,
 }
 
-pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>) -> SitesPage {
+pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageContext) -> SitesPage {
+    let now = context.now;
     SitesPage {
-        frame: Frame::new("Sites", Section::Sites),
+        frame: Frame::new("Sites", Section::Sites)
+            .at(context, "/sites")
+            .described("Every site that is known to offer something to AI agents, or was looked at."),
         summary: match answer.total {
             Some(total) => {
                 format!("{}, in the order of their names.", labels::counted(total, "site", "sites"))
@@ -55,13 +60,22 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>)
 }
 
 fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
-    let formats: Vec<&str> = line.formats.iter().map(|format| format.label()).collect();
+    let formats: Vec<&str> =
+        line.formats.iter().filter(|format| format.is_indexable()).map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
-        status: labels::status(line.status),
+        icon: icons::of_site(line.site.as_str(), 24),
+        status: match (line.status, line.last_visit_at) {
+            (Status::Pending, Some(_)) => "visited, no result yet",
+            (Status::Pending, None) => "waiting for its first visit",
+            (status, _) => labels::status(status),
+        },
         status_class: line.status.as_str(),
         capabilities: labels::grouped(u64::from(line.capabilities)),
-        formats: formats.join(", "),
+        formats: match (formats.is_empty(), line.formats.is_empty()) {
+            (true, false) => "nothing readable".to_owned(),
+            _ => formats.join(", "),
+        },
         last_visit: Moment::maybe(line.last_visit_at, now),
         last_end: line.last_end.map(labels::visit_end),
         next_visit: Moment::maybe(line.next_visit_at, now),

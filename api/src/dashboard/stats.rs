@@ -1,14 +1,14 @@
 //! The page of statistics.
 
 use askama::Template;
-use chrono::{DateTime, Utc};
-use store::{DialectUsage, NewSite};
+use store::DialectUsage;
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{chart, labels, links};
 use crate::answers::stats::{Count, StatsAnswer};
+use crate::page_context::PageContext;
 
 /// Maximum number of dialects in the conformance chart; the table has all.
 const DIALECTS_DRAWN: usize = 16;
@@ -27,13 +27,6 @@ struct ConformanceRow {
     major: String,
 }
 
-/// A site that is new in the index.
-pub(crate) struct NewSiteRow {
-    pub(crate) site: String,
-    pub(crate) since: Moment,
-    pub(crate) capabilities: String,
-}
-
 #[derive(Template)]
 #[template(path = "stats.html")]
 pub(crate) struct StatsPage {
@@ -44,35 +37,33 @@ pub(crate) struct StatsPage {
     charts: Vec<Chart>,
     conformance_svg: Option<String>,
     conformance: Vec<ConformanceRow>,
-    newest: Vec<NewSiteRow>,
 }
 
-pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
+pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
+    let now = context.now;
     StatsPage {
-        frame: Frame::new("Stats", Section::Stats),
+        frame: Frame::new("Statistics", Section::Stats)
+            .at(context, "/stats")
+            .described("How many sites use which dialect, how well they conform, and what the index holds."),
         last_visit: Moment::maybe(answer.last_visit_at, now),
         index_words: index_words(answer),
         numbers: numbers(answer),
         charts: charts(answer),
         conformance_svg: conformance_chart(&answer.adoption),
-        conformance: answer.adoption.iter().map(conformance_row).collect(),
-        newest: newest(&answer.sites_newest, now),
+        conformance: answer
+            .adoption
+            .iter()
+            .filter(|dialect| dialect.format.is_indexable())
+            .map(conformance_row)
+            .collect(),
     }
-}
-
-pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
-    let new = |new: &NewSite| NewSiteRow {
-        site: new.site.to_string(),
-        since: Moment::new(new.since, now),
-        capabilities: labels::counted(new.capabilities, "capability", "capabilities"),
-    };
-    sites.iter().map(new).collect()
 }
 
 /// A bar for each dialect: its manifests without deviations, with minor ones, and with major ones.
 fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()
+        .filter(|dialect| dialect.format.is_indexable())
         .take(DIALECTS_DRAWN)
         .map(|dialect| (dialect.format.label().to_owned(), [dialect.conforms, dialect.minor, dialect.major]))
         .collect();
@@ -106,10 +97,6 @@ fn numbers(answer: &StatsAnswer) -> Vec<Number> {
         number("Manifests", answer.manifests),
         number("Sites", answer.sites),
         number("Visits", answer.visits),
-        number("Due", answer.sites_due),
-        number("Visits under way", answer.sites_leased),
-        number("Parked", answer.sites_parked),
-        number("Opted out", answer.sites_blocked),
         number("Documents", answer.documents),
         Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
     ]
@@ -122,31 +109,20 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     let no_link: fn(&str) -> String = |_| String::new();
     let status_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |s| labels::status(s).to_owned());
-    let end_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o| labels::outcome(o).to_owned());
-    let adopted = answer.adoption.iter().map(|dialect| {
+    // what cannot be read is in no dialect
+    let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
         let slug = dialect.format.as_str();
         (labels::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
     });
     vec![
         Chart { title: "Sites by dialect", rows: bars(adopted) },
         Chart {
-            title: "Manifests by dialect",
-            rows: rows(&answer.manifests_by_format, labels::format_of_slug, |v| {
-                links::search([("format", v)])
-            }),
-        },
-        Chart {
             title: "Sites by status",
             rows: rows(&answer.sites_by_status, status_words, |v| {
                 links::with_query("/sites", [("status", v)])
             }),
-        },
-        Chart {
-            title: "How visits ended, last 24 hours",
-            rows: rows(&answer.visit_ends_last_day, end_words, no_link),
         },
         Chart {
             title: "Results of fetches, last 24 hours",

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use manifest::{Format, Severity};
+use manifest::{Format, ManifestUrl, Severity};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
-use super::labels;
+use super::{labels, links};
 use crate::answers::validate::{PlacedFinding, ValidateAnswer};
 use crate::text;
 
@@ -36,6 +36,20 @@ pub(crate) struct FormInput {
     pub(crate) document: String,
     pub(crate) url: String,
     pub(crate) force: Option<Format>,
+    /// Whether the stored document of the address is read.
+    pub(crate) is_stored: bool,
+}
+
+/// The address of the result for a stored document, which anybody can open.
+fn share(typed: &FormInput) -> Option<String> {
+    let url = Some(typed.url.as_str()).filter(|url| typed.is_stored && !url.is_empty())?;
+    let form = typed.force.map(|format| ("as", format.as_str()));
+    Some(links::with_query("/validate", [("url", url)].into_iter().chain(form)))
+}
+
+/// The site of the typed address.
+fn badge_site(typed: &FormInput) -> Option<String> {
+    ManifestUrl::parse(&typed.url).ok().map(|url| url.site().to_string())
 }
 
 struct Choice {
@@ -80,6 +94,8 @@ pub(crate) struct ValidatePage {
     is_not_repeated: bool,
     trouble: Option<String>,
     verdict: Option<Verdict>,
+    share: Option<String>,
+    badge_site: Option<String>,
 }
 
 pub(crate) fn blank() -> ValidatePage {
@@ -118,7 +134,11 @@ fn page(
         chosen: typed.force == Some(*format),
     };
     ValidatePage {
-        frame: Frame::new(title, Section::Validate),
+        frame: Frame::new(title, Section::Validate).described(
+            "Paste a manifest for AI agents and read what is wrong with it, line by line, and how to fix it.",
+        ),
+        share: verdict.as_ref().and_then(|_| share(&typed)),
+        badge_site: verdict.as_ref().and_then(|_| badge_site(&typed)),
         choices: Format::ALL.iter().filter(|format| format.is_indexable()).map(choice).collect(),
         typed,
         is_not_repeated: !is_repeated,

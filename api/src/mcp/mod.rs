@@ -1,7 +1,7 @@
 //! The Model Context Protocol: the tools over streamable HTTP at `/mcp` and over standard streams.
 //!
-//! There are no sessions, so any replica can answer any request. Requests with a foreign Host or Origin are refused, which
-//! prevents DNS rebinding.
+//! There are no sessions, so any replica can answer any request. Requests with a foreign Host are refused, which prevents DNS
+//! rebinding. Tools that read answer pages of every origin; the others answer programs and pages of this server.
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
-use crate::index;
 use crate::problem::Problem;
 use crate::state::App;
 use crate::tools::{Tool, run_by_name};
+use crate::{index, own_origin};
 
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it returns short rows and says when no result is good. get_capability returns one capability in full: how to call it, its schemas, \
@@ -79,6 +79,12 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         }
         let parts = context.extensions.get::<Parts>();
+        let is_read_only = request.name.parse::<Tool>().is_ok_and(Tool::is_read_only);
+        if let Some(parts) = parts.filter(|_| !is_read_only)
+            && let Err(problem) = own_origin::check(&self.app.config, &parts.headers)
+        {
+            return Ok(refused(&problem).into());
+        }
         let client = parts.and_then(|parts| parts.extensions.get::<Client>()).copied();
         let client = client.unwrap_or_else(Client::on_this_machine);
         let arguments = request.arguments.unwrap_or_default();
@@ -142,8 +148,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_allowed_hosts(app.names.list())
-        .with_allowed_origins(app.config.own_origins())
-        .enforce_origin_validation();
+        .disable_allowed_origins();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(NeverSessionManager::default()),

@@ -45,6 +45,9 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Maximum length of a client's request id: twice the length of a trace id and a span id together.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Headers of MCP clients in browsers (MCP 2025-11-25, "Streamable HTTP").
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Headers that scripts of other origins may read.
 const EXPOSED: [HeaderName; 9] = [
     header::ETAG,
@@ -160,7 +163,14 @@ fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
-        .allow_headers([header::ACCEPT, header::CONTENT_TYPE, header::IF_NONE_MATCH, LAST_EVENT_ID])
+        .allow_headers([
+            header::ACCEPT,
+            header::CONTENT_TYPE,
+            header::IF_NONE_MATCH,
+            LAST_EVENT_ID,
+            MCP_PROTOCOL_VERSION,
+            MCP_SESSION_ID,
+        ])
         .expose_headers(EXPOSED)
         .max_age(PREFLIGHT_AGE)
 }
@@ -177,6 +187,7 @@ fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
 /// Formats every error response, as a page if the client prefers pages.
 async fn format_errors(request: Request, next: Next) -> Response {
     let representation = Representation::preferred(request.headers());
+    let path = request.uri().path().to_owned();
     let response = next.run(request).await;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -191,13 +202,13 @@ async fn format_errors(request: Request, next: Next) -> Response {
     let shaped = match (&known, representation) {
         (Some(_), Representation::Json) => return vary_by_accept(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),
-        (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status))),
+        (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status)), &path),
     };
     with_headers_of(&response, shaped)
 }
 
-fn problem_page(problem: Problem) -> Response {
-    let page = ProblemPage::new(problem.body());
+fn problem_page(problem: Problem, path: &str) -> Response {
+    let page = ProblemPage::new(problem.body(), path);
     let Ok(body) = page.render() else { return problem.into_response() };
     let mut response = problem.into_response();
     *response.body_mut() = Body::from(body);

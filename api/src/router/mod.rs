@@ -13,8 +13,9 @@ use utoipa_axum::routes;
 use crate::problem::Problem;
 use crate::routes::{
     admin, admin_feedback, assets, badge, bot_keys, capability, changes, changes_stream, crawl, crawl_stream,
-    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, rank, raw, search,
-    semantic_types, similar, site, site_changes, sites, stats, submit, suggest, tool, validate, validator,
+    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, opensearch, rank,
+    raw, search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit,
+    suggest, tool, validate, validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -78,8 +79,12 @@ fn all(app: &App) -> Router<App> {
     let (documented, _) = documented().split_for_parts();
     documented
         .route("/docs", get(docs::index))
-        .route("/docs/", get(docs::index))
-        .route("/docs/{file}", get(docs::file))
+        .route("/docs/", get(docs::moved))
+        .route("/docs/index.html", get(docs::moved))
+        .route("/styleguide", get(styleguide::show))
+        .route("/opensearch.xml", get(opensearch::show))
+        .route("/sitemap.xml", get(sitemap::show))
+        .route("/capabilities/{id}/try", get(capability::build_request))
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
         .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))

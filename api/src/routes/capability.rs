@@ -1,15 +1,22 @@
 //! `GET /capabilities/{id}`: one thing an agent can do, with everything that its declaration says.
 
 use axum::extract::Path;
+use manifest::CapabilityId;
+use serde_json::json;
 
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
+use crate::ard::CatalogEntry;
+use crate::client::Client;
+use crate::dashboard;
+use crate::dashboard::capability::CapabilityRequest;
+use crate::parameters::QueryPairs;
 use crate::request::Request;
-use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
+use crate::response::{Caching, HttpResult, RequestContext};
+use crate::state::App;
 
-/// Similar capabilities shown on a page.
-const SIMILAR_MAX: usize = 5;
+/// Similar capabilities among which a page chooses.
+const SIMILAR_MAX: usize = 40;
 
 /// A capability with everything that its declarations say.
 #[utoipa::path(
@@ -26,18 +33,7 @@ pub(crate) async fn show(
     query.only(&[])?;
     let id = parse_id(&id)?;
     if context.wants_page() {
-        // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
-        let similar = similar(&app.store, &app.index, client, &id, SIMILAR_MAX)
-            .await
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let found = find(app.manifests(client), id).await?;
-        let response = found.work(move |stored, merged| {
-            let page = dashboard::capability::page(stored, merged, &similar, clock::now());
-            context.page(&page, Caching::Record)
-        });
-        return response.await;
+        return page(&app, client, context, id, query).await;
     }
     let found = find(app.manifests(client), id).await?;
     let response = found.work(move |stored, merged| {
@@ -49,6 +45,35 @@ pub(crate) async fn show(
         answer.insert("text_is".to_owned(), TEXT_IS.into());
         answer.extend(details(stored, merged)?);
         context.json(&answer, Caching::Record)
+    });
+    response.await
+}
+
+/// The page with a request that is built from the values of the form: parameters that begin with `v.`. Nothing is sent to the
+/// site.
+pub(crate) async fn build_request(
+    Request { app, client, context, query }: Request,
+    Path(id): Path<String>,
+) -> HttpResult {
+    page(&app, client, context, parse_id(&id)?, query).await
+}
+
+async fn page(
+    app: &App,
+    client: Client,
+    context: RequestContext,
+    id: CapabilityId,
+    typed: QueryPairs,
+) -> HttpResult {
+    // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
+    let similar =
+        similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
+    let here = app.page_context();
+    let found = find(app.manifests(client), id).await?;
+    let response = found.work(move |stored, merged| {
+        let entry = json!(CatalogEntry::of_capability(stored, &merged.capability, &here.base));
+        let request = CapabilityRequest { typed: &typed, entry: &entry };
+        context.page(&dashboard::capability::page(stored, merged, &similar, request, &here), Caching::Record)
     });
     response.await
 }

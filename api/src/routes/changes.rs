@@ -3,23 +3,29 @@
 //! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
 //! has everything for now. A cursor into entries that were deleted by age is a 410.
 
+use std::collections::HashSet;
+
 use axum::http::StatusCode;
 use serde::Serialize;
-use store::{FeedEntry, FeedPage, FeedPosition, StoreError};
+use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoreError};
 use utoipa::ToSchema;
 
+use crate::answers::version_diff::{DiffAnswer, compare};
+use crate::client::Client;
 use crate::cursor;
+use crate::dashboard::{self, changes::Summaries};
 use crate::problem::{Problem, feed_outrun};
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
-use crate::{clock, dashboard};
 
 const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
 /// Rows on a page for people.
 const PAGE_ROWS: u32 = 50;
+/// Changed manifests whose versions are compared for one page.
+const SUMMARIES_MAX: usize = 8;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChangesAnswer {
@@ -44,7 +50,7 @@ pub(crate) struct ChangesAnswer {
         (status = 410, description = "The feed is another one, or the entries behind the cursor were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
-pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&["cursor", "limit"])?;
     let feed_id = app.store.feed_id().await?;
     let cursor = query.one("cursor")?;
@@ -53,7 +59,7 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpRe
         None => None,
     };
     if context.wants_page() {
-        return page(&app, &context, &feed_id, after).await;
+        return page(&app, client, &context, &feed_id, after).await;
     }
     let after = after.unwrap_or(FeedPosition(0));
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
@@ -75,6 +81,7 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
 /// The changes as people read them, the latest first: those before a cursor, or the last ones.
 async fn page(
     app: &App,
+    client: Client,
     context: &RequestContext,
     feed_id: &str,
     before: Option<FeedPosition>,
@@ -86,7 +93,26 @@ async fn page(
     changes.retain(|entry| entry.position.0 <= before);
     changes.reverse();
     let earlier = (after >= first).then(|| cursor_at(feed_id, after));
-    context.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
+    let mut summaries = summaries(app, client, &changes).await;
+    let page = dashboard::changes::page(&changes, &mut summaries, earlier.as_deref(), &app.page_context());
+    context.page(&page, Caching::Search)
+}
+
+/// What changed in the latest versions of the first changed manifests. The page works without it.
+async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summaries {
+    let mut seen = HashSet::new();
+    let changed = changes.iter().filter(|entry| entry.change == FeedChange::Changed);
+    let latest = changed.filter(|entry| seen.insert(entry.manifest_id.clone())).take(SUMMARIES_MAX);
+    let mut summaries = Summaries::new();
+    for entry in latest {
+        let summarise =
+            |answer: &DiffAnswer, _: &[store::VersionRecord]| dashboard::changes::summary(&answer.difference);
+        let id = entry.manifest_id.clone();
+        if let Ok(words) = compare(&app.store, app.manifests(client), id, None, None, summarise).await {
+            summaries.insert(entry.position.0, words);
+        }
+    }
+    summaries
 }
 
 /// The positions of the first entry that is kept, and of the last one.

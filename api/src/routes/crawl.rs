@@ -1,9 +1,9 @@
 //! `GET /crawl`: the health of the crawl.
 
 use crate::answers::crawl::CrawlAnswer;
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
 
 /// The health of the crawl.
 #[utoipa::path(
@@ -16,7 +16,7 @@ pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpRe
     query.only(&[])?;
     let answer = app.crawl().await?;
     if context.wants_page() {
-        return context.page(&dashboard::crawl::page(&answer, clock::now()), Caching::Search);
+        return context.page(&dashboard::crawl::page(&answer, &app.page_context()), Caching::Search);
     }
     context.json(&*answer, Caching::Search)
 }

@@ -6,11 +6,11 @@ use store::VersionRecord;
 
 use super::manifest::find;
 use crate::answers::version_diff::{DiffAnswer, compare};
+use crate::dashboard;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
 
 /// Compares two versions of a manifest.
 #[utoipa::path(
@@ -33,10 +33,11 @@ pub(crate) async fn show(
     let (id, site) = (stored.manifest.id.clone(), stored.manifest.url.site());
     // A client that holds a permit must not wait for another one.
     drop(stored);
+    let here = app.page_context();
     let (from, to) = (hash(&query, "from")?, hash(&query, "to")?);
     let respond = move |answer: &DiffAnswer, versions: &[VersionRecord]| {
         if context.wants_page() {
-            let page = dashboard::diff::page(answer, &site, versions, clock::now());
+            let page = dashboard::diff::page(answer, &site, versions, &here);
             return context.page(&page, Caching::Record);
         }
         context.json(answer, Caching::Record)

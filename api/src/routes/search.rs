@@ -1,17 +1,24 @@
 //! `GET /search`: capabilities that match words and filters, as JSON or as the search page.
 
+use std::sync::Arc;
+
 use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
 use crate::answers::search::{self, SearchPage};
-use crate::answers::search_parameters::{SearchParameters, View};
+use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
 use crate::client::Client;
+use crate::dashboard;
+use crate::dashboard::search::{Fallback, HomeContent, Paging};
 use crate::manifests::off_runtime;
+use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
-use crate::{clock, dashboard};
+
+/// Filters that are left out one after the other when a page has no results.
+const FILTERS_TRIED_MAX: usize = 5;
 
 /// Capabilities that match words and filters.
 #[utoipa::path(
@@ -22,10 +29,10 @@ use crate::{clock, dashboard};
     responses((status = 200, description = "A page of results", body = SearchPage)),
 )]
 pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
-    let parameters = SearchParameters::read(&query)?;
     if context.wants_page() {
-        return page(&app, client, &context, &query, parameters).await;
+        return page(&app, client, &context, &query).await;
     }
+    let parameters = SearchParameters::read(&query)?;
     parameters.require_query()?;
     let tag = tag(&app, &context)?;
     if parameters.view == View::Compact
@@ -58,32 +65,77 @@ fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
     Ok(EntityTag::of(&[b"search", generation.as_bytes(), left_out.as_bytes(), query.as_bytes()]))
 }
 
-/// The page where a search is typed, or its results.
-async fn page(
-    app: &App,
-    client: Client,
-    context: &RequestContext,
-    query: &QueryPairs,
-    parameters: SearchParameters,
-) -> HttpResult {
+/// The home page, or the page of results.
+async fn page(app: &App, client: Client, context: &RequestContext, query: &QueryPairs) -> HttpResult {
+    let number = query.one_parsed("page")?.unwrap_or(1_usize);
+    let parameters = SearchParameters::read(&query.without("page"))?;
+    let here = app.page_context();
     if parameters.is_empty() {
-        let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
-        let counted = if trouble.is_some() { SearchAnswer::default() } else { overview(app, client).await? };
-        let stats = app.stats().await?;
-        let page = dashboard::search::landing(&counted, &stats, trouble, clock::now());
-        return context.page(&page, Caching::Search);
+        return home(app, context, &here).await;
     }
     let mut request = parameters.request;
+    let per_page = request.limit;
+    let paging = Paging {
+        page: number.max(1),
+        per_page,
+        counted_pages: (usize::try_from(LIMIT_MAX).unwrap_or(usize::MAX) / per_page.max(1)).max(1),
+    };
+    if request.cursor.is_none() {
+        request.limit = per_page * paging.page.min(paging.counted_pages);
+    }
     request.facets = dashboard::search::facets();
     let results = search::search(&app.index, client, request.clone()).await?;
-    // What there is, for clients whose search found nothing.
-    let counted = if results.answer.hits.is_empty() { overview(app, client).await.ok() } else { None };
-    let page = dashboard::search::results(query, &request, results, counted.as_ref(), clock::now());
+    let is_unrelated = results.answer.relevant == Some(0) && !request.phrasings.is_empty();
+    let fallback = if results.answer.hits.is_empty() || is_unrelated {
+        fallback(app, client, query).await?
+    } else {
+        Fallback::default()
+    };
+    let page = dashboard::search::results(query, &request, results, paging, &fallback, &here);
     context.page(&page, Caching::Search)
 }
 
-async fn overview(app: &App, client: Client) -> Result<SearchAnswer, Problem> {
-    let facets = vec![FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety];
-    let request = SearchRequest { limit: 1, facets, ..SearchRequest::default() };
+async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpResult {
+    let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
+    let stats = app.stats().await?;
+    let topics = if trouble.is_some() { Arc::default() } else { app.topics().await? };
+    let content = HomeContent { topics: &topics, stats: &stats, trouble };
+    context.page(&dashboard::search::home(content, here), Caching::Search)
+}
+
+/// What there is instead of a search without results: without its filters, without each of them, and in the whole index.
+async fn fallback(app: &App, client: Client, query: &QueryPairs) -> Result<Fallback, Problem> {
+    let mut fallback = Fallback::default();
+    let words = query.texts("q");
+    let active: Vec<(&str, &str)> = dashboard::search::active(query)
+        .map(|(name, value, _)| (name, value))
+        .take(FILTERS_TRIED_MAX)
+        .collect();
+    for dropped in &active {
+        let others: Vec<(&str, &str)> = active.iter().filter(|other| *other != dropped).copied().collect();
+        let answer = found(app, client, &words, &others, Vec::new()).await?;
+        let count = answer.relevant.filter(|_| !words.is_empty()).unwrap_or(answer.total);
+        fallback.without.push((dropped.0.to_owned(), dropped.1.to_owned(), count));
+    }
+    if !active.is_empty() && !words.is_empty() {
+        fallback.unfiltered = Some(found(app, client, &words, &[], dashboard::search::facets()).await?);
+    }
+    fallback.overview = Some(found(app, client, &[], &[], dashboard::search::facets()).await?);
+    Ok(fallback)
+}
+
+/// Counts the results for words and filters.
+async fn found(
+    app: &App,
+    client: Client,
+    words: &[&str],
+    filters: &[(&str, &str)],
+    facets: Vec<FacetKey>,
+) -> Result<SearchAnswer, Problem> {
+    let words = words.iter().map(|text| ("q", *text));
+    let pairs =
+        words.chain(filters.iter().copied()).map(|(name, value)| Ok((name.to_owned(), value.to_owned())));
+    let request = SearchParameters::read(&QueryPairs::checked(pairs)?)?.request;
+    let request = SearchRequest { limit: 1, facets, ..request };
     Ok(search::search(&app.index, client, request).await?.answer)
 }

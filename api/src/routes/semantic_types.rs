@@ -12,7 +12,7 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpRe
     query.only(&[])?;
     let answer = app.semantic_types().await?;
     if context.wants_page() {
-        return context.page(&dashboard::semantic_types::page(&answer), Caching::Record);
+        return context.page(&dashboard::semantic_types::page(&answer, &app.page_context()), Caching::Record);
     }
     context.json(&*answer, Caching::Record)
 }

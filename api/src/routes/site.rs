@@ -3,9 +3,9 @@
 use axum::extract::Path;
 
 use crate::answers::site::{SiteAnswer, site, site_of};
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
 
 /// Everything that is known of a site.
 #[utoipa::path(
@@ -20,10 +20,10 @@ pub(crate) async fn show(
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
-    let base_url = app.base_url();
+    let here = app.page_context();
     let respond = move |answer: &SiteAnswer| {
         if context.wants_page() {
-            return context.page(&dashboard::site::page(answer, base_url, clock::now()), Caching::Record);
+            return context.page(&dashboard::site::page(answer, &here), Caching::Record);
         }
         context.json(answer, Caching::Record)
     };

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
-use crate::{clock, cursor, dashboard};
+use crate::{cursor, dashboard};
 
 const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
 const LIMIT_DEFAULT: u32 = 50;
@@ -38,7 +38,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     request.after = query.one("cursor")?.map(|text| after(&listing, text)).transpose()?;
     let answer = answer(&app, client, &listing, request).await?;
     if context.wants_page() {
-        return context.page(&dashboard::sites::page(&answer, &query, clock::now()), Caching::Record);
+        return context.page(&dashboard::sites::page(&answer, &query, &app.page_context()), Caching::Record);
     }
     context.json(&answer, Caching::Record)
 }

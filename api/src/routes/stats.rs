@@ -1,9 +1,9 @@
 //! `GET /stats`: the store in numbers, and how far the index is behind it.
 
 use crate::answers::stats::StatsAnswer;
+use crate::dashboard;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
-use crate::{clock, dashboard};
 
 /// The store in numbers.
 #[utoipa::path(get, path = "/stats", tag = "service",
@@ -12,7 +12,7 @@ pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpRe
     query.only(&[])?;
     let answer = app.stats().await?;
     if context.wants_page() {
-        return context.page(&dashboard::stats::page(&answer, clock::now()), Caching::Record);
+        return context.page(&dashboard::stats::page(&answer, &app.page_context()), Caching::Record);
     }
     context.json(&*answer, Caching::Record)
 }

@@ -41,10 +41,14 @@ pub(crate) struct Submission {
     responses((status = 202, description = "It is in the queue", body = SubmissionAnswer,
         headers(("location" = String, description = "The record of the site")))),
 )]
-pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
+pub(crate) async fn submit(Request { app, client, context, query }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
     let (host, url) = read(&body)?;
+    let site = host.site();
     let (answer, quota) = app.submissions(client).submit(host, url).await?;
+    if context.wants_page() {
+        return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
+    }
     accepted(answer, quota)
 }
 

@@ -31,11 +31,17 @@ const FIELDS_MAX: usize = 16;
     tag = "site owners",
     responses((status = 200, description = "How to send a document, and which formats are known", body = Object)),
 )]
-pub(crate) async fn show(Request { context, query, .. }: Request) -> HttpResult {
-    query.only(&[])?;
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     if context.wants_page() {
-        return context.page(&page::blank(), Caching::Record);
+        query.only(&["url", "as"])?;
+        let Some(url) = query.one("url")? else { return context.page(&page::blank(), Caching::Record) };
+        let typed = FormInput { url: url.to_owned(), force: query.one_closed("as")?, ..FormInput::default() };
+        return match ManifestUrl::parse(url) {
+            Ok(url) => of_stored(&app, client, context, typed, url).await,
+            Err(error) => context.page(&page::refused(typed, &error.to_string()), Caching::Never),
+        };
     }
+    query.only(&[])?;
     let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let how = json!({
         "how": "POST the document itself to this address",
@@ -64,6 +70,19 @@ pub(super) async fn submitted(app: &App, client: Client, context: RequestContext
         Submission::Answered(response) => return Ok(response),
         Submission::OfStored(typed, url) => (typed, url),
     };
+    of_stored(app, client, context, typed, url).await
+}
+
+/// What the stored document of an address came to.
+async fn of_stored(
+    app: &App,
+    client: Client,
+    context: RequestContext,
+    typed: FormInput,
+    url: ManifestUrl,
+) -> HttpResult {
+    let reader = app.document_readers.reader();
+    let typed = FormInput { is_stored: true, ..typed };
     match stored(app.manifests(client), &url).await {
         Ok(Stored { body, share, .. }) => {
             let judge = move || {

@@ -51,8 +51,9 @@ pub(super) fn robots(identity: &Identity) -> String {
     format!(
         "# Everything here may be read, except search results, which are endless.\n\
          User-agent: *\nDisallow: /search?\nDisallow: /mcp\nDisallow: /tools/\nAllow: /tools/openapi.json\nAllow: /\n\n\
-         Agentmap: {}\n",
-        identity.url("/.well-known/ai-catalog.json")
+         Agentmap: {}\nSitemap: {}\n",
+        identity.url("/.well-known/ai-catalog.json"),
+        identity.url("/sitemap.xml")
     )
 }
 

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+pub(crate) use self::references::inlined;
 use crate::value_size::bytes_left_after;
 
 /// Maximum size of the parameters, of the response, and of everything else that a definition repeats: more than any model reads,
@@ -99,14 +100,14 @@ pub(crate) fn compile(
     }
     refuse_too_large(manifest, capability)?;
     let response = capability.response.as_ref().filter(|response| is_small(response));
-    let parameters = capability.parameters.as_ref().map(references::inlined);
+    let parameters = capability.parameters.as_ref().map(inlined);
     let parts = Parts {
         manifest,
         capability,
         name: name::of(capability),
         input: schema::input(parameters.as_ref()),
         is_response_left_out: response.is_none() && capability.response.is_some(),
-        response: response.map(references::inlined),
+        response: response.map(inlined),
         parameters,
     };
     let unstamped = parts.definition(shape, None)?;
@@ -127,7 +128,8 @@ fn refuse_too_large(manifest: &Manifest, capability: &Capability) -> Result<(), 
     Ok(())
 }
 
-fn is_small(schema: &Value) -> bool {
+/// Whether a schema is small enough to be repeated.
+pub(crate) fn is_small(schema: &Value) -> bool {
     bytes_left_after(schema, DECLARED_BYTES_MAX).is_some()
 }
 

@@ -27,7 +27,7 @@ const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
 const PRECEDES_TARGET: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
 
 /// The schema with its own definitions in the places that refer to them.
-pub(super) fn inlined(published: &Value) -> Value {
+pub(crate) fn inlined(published: &Value) -> Value {
     let mut inliner = Inliner { root: published, open: vec!["#"], copies: Copies::new() };
     inliner.schema(published)
 }

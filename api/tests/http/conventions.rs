@@ -105,7 +105,7 @@ async fn framework_errors_are_problem_details() {
     let page = world.page("/nowhere").await;
     assert_eq!(page.status, StatusCode::NOT_FOUND);
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
-    assert!(page.text().contains("Not Found"));
+    assert!(page.text().contains("<h1>Not found</h1>"));
 }
 
 #[tokio::test]

@@ -124,25 +124,73 @@ async fn other_origins_may_call_the_a2a_agent() {
     assert_eq!(answer.json()["result"]["kind"], "message", "{}", answer.text());
 }
 
+/// Calls a method of the MCP server.
+async fn mcp(world: &World, headers: &[(&str, &str)], message: &Value) -> Answer {
+    let mut request = Request::post("/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    world.send(request.body(Body::from(message.to_string())).unwrap()).await
+}
+
+const OWN_HOST: (&str, &str) = ("host", "localhost:8080");
+
+fn tool_call(tool: &str, arguments: &Value) -> Value {
+    serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
 #[tokio::test]
-async fn mcp_refuses_a_second_origin() {
+async fn reading_tools_of_mcp_answer_pages_of_every_origin() {
     let world = world().await;
-    let own = ("origin", "https://dex.example");
-    for (headers, is_accepted) in [
-        (&[own][..], true),
-        (&[own, ("origin", "https://evil.example")], false),
-        (&[("origin", "https://evil.example")], false),
+    let foreign = ("origin", "https://client.example");
+    let find = tool_call("find_capability", &serde_json::json!({"query": "flight"}));
+    let answer = mcp(&world, &[OWN_HOST, foreign, ("sec-fetch-site", "cross-site")], &find).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(answer.header("access-control-allow-origin"), "*");
+    assert_ne!(answer.json()["result"]["isError"], true, "{}", answer.text());
+    let rebound = mcp(&world, &[("host", "rebound.example:8080"), foreign], &find).await;
+    assert_eq!(rebound.status, StatusCode::FORBIDDEN, "the Host is checked for all");
+    let several = mcp(&world, &[OWN_HOST, ("origin", "https://dex.example"), foreign], &find).await;
+    assert_eq!(several.status, StatusCode::FORBIDDEN, "{}", several.text());
+}
+
+#[tokio::test]
+async fn writing_tools_of_mcp_refuse_foreign_origins_in_words() {
+    let world = world().await;
+    for (origin, is_accepted) in [
+        (None, true),
+        (Some("https://dex.example"), true),
+        (Some("https://evil.example"), false),
+        (Some("null"), false),
     ] {
-        let mut request = Request::post("/mcp")
-            .header("host", "localhost:8080")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
+        let site = format!("m{}.example", origin.map_or(0, str::len));
+        let headers: Vec<_> = [OWN_HOST].into_iter().chain(origin.map(|origin| ("origin", origin))).collect();
+        let submit = tool_call("submit_site", &serde_json::json!({"domain": site}));
+        let answer = mcp(&world, &headers, &submit).await.json();
+        assert_eq!(answer["result"]["isError"] != true, is_accepted, "{origin:?}: {answer}");
+        let known = world.get(&format!("/sites/{site}")).await.status == StatusCode::OK;
+        assert_eq!(known, is_accepted, "{origin:?}");
+        if !is_accepted {
+            let words = answer["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(words.contains("sent by a page of") && words.contains("--public-url"), "{words}");
         }
-        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
-        let answer = world.send(request.body(Body::from(message)).unwrap()).await;
-        assert_eq!(answer.status != StatusCode::FORBIDDEN, is_accepted, "{headers:?}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn preflight_allows_the_headers_of_mcp_clients() {
+    let world = world().await;
+    let request = Request::builder().method("OPTIONS").uri("/mcp").header("origin", "https://client.example");
+    let request = request
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "content-type,mcp-protocol-version,mcp-session-id");
+    let answer = world.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let allowed = answer.header("access-control-allow-headers").to_lowercase();
+    for name in ["mcp-protocol-version", "mcp-session-id", "content-type"] {
+        assert!(allowed.contains(name), "{allowed}");
     }
 }
 

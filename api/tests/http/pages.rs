@@ -13,7 +13,13 @@ fn capability_path(manifest: &manifest::Manifest) -> String {
 /// Pages contain no inline scripts or styles, and publisher text is escaped.
 fn assert_harmless(path: &str, page: &str) {
     let scripts = page.matches("<script").count();
-    assert_eq!(scripts, page.matches("<script type=\"module\" src=\"/assets/").count(), "{path}");
+    let known = page.matches("<script type=\"module\" src=\"/assets/").count()
+        + page.matches("<script type=\"application/ld+json\">").count();
+    assert_eq!(scripts, known, "{path}");
+    for data in page.split("<script type=\"application/ld+json\">").skip(1) {
+        let data = data.split("</script>").next().unwrap();
+        assert!(serde_json::from_str::<serde_json::Value>(data).is_ok(), "{path}: {data}");
+    }
     for danger in
         ["<script>", "onerror=alert(2)>", "<img src=x", "href=\"javascript:", " style=\"", "<style", "<b>\""]
     {
@@ -44,16 +50,22 @@ async fn every_page_escapes_publisher_texts_and_has_its_own_title() {
         "/crawl".to_owned(),
         "/validate".to_owned(),
         format!("/manifests/{}/diff", manifest::ManifestId::of(&documents::evil().url)),
+        format!("{}/try?v.%3Cscript%3E=%22%3E%3Cscript%3E", capability_path(&documents::evil())),
+        "/docs".to_owned(),
+        "/styleguide".to_owned(),
     ] {
         let page = world.page(&path).await;
         assert_eq!(page.status, StatusCode::OK, "{path}: {}", page.text());
         let text = page.text();
         assert_harmless(&path, &text);
-        assert!(text.contains("<main id=\"main\">") && text.contains("lang=\"en\""), "{path}");
+        assert!(text.contains("<main id=\"main\"") && text.contains("lang=\"en\""), "{path}");
         assert_eq!(text.matches("<h1").count(), 1, "{path}");
         let title = text.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap();
-        assert!(title.ends_with("agentdex"), "{path}: {title}");
-        titles.push(title.to_owned());
+        assert!(title.contains("agentdex"), "{path}: {title}");
+        // a request that is built has the title of its capability
+        if !path.contains("/try?") {
+            titles.push(title.to_owned());
+        }
     }
     let count = titles.len();
     titles.sort();
@@ -109,13 +121,144 @@ async fn validator_page_shows_findings_beside_their_lines() {
 }
 
 #[tokio::test]
-async fn capability_page_shows_tool_definitions() {
+async fn capability_page_says_how_to_use_it() {
     let world = World::new().await;
     let page = world.page(&capability_path(&documents::skyhop())).await.text();
-    for name in ["MCP", "OpenAI", "Anthropic", "OpenAPI"] {
-        assert!(page.contains(&format!("<summary>{name}</summary>")), "no definition for {name}");
+    for name in ["curl", "Python", "TypeScript", "MCP", "OpenAI", "Anthropic", "OpenAPI", "ARD"] {
+        assert!(page.contains(&format!(">{name}</label>")), "no tab {name}");
     }
-    assert!(page.contains("input_schema") && page.contains("data-copy"), "{page}");
+    for part in [
+        "input_schema",
+        "data-copy",
+        "requests.request(",
+        "await fetch(",
+        "cursor://anysphere.cursor-deeplink/mcp/install?name=agentdex",
+        "vscode:mcp/install?",
+        "claude mcp add --transport http agentdex",
+        "Ask the person for permission before each call.",
+    ] {
+        assert!(page.contains(part), "no {part}");
+    }
+    let built = world
+        .page(&format!("{}/try?v.departure_date=2030-01-02", capability_path(&documents::skyhop())))
+        .await;
+    let text = built.text();
+    assert!(text.contains("2030-01-02") && text.contains("noindex"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_describe_themselves_to_other_sites() {
+    let world = World::new().await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    for part in [
+        "<link rel=\"canonical\" href=\"http://",
+        "/sites/skyhop.example\">",
+        "property=\"og:image\" content=\"http://",
+        "\"@type\":\"WebAPI\"",
+        "rel=\"apple-touch-icon\"",
+        "application/opensearchdescription+xml",
+    ] {
+        assert!(page.contains(part), "no {part} in {page:.3000}");
+    }
+    let picture = page.split("og:image\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    let path = picture.split_once("/assets/").unwrap().1;
+    assert_eq!(world.get(&format!("/assets/{path}")).await.header("content-type"), "image/png");
+    let home = world.page("/").await.text();
+    assert!(home.contains("SearchAction") && home.contains("\"Dataset\""), "{home:.3000}");
+    let search = world.get("/opensearch.xml").await;
+    let text = search.text();
+    let search = roxmltree::Document::parse(&text).unwrap();
+    assert!(
+        search
+            .descendants()
+            .any(|node| node.attribute("template").is_some_and(|t| t.contains("{searchTerms}")))
+    );
+    let sitemap = world.get("/sitemap.xml").await.text();
+    let sitemap = roxmltree::Document::parse(&sitemap).unwrap();
+    let listed = |end: &str| {
+        let mut entries = sitemap
+            .descendants()
+            .filter(|node| node.has_tag_name(("http://www.sitemaps.org/schemas/sitemap/0.9", "url")));
+        entries.any(|entry| {
+            let text = |name: &str| {
+                entry
+                    .children()
+                    .find(|n| n.tag_name().name() == name)
+                    .and_then(|n| n.text())
+                    .map(str::to_owned)
+            };
+            text("loc").is_some_and(|loc| loc.ends_with(end)) && (end == "/docs" || text("lastmod").is_some())
+        })
+    };
+    assert!(listed("/sites/skyhop.example") && listed("/docs"));
+    assert!(world.get("/robots.txt").await.text().contains("\nSitemap: http"));
+}
+
+#[tokio::test]
+async fn style_guide_shows_the_parts_of_the_design() {
+    let world = World::new().await;
+    let page = world.page("/styleguide").await.text();
+    assert!(page.contains("Type scale") && page.contains("irreversible"), "{page}");
+}
+
+#[tokio::test]
+async fn page_of_an_unknown_site_offers_to_add_it() {
+    let world = World::new().await;
+    let page = world.page("/sites/nowhere.example").await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+    let text = page.text();
+    assert!(text.contains("action=\"/sites\"") && text.contains("value=\"nowhere.example\""), "{text}");
+    let request = Request::post("/sites")
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded");
+    let added = world.send(request.body(Body::from("domain=nowhere.example")).unwrap()).await;
+    assert_eq!((added.status, added.header("location")), (StatusCode::SEE_OTHER, "/sites/nowhere.example"));
+    let waiting = world.page("/sites/nowhere.example").await.text();
+    assert!(waiting.contains("In the queue") && waiting.contains("waiting for its first visit"), "{waiting}");
+}
+
+#[tokio::test]
+async fn check_again_too_soon_explains_itself() {
+    let world = World::new().await;
+    let request = Request::post("/sites/skyhop.example/recheck").header("accept", "text/html");
+    let first = world.send(request.body(Body::empty()).unwrap()).await;
+    let request = Request::post("/sites/skyhop.example/recheck").header("accept", "text/html");
+    let second = world.send(request.body(Body::empty()).unwrap()).await;
+    let refused = if first.status == StatusCode::TOO_MANY_REQUESTS { first } else { second };
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    let text = refused.text();
+    assert!(text.contains("Not yet") && text.contains("less than ten minutes ago"), "{text}");
+    assert!(text.contains("href=\"/sites/skyhop.example\""), "{text}");
+}
+
+#[tokio::test]
+async fn result_of_a_stored_document_has_an_address() {
+    let world = World::new().await;
+    let url = documents::skyhop().url;
+    let page = world.page(&format!("/validate?url={url}")).await;
+    assert_eq!(page.status, StatusCode::OK);
+    let text = page.text();
+    assert!(text.contains("To share this result") || text.contains("is stored"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_of_results_lead_back_and_forth() {
+    let world = World::new().await;
+    let first = world.page("/search?format=awp&limit=1").await.text();
+    assert!(first.contains("rel=\"next\"") && !first.contains("rel=\"prev\""), "{first}");
+    let second = world.page("/search?format=awp&limit=1&page=2").await.text();
+    assert!(second.contains("rel=\"prev\""), "{second}");
+    let card = |page: &str| page.split("<article").nth(1).unwrap().split("</h3>").next().unwrap().to_owned();
+    assert_ne!(card(&first), card(&second));
+    assert_eq!(world.get("/search?format=awp&page=2").await.status, StatusCode::BAD_REQUEST, "pages only");
+}
+
+#[tokio::test]
+async fn search_without_results_says_which_filter_to_drop() {
+    let world = World::new().await;
+    let page = world.page("/search?q=book+flight&format=woa").await.text();
+    assert!(page.contains("without <b>Dialect: WoA</b>"), "{page}");
+    assert!(page.contains("<aside class=\"facets\"") && page.contains("aria-current=\"true\""), "{page}");
 }
 
 #[tokio::test]
@@ -158,7 +301,6 @@ async fn empty_results_page_suggests_types() {
     let page = world.page("/search?q=zzzunheardof&format=awp").await.text();
     assert!(page.to_lowercase().contains("nothing") && !page.contains("<article"));
     assert!(page.contains("semantic_type=weather%3Aforecast"), "{page}");
-    assert!(page.contains("search without filters"));
 }
 
 #[tokio::test]

@@ -1,0 +1,163 @@
+//! The request of a call: address, headers and body, from the declaration and values.
+
+use manifest::model::Protocol;
+use manifest::{Capability, Manifest};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use super::credentials::{Secret, secret_of};
+use super::{examples, property};
+use crate::dashboard::labels;
+use crate::dashboard::schema::Row;
+
+/// Characters that stay as they are in a path or a query (RFC 3986 section 2.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What an envelope has in the place of the parameters.
+const PARAMETERS: &str = "{parameters}";
+
+/// What is sent, without secrets: these are variables of the environment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Call {
+    Http(HttpCall),
+    /// A tool of an MCP server.
+    Mcp {
+        url: String,
+        tool: String,
+        arguments: Value,
+        secret: Option<Secret>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct HttpCall {
+    pub(super) method: String,
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Value>,
+    pub(super) secret: Option<Secret>,
+}
+
+impl Call {
+    /// The call, or why the declaration is not enough for one.
+    pub(super) fn of(
+        manifest: &Manifest,
+        capability: &Capability,
+        rows: &[Row],
+        parameters: Option<&Value>,
+        given: &Map<String, Value>,
+    ) -> Result<Self, String> {
+        let invocation = &capability.invocation;
+        let endpoint = invocation.endpoint().filter(|_| !invocation.not_public);
+        let endpoint = endpoint.filter(|url| !manifest.leads_inside(url));
+        let is_web = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
+        let Some(endpoint) = endpoint.filter(is_web) else {
+            return Err(
+                "The declaration names no public web address, so there is nothing to call.".to_owned()
+            );
+        };
+        let values = values(rows, parameters, given);
+        let secret = secret_of(manifest, capability);
+        match invocation.protocol {
+            None | Some(Protocol::Http | Protocol::Woa) => {}
+            Some(Protocol::Mcp) => {
+                let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
+                let arguments =
+                    Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
+                return Ok(Self::Mcp { url: endpoint.to_owned(), tool, arguments, secret });
+            }
+            Some(Protocol::A2a) => return Ok(Self::Http(a2a(endpoint, capability, secret))),
+            Some(other) => {
+                let name = labels::protocol(other);
+                return Err(format!("It is called over {name}, for which no example is generated."));
+            }
+        }
+        let Some(method) = invocation.method.as_deref() else {
+            return Err(
+                "The declaration names an address but no HTTP method, so it is not enough to call it."
+                    .to_owned(),
+            );
+        };
+        let mut call = http(method, endpoint, &values, secret);
+        if let Some(envelope) = &invocation.envelope {
+            call.body = Some(wrapped(envelope, call.body.take().unwrap_or_else(|| json!({}))));
+        }
+        Ok(Self::Http(call))
+    }
+}
+
+/// The required parameters and the given ones, with their values.
+fn values<'a>(
+    rows: &'a [Row],
+    parameters: Option<&Value>,
+    given: &Map<String, Value>,
+) -> Vec<(&'a Row, Value)> {
+    let wanted = rows.iter().filter(|row| row.required || given.contains_key(&row.name));
+    let value = |row: &Row| {
+        let typed = given.get(&row.name).cloned();
+        typed.unwrap_or_else(|| examples::of(&row.name, property(parameters, &row.name)))
+    };
+    wanted.map(|row| (row, value(row))).collect()
+}
+
+fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<Secret>) -> HttpCall {
+    let default = if matches!(method, "GET" | "HEAD" | "DELETE") { "query" } else { "body" };
+    let mut url = endpoint.to_owned();
+    let mut query: Vec<String> = Vec::new();
+    let mut headers = Vec::new();
+    let mut members = Map::new();
+    for (row, value) in values {
+        let variable = format!("{{{}}}", row.name);
+        let text = examples::plain(value);
+        if url.contains(&variable) {
+            url = url.replace(&variable, &escaped(&text));
+            continue;
+        }
+        match row.place.as_deref().unwrap_or(default) {
+            "query" => query.push(format!("{}={}", escaped(&row.name), escaped(&text))),
+            "header" => headers.push((row.name.clone(), text)),
+            // a path without the variable cannot take the value
+            "path" => {}
+            _ => drop(members.insert(row.name.clone(), value.clone())),
+        }
+    }
+    if !query.is_empty() {
+        let joint = if url.contains('?') { '&' } else { '?' };
+        url = format!("{url}{joint}{}", query.join("&"));
+    }
+    let body = (!members.is_empty()).then_some(Value::Object(members));
+    HttpCall { method: method.to_owned(), url, headers, body, secret }
+}
+
+/// A message to an agent (A2A 0.3 section 7.1): its first example, or its name.
+fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpCall {
+    let text = capability.examples.first().or(capability.description.as_ref()).unwrap_or(&capability.name);
+    let message = json!({
+        "role": "user", "kind": "message", "messageId": "1", "parts": [{"kind": "text", "text": text}],
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}});
+    HttpCall {
+        method: "POST".to_owned(),
+        url: endpoint.to_owned(),
+        headers: Vec::new(),
+        body: Some(body),
+        secret,
+    }
+}
+
+/// The envelope with the parameters in their place.
+fn wrapped(envelope: &Value, parameters: Value) -> Value {
+    match envelope {
+        Value::Object(members) => {
+            let filled = members.iter().map(|(name, value)| {
+                let is_place = value.as_str() == Some(PARAMETERS);
+                (name.clone(), if is_place { parameters.clone() } else { value.clone() })
+            });
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    utf8_percent_encode(text, ESCAPED).to_string()
+}

@@ -1,0 +1,130 @@
+//! The credentials of a call: what to obtain and where, and where it goes in the request.
+
+use manifest::model::{Auth, AuthScheme};
+use manifest::{Capability, Manifest};
+
+use crate::dashboard::{labels, links};
+use crate::text;
+
+/// Scopes that are listed.
+const SCOPES_MAX: usize = 20;
+const WORDS_CHARS_MAX: usize = 200;
+
+/// A credential to obtain.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Credential {
+    pub(crate) what: String,
+    /// Label and address of each place.
+    pub(crate) places: Vec<(&'static str, String)>,
+    pub(crate) scopes: Vec<String>,
+    /// How the request carries it.
+    pub(crate) carried: String,
+}
+
+/// Where a secret goes in a request, and the variable that holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Secret {
+    Bearer,
+    Header(String),
+    Query(String),
+    Cookie(String),
+}
+
+pub(super) const TOKEN: &str = "TOKEN";
+pub(super) const API_KEY: &str = "API_KEY";
+
+pub(super) fn of(manifest: &Manifest, capability: &Capability) -> Vec<Credential> {
+    let declared = manifest.authentication_for_agents(capability);
+    let mut credentials: Vec<Credential> = Vec::new();
+    // a scheme is declared once for each set of calls
+    for credential in declared.into_iter().map(|auth| credential(auth, capability)) {
+        if !credentials.contains(&credential) {
+            credentials.push(credential);
+        }
+    }
+    credentials
+}
+
+/// The schemes in words, where the declaration does not describe them.
+pub(super) fn undescribed(manifest: &Manifest, capability: &Capability) -> Option<String> {
+    let auth = &capability.auth;
+    let is_none = auth.schemes == [AuthScheme::None] || auth.required.as_option() == Some(false);
+    if !manifest.authentication_for_agents(capability).is_empty() {
+        return None;
+    }
+    Some(if is_none {
+        "No credentials are needed.".to_owned()
+    } else if auth.schemes.iter().all(|scheme| *scheme == AuthScheme::Unknown) {
+        "The publisher does not say whether the call needs credentials.".to_owned()
+    } else {
+        let needed = labels::auth_needed(&auth.schemes, auth.required.as_option());
+        format!("The call needs: {needed}. The publisher does not say where to obtain it.")
+    })
+}
+
+fn credential(auth: &Auth, capability: &Capability) -> Credential {
+    let what = match auth.scheme {
+        AuthScheme::ApiKey => "An API key from the publisher",
+        AuthScheme::Bearer => "A bearer token from the publisher",
+        AuthScheme::OAuth2 => "An OAuth 2 access token",
+        AuthScheme::OpenId => "An access token by OpenID Connect",
+        AuthScheme::Delegated => "A token on behalf of the person",
+        AuthScheme::Mtls => "A client certificate",
+        AuthScheme::HttpSignature => "A key that signs each request",
+        AuthScheme::AgentIdentity => "A verifiable identity of your agent",
+        AuthScheme::Payment => "A payment with each call",
+        AuthScheme::Session | AuthScheme::Cookie => "A session at the site",
+        AuthScheme::None | AuthScheme::Other | AuthScheme::Unknown => "The publisher's own credential",
+    };
+    let addresses = [
+        ("register a client", &auth.registration_url),
+        ("ask the person to sign in", &auth.authorize_url),
+        ("exchange for a token", &auth.token_url),
+        ("read the documentation", &auth.docs_url),
+    ];
+    let place =
+        |(label, url): (&'static str, &Option<String>)| Some((label, links::harmless(url.as_deref()?)?));
+    let scopes = if capability.auth.scopes.is_empty() {
+        auth.scopes.keys().cloned().collect()
+    } else {
+        capability.auth.scopes.clone()
+    };
+    let short = |scope: &String| text::cut(scope, WORDS_CHARS_MAX);
+    Credential {
+        what: what.to_owned(),
+        places: addresses.into_iter().filter_map(place).collect(),
+        scopes: scopes.iter().take(SCOPES_MAX).map(short).collect(),
+        carried: secret(auth).map(|secret| carried(&secret)).unwrap_or_default(),
+    }
+}
+
+fn carried(secret: &Secret) -> String {
+    match secret {
+        Secret::Bearer => "sent in the header Authorization".to_owned(),
+        Secret::Header(name) => format!("sent in the header {name}"),
+        Secret::Query(name) => format!("sent as the query parameter {name}"),
+        Secret::Cookie(name) => format!("sent as the cookie {name}"),
+    }
+}
+
+fn secret(auth: &Auth) -> Option<Secret> {
+    let name = |default: &str| text::one_line(auth.name.as_deref().unwrap_or(default), WORDS_CHARS_MAX);
+    match (auth.scheme, auth.location.as_deref()) {
+        (AuthScheme::ApiKey, Some("query")) => Some(Secret::Query(name("api_key"))),
+        (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => {
+            Some(Secret::Cookie(name("session")))
+        }
+        (AuthScheme::ApiKey, _) => Some(Secret::Header(name("X-API-Key"))),
+        (AuthScheme::Bearer | AuthScheme::OAuth2 | AuthScheme::OpenId | AuthScheme::Delegated, _) => {
+            Some(Secret::Bearer)
+        }
+        _ => None,
+    }
+}
+
+/// The secret of the first scheme that has one, from the declaration or by the scheme's usual place.
+pub(super) fn secret_of(manifest: &Manifest, capability: &Capability) -> Option<Secret> {
+    let declared = manifest.authentication_for_agents(capability);
+    let usual = || capability.auth.schemes.iter().find_map(|scheme| secret(&Auth::new(*scheme)));
+    declared.into_iter().find_map(secret).or_else(usual)
+}

@@ -1,0 +1,244 @@
+//! "Use it": a capability as something to copy and run, generated from its declaration alone.
+//!
+//! A request is built once (`call`) from examples (`examples`) or from what was typed into the form, and written in several
+//! languages (`snippets`). Nothing here sends a request. All publisher text is quoted for the language that it appears in.
+
+mod call;
+pub(crate) mod clients;
+mod credentials;
+mod examples;
+mod snippets;
+
+use manifest::model::{Confirmation, Protocol};
+use manifest::{Capability, Manifest, SafetyClass};
+use serde_json::{Map, Value};
+use store::StoredManifest;
+
+use self::call::Call;
+use self::clients::{Client, McpServer};
+use self::credentials::Credential;
+use super::capability::CapabilityRequest;
+use super::links;
+use super::schema::{self, Row};
+use crate::parameters::QueryPairs;
+use crate::text;
+use crate::tool_export::{self, ToolShape};
+
+/// Longest text of one tab, in bytes; a longer definition is linked instead.
+const TEXT_BYTES_MAX: usize = 32 * 1_024;
+/// Fields of the form; a capability with more is better called from a program.
+const FIELDS_MAX: usize = 30;
+/// Longest name that a client shows for a server, in characters.
+const SERVER_NAME_CHARS_MAX: usize = 40;
+/// Prefix of the form's fields in the address of the request.
+const FIELD_PREFIX: &str = "v.";
+
+/// One text to copy.
+pub(crate) struct Snippet {
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) text: Option<String>,
+    /// Why there is no text, or where it is if it is too long.
+    pub(crate) instead: String,
+    /// What to know about the text.
+    pub(crate) note: String,
+    /// The text alone.
+    pub(crate) href: Option<String>,
+}
+
+/// A field of the form that builds the request.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) kind: String,
+    pub(crate) required: bool,
+    pub(crate) example: String,
+    pub(crate) value: String,
+    pub(crate) choices: Vec<String>,
+}
+
+pub(crate) struct UseIt {
+    /// What a person should know before the call, in words.
+    pub(crate) warning: Option<String>,
+    pub(crate) credentials: Vec<Credential>,
+    /// The credentials that are needed but not described.
+    pub(crate) credentials_words: Option<String>,
+    pub(crate) snippets: Vec<Snippet>,
+    /// Whether the site declares an MCP server; else the clients are connected to the one of this registry.
+    pub(crate) is_own_mcp: bool,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) form_href: String,
+    /// Whether values were typed into the form.
+    pub(crate) is_filled: bool,
+}
+
+/// Everything to use a capability with.
+pub(crate) fn use_it(
+    stored: &StoredManifest,
+    capability: &Capability,
+    request: &CapabilityRequest<'_>,
+    base: &str,
+) -> UseIt {
+    let typed = request.typed;
+    let manifest = &stored.manifest;
+    let rows = capability.parameters.as_ref().map(schema::rows).unwrap_or_default();
+    // a larger schema is read as JSON; its examples would be names only
+    let parameters = capability.parameters.as_ref().filter(|schema| tool_export::is_small(schema));
+    let parameters = parameters.map(tool_export::inlined);
+    let given = given(&rows, parameters.as_ref(), typed);
+    let call = Call::of(manifest, capability, &rows, parameters.as_ref(), &given);
+    let mcp = mcp_server(manifest, capability);
+    let is_own_mcp = mcp.is_some();
+    let mcp = mcp.unwrap_or_else(|| McpServer::of_this_registry(base));
+    UseIt {
+        warning: warning(capability),
+        credentials: credentials::of(manifest, capability),
+        credentials_words: credentials::undescribed(manifest, capability),
+        snippets: all_snippets(manifest, capability, &call, request.entry),
+        clients: clients::of(&mcp),
+        is_own_mcp,
+        fields: fields(&rows, parameters.as_ref(), typed),
+        form_href: format!("{}/try", links::capability(&capability.id)),
+        is_filled: !given.is_empty(),
+    }
+}
+
+/// What a call may do to a person, in words; nothing for a call that only reads.
+fn warning(capability: &Capability) -> Option<String> {
+    let safety = &capability.safety;
+    let effect = match safety.class {
+        SafetyClass::Read => return None,
+        SafetyClass::Write => "This call changes data at the site.",
+        SafetyClass::Destructive => "This call may delete or overwrite something, or spend money.",
+        SafetyClass::Irreversible => "This call cannot be undone.",
+        SafetyClass::Unknown => {
+            "The publisher does not say what this call changes. Treat it as one that does."
+        }
+    };
+    let ask = match (safety.confirmation, safety.class) {
+        (Confirmation::Required, _) => " Ask the person for permission before each call.",
+        (_, SafetyClass::Destructive | SafetyClass::Irreversible) => {
+            " Ask the person for permission first, although the publisher does not require it."
+        }
+        (Confirmation::Recommended, _) => " The publisher recommends to ask the person first.",
+        (Confirmation::None, _) => "",
+    };
+    Some(format!("{effect}{ask}"))
+}
+
+/// The address of the site's own MCP server, by which the capability can be called or found.
+fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer> {
+    let of_capability = (capability.invocation.protocol == Some(Protocol::Mcp))
+        .then(|| capability.invocation.endpoint())
+        .flatten();
+    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let url = of_capability.or_else(|| declared.filter_map(|interface| interface.url.as_deref()).next())?;
+    let url = links::harmless(manifest.address_for_agents(url)?)?;
+    let name = text::one_line(manifest.url.site().as_str(), SERVER_NAME_CHARS_MAX);
+    Some(McpServer { name, url })
+}
+
+fn all_snippets(
+    manifest: &Manifest,
+    capability: &Capability,
+    call: &Result<Call, String>,
+    entry: &Value,
+) -> Vec<Snippet> {
+    let mut all = vec![
+        code("curl", "curl", call, snippets::curl),
+        code("python", "Python", call, snippets::python),
+        code("typescript", "TypeScript", call, snippets::typescript),
+    ];
+    for (shape, id, name, note) in [
+        (ToolShape::Mcp, "mcp", "MCP", "The tool as an MCP server would list it."),
+        (ToolShape::OpenAi, "openai", "OpenAI", "For \"tools\" of the chat completions and responses API."),
+        (ToolShape::Anthropic, "anthropic", "Anthropic", "For \"tools\" of the messages API."),
+        (ToolShape::OpenApi, "openapi", "OpenAPI", "A whole OpenAPI 3.1 document with this one operation."),
+    ] {
+        all.push(definition(manifest, capability, shape, (id, name, note)));
+    }
+    all.push(ard(entry));
+    all
+}
+
+fn code(
+    id: &'static str,
+    name: &'static str,
+    call: &Result<Call, String>,
+    write: fn(&Call) -> String,
+) -> Snippet {
+    let snippet = |text, instead| Snippet { id, name, text, instead, note: String::new(), href: None };
+    match call {
+        Ok(call) => {
+            let text = Some(write(call)).filter(|text| text.len() <= TEXT_BYTES_MAX);
+            snippet(text, "The request is too long for this page.".to_owned())
+        }
+        Err(why) => snippet(None, why.clone()),
+    }
+}
+
+fn definition(
+    manifest: &Manifest,
+    capability: &Capability,
+    shape: ToolShape,
+    (id, name, note): (&'static str, &'static str, &'static str),
+) -> Snippet {
+    let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
+    let snippet = |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
+    match tool_export::compile(manifest, capability, shape) {
+        Ok(tool) => {
+            let text = serde_json::to_string_pretty(&tool.definition).ok();
+            let text = text.filter(|text| text.len() <= TEXT_BYTES_MAX);
+            snippet(text, "The definition is too long for this page.".to_owned(), Some(href))
+        }
+        Err(refused) => snippet(None, format!("There is no tool definition: {refused}."), None),
+    }
+}
+
+fn ard(entry: &Value) -> Snippet {
+    let text = serde_json::to_string_pretty(entry).ok().filter(|text| text.len() <= TEXT_BYTES_MAX);
+    Snippet {
+        id: "ard",
+        name: "ARD",
+        text,
+        instead: "The entry is too long for this page.".to_owned(),
+        note: "An entry for the \"entries\" of an ai-catalog.json (Agentic Resource Discovery 0.9)."
+            .to_owned(),
+        href: None,
+    }
+}
+
+fn property<'a>(parameters: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+    parameters?.get("properties")?.get(name)
+}
+
+/// The typed values, in the types that the schema states.
+fn given(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Map<String, Value> {
+    let values = rows.iter().take(FIELDS_MAX).filter_map(|row| {
+        let text =
+            typed.raw(&format!("{FIELD_PREFIX}{}", row.name)).filter(|text| !text.trim().is_empty())?;
+        Some((row.name.clone(), examples::typed(property(parameters, &row.name), text)))
+    });
+    values.collect()
+}
+
+fn fields(rows: &[Row], parameters: Option<&Value>, typed: &QueryPairs) -> Vec<Field> {
+    let field = |row: &Row| {
+        let example = examples::of(&row.name, property(parameters, &row.name));
+        let name = format!("{FIELD_PREFIX}{}", row.name);
+        Field {
+            value: typed.raw(&name).unwrap_or_default().to_owned(),
+            name,
+            label: text::one_line(&row.name, SERVER_NAME_CHARS_MAX),
+            kind: row.kind.clone(),
+            required: row.required,
+            example: text::one_line(&examples::plain(&example), SERVER_NAME_CHARS_MAX),
+            choices: row.choices.clone(),
+        }
+    };
+    rows.iter().take(FIELDS_MAX).map(field).collect()
+}
+
+#[cfg(test)]
+mod tests;

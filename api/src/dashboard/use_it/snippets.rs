@@ -1,0 +1,231 @@
+//! A call in the languages of the tabs. Publisher text is always inside a literal of the language.
+
+use serde_json::{Value, json};
+
+use super::call::{Call, HttpCall};
+use super::credentials::{API_KEY, Secret, TOKEN};
+
+/// Longest body on one line of a command, in characters.
+const LINE_CHARS_MAX: usize = 60;
+const ACCEPT_MCP: &str = "application/json, text/event-stream";
+
+pub(super) fn curl(call: &Call) -> String {
+    match call {
+        Call::Http(http) => curl_http(http),
+        Call::Mcp { url, tool, arguments, secret } => {
+            let body = json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments},
+            });
+            let http = HttpCall {
+                method: "POST".to_owned(),
+                url: url.clone(),
+                headers: vec![("Accept".to_owned(), ACCEPT_MCP.to_owned())],
+                body: Some(body),
+                secret: secret.clone(),
+            };
+            format!(
+                "# Most MCP servers expect an \"initialize\" request first; an MCP client sends it.\n{}",
+                curl_http(&http)
+            )
+        }
+    }
+}
+
+fn curl_http(call: &HttpCall) -> String {
+    let url = match &call.secret {
+        Some(Secret::Query(name)) => {
+            let joint = if call.url.contains('?') { '&' } else { '?' };
+            format!("{}\"${API_KEY}\"", shell(&format!("{}{joint}{name}=", call.url)))
+        }
+        _ => shell(&call.url),
+    };
+    let mut lines = vec![format!("curl -X {} {url}", shell(&call.method))];
+    lines.extend(
+        call.headers.iter().map(|(name, value)| format!("-H {}", shell(&format!("{name}: {value}")))),
+    );
+    lines.extend(match &call.secret {
+        Some(Secret::Bearer) => Some(format!("-H \"Authorization: Bearer ${TOKEN}\"")),
+        Some(Secret::Header(name)) => Some(format!("-H {}\"${API_KEY}\"", shell(&format!("{name}: ")))),
+        Some(Secret::Cookie(name)) => Some(format!("-b {}\"${API_KEY}\"", shell(&format!("{name}=")))),
+        Some(Secret::Query(_)) | None => None,
+    });
+    if let Some(body) = &call.body {
+        lines.push("-H 'Content-Type: application/json'".to_owned());
+        let line = body.to_string();
+        let is_long = line.chars().count() > LINE_CHARS_MAX;
+        lines.push(format!("-d {}", shell(&if is_long { pretty(body, 0) } else { line })));
+    }
+    lines.join(" \\\n  ")
+}
+
+/// Single quotes, inside which a POSIX shell interprets nothing.
+fn shell(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/:".contains(c));
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+pub(super) fn python(call: &Call) -> String {
+    match call {
+        Call::Http(http) => python_http(http),
+        Call::Mcp { url, tool, arguments, secret } => {
+            let (imports, headers) = if secret.is_some() {
+                (
+                    "import asyncio\nimport os\n",
+                    ", headers={\"Authorization\": f\"Bearer {os.environ['TOKEN']}\"}",
+                )
+            } else {
+                ("import asyncio\n", "")
+            };
+            format!(
+                "# pip install mcp\n{imports}\nfrom mcp import ClientSession\nfrom mcp.client.streamable_http import streamablehttp_client\n\n\n\
+                 async def main():\n    \
+                 async with streamablehttp_client({}{headers}) as (read, write, _):\n        \
+                 async with ClientSession(read, write) as session:\n            \
+                 await session.initialize()\n            \
+                 print(await session.call_tool({}, {}))\n\n\nasyncio.run(main())",
+                literal(&Value::from(url.as_str())),
+                literal(&Value::from(tool.as_str())),
+                python_value(arguments, 12),
+            )
+        }
+    }
+}
+
+fn python_http(call: &HttpCall) -> String {
+    let mut arguments =
+        vec![literal(&Value::from(call.method.as_str())), literal(&Value::from(call.url.as_str()))];
+    let key = format!("os.environ[\"{API_KEY}\"]");
+    let mut headers: Vec<String> = call
+        .headers
+        .iter()
+        .map(|(name, value)| {
+            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
+        })
+        .collect();
+    match &call.secret {
+        Some(Secret::Bearer) => {
+            headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"))
+        }
+        Some(Secret::Header(name)) => {
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+        }
+        Some(Secret::Query(name)) => {
+            arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+        }
+        Some(Secret::Cookie(name)) => {
+            arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+        }
+        None => {}
+    }
+    if !headers.is_empty() {
+        arguments.push(format!("headers={{{}}}", headers.join(", ")));
+    }
+    arguments.extend(call.body.as_ref().map(|body| format!("json={}", python_value(body, 4))));
+    arguments.push("timeout=30".to_owned());
+    let imports = if call.secret.is_some() { "import os\n\nimport requests" } else { "import requests" };
+    format!(
+        "# pip install requests\n{imports}\n\nresponse = requests.request(\n    {},\n)\nresponse.raise_for_status()\nprint(response.json())",
+        arguments.join(",\n    ")
+    )
+}
+
+/// JSON strings are literals of Python and of TypeScript, too.
+fn literal(value: &Value) -> String {
+    value.to_string()
+}
+
+/// A value as a literal of Python, its lines indented by `indent`.
+fn python_value(value: &Value, indent: usize) -> String {
+    let inner = " ".repeat(indent + 4);
+    let outer = " ".repeat(indent);
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Array(items) if !items.is_empty() => {
+            let items: Vec<String> = items.iter().map(|item| python_value(item, indent + 4)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) if !members.is_empty() => {
+            let member = |(name, value): (&String, &Value)| {
+                format!(
+                    "{inner}{}: {},\n",
+                    literal(&Value::from(name.as_str())),
+                    python_value(value, indent + 4)
+                )
+            };
+            format!("{{\n{}{outer}}}", members.iter().map(member).collect::<String>())
+        }
+        other => literal(other),
+    }
+}
+
+pub(super) fn typescript(call: &Call) -> String {
+    match call {
+        Call::Http(http) => typescript_http(http),
+        Call::Mcp { url, tool, arguments, secret } => {
+            let options = if secret.is_some() {
+                format!(
+                    ", {{\n  requestInit: {{ headers: {{ Authorization: `Bearer ${{process.env.{TOKEN}}}` }} }},\n}}"
+                )
+            } else {
+                String::new()
+            };
+            format!(
+                "// npm install @modelcontextprotocol/sdk\n\
+                 import {{ Client }} from \"@modelcontextprotocol/sdk/client/index.js\";\n\
+                 import {{ StreamableHTTPClientTransport }} from \"@modelcontextprotocol/sdk/client/streamableHttp.js\";\n\n\
+                 const client = new Client({{ name: \"my-agent\", version: \"1.0.0\" }});\n\
+                 await client.connect(new StreamableHTTPClientTransport(new URL({}){options}));\n\
+                 console.log(await client.callTool({{ name: {}, arguments: {} }}));",
+                literal(&Value::from(url.as_str())),
+                literal(&Value::from(tool.as_str())),
+                pretty(arguments, 0),
+            )
+        }
+    }
+}
+
+fn typescript_http(call: &HttpCall) -> String {
+    let mut lines = vec![format!("method: {}", literal(&Value::from(call.method.as_str())))];
+    let mut headers: Vec<String> = call
+        .headers
+        .iter()
+        .map(|(name, value)| {
+            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
+        })
+        .collect();
+    let key = format!("process.env.{API_KEY}!");
+    let mut url = literal(&Value::from(call.url.as_str()));
+    match &call.secret {
+        Some(Secret::Bearer) => headers.push(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
+        Some(Secret::Header(name)) => {
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+        }
+        Some(Secret::Query(name)) => {
+            let joint = if call.url.contains('?') { '&' } else { '?' };
+            url = format!("{} + {key}", literal(&Value::from(format!("{}{joint}{name}=", call.url))));
+        }
+        Some(Secret::Cookie(name)) => {
+            headers.push(format!("Cookie: {} + {key}", literal(&Value::from(format!("{name}=")))));
+        }
+        None => {}
+    }
+    if call.body.is_some() {
+        headers.push("\"Content-Type\": \"application/json\"".to_owned());
+    }
+    if !headers.is_empty() {
+        lines.push(format!("headers: {{ {} }}", headers.join(", ")));
+    }
+    lines.extend(call.body.as_ref().map(|body| format!("body: JSON.stringify({})", pretty(body, 2))));
+    format!(
+        "const response = await fetch({url}, {{\n  {},\n}});\nif (!response.ok) throw new Error(`HTTP ${{response.status}}`);\nconsole.log(await response.json());",
+        lines.join(",\n  ")
+    )
+}
+
+/// JSON over several lines, its further lines indented by `indent`.
+fn pretty(value: &Value, indent: usize) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.replace('\n', &format!("\n{}", " ".repeat(indent)))
+}

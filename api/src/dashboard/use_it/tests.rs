@@ -1,0 +1,128 @@
+use super::*;
+use manifest::ManifestUrl;
+use serde_json::json;
+
+fn manifest_of(capability: &Value) -> Manifest {
+    let mut whole = json!({"id": "caaaaaaaaaaaaaaaa", "key": "k", "native_id": "book_seat", "name": "Book seat", "kind": "action"});
+    whole.as_object_mut().unwrap().extend(capability.as_object().unwrap().clone());
+    let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
+    serde_json::from_value(json!({
+        "id": manifest::ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "root",
+        "content_hash": manifest::ContentHash::of(b"x"),
+        "detection": {"format": "awp", "strength": "strong", "evidence": []},
+        "auth": [
+            {"scheme": "api_key", "in": "query", "name": "key"},
+            {"scheme": "oauth2", "token_url": "https://skyhop.example/token", "docs_url": "javascript:alert(1)"},
+        ],
+        "capabilities": [whole],
+    }))
+    .unwrap()
+}
+
+fn booking(scheme: &str) -> Manifest {
+    manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url_template": "https://skyhop.example/v1/{flight}/seats?v=2"},
+        "parameters": {"type": "object", "required": ["flight", "day", "passenger", "trace", "lang"], "properties": {
+            "flight": {"type": "string", "x-in": "path", "description": "For example SK412"},
+            "day": {"type": "string", "format": "date", "x-in": "body"},
+            "passenger": {"$ref": "#/$defs/person", "x-in": "body"},
+            "meal": {"type": "string", "x-in": "body"},
+            "lang": {"type": "string", "enum": ["en", "de"], "x-in": "query"},
+            "trace": {"type": "string", "default": "it's", "x-in": "header"}},
+            "$defs": {"person": {"type": "object", "properties": {"name": {"type": "string"}, "adult": {"type": "boolean"}}}}},
+        "auth": {"required": "yes", "schemes": [scheme]},
+        "safety": {"class": "irreversible", "source": "declared", "confirmation": "required"},
+    }))
+}
+
+/// The texts of a call in curl, Python and TypeScript.
+fn written(manifest: &Manifest, typed: &str) -> [String; 3] {
+    let capability = &manifest.capabilities[0];
+    let rows = capability.parameters.as_ref().map(schema::rows).unwrap_or_default();
+    let parameters = capability.parameters.as_ref().map(tool_export::inlined);
+    let given = given(&rows, parameters.as_ref(), &QueryPairs::parse(typed).unwrap());
+    let call = Call::of(manifest, capability, &rows, parameters.as_ref(), &given).unwrap();
+    [snippets::curl(&call), snippets::python(&call), snippets::typescript(&call)]
+}
+
+#[test]
+fn request_has_examples_in_their_places() {
+    insta::assert_snapshot!(written(&booking("oauth2"), "").join("\n\n"));
+}
+
+#[test]
+fn typed_values_replace_examples_and_are_quoted() {
+    let [curl, python, typescript] = written(
+        &booking("api_key"),
+        "v.flight=a%2Fb&v.meal=%27%3B+rm+-rf+%2F&v.passenger=%7B%22name%22%3A%22Ada%22%7D&other=1",
+    );
+    assert!(curl.contains("/v1/a%2Fb/seats?v=2&lang=en&key='\"$API_KEY\""), "{curl}");
+    assert!(curl.contains(r#""meal":"'\''; rm -rf /""#) && curl.contains(r#""name":"Ada""#), "{curl}");
+    assert!(python.contains("params={\"key\": os.environ[\"API_KEY\"]}"), "{python}");
+    assert!(typescript.contains("lang=en&key=\" + process.env.API_KEY!"), "{typescript}");
+}
+
+#[test]
+fn tools_of_mcp_servers_are_called_by_their_protocol() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "mcp", "url": "https://skyhop.example/mcp", "native": "book"},
+        "parameters": {"properties": {"seat": {"type": "integer"}}, "required": ["seat"]},
+    }));
+    let [curl, python, typescript] = written(&manifest, "v.seat=14");
+    assert!(
+        curl.contains(r#""method":"tools/call""#) && curl.contains(r#""arguments":{"seat":14}"#),
+        "{curl}"
+    );
+    assert!(python.contains("session.call_tool(\"book\", {\n"), "{python}");
+    assert!(typescript.contains("callTool({ name: \"book\""), "{typescript}");
+    let server = mcp_server(&manifest, &manifest.capabilities[0]).unwrap();
+    assert_eq!((server.name.as_str(), server.url.as_str()), ("skyhop.example", "https://skyhop.example/mcp"));
+    for client in clients::of(&server) {
+        let link = client.link.map(|(_, href)| href).unwrap_or_default();
+        assert!(!link.contains(['<', '"', ' ']), "{link}");
+        assert!(client.text.contains("https://skyhop.example/mcp"), "{}", client.text);
+    }
+}
+
+#[test]
+fn request_without_a_public_address_or_a_method_says_why() {
+    for (invocation, why) in [
+        (json!({"protocol": "http", "method": "GET"}), "no public web address"),
+        (json!({"protocol": "http", "method": "GET", "url": "javascript:alert(1)"}), "no public web address"),
+        (
+            json!({"protocol": "http", "method": "GET", "url": "https://10.0.0.1/x", "not_public": true}),
+            "no public web address",
+        ),
+        (json!({"protocol": "http", "url": "https://skyhop.example/x"}), "no HTTP method"),
+        (json!({"protocol": "grpc", "url": "https://skyhop.example/x"}), "gRPC"),
+    ] {
+        let manifest = manifest_of(&json!({"invocation": invocation}));
+        let call = Call::of(&manifest, &manifest.capabilities[0], &[], None, &Map::new());
+        assert!(call.unwrap_err().contains(why), "{invocation}");
+    }
+}
+
+#[test]
+fn credentials_say_what_to_obtain_where() {
+    let manifest = booking("oauth2");
+    let capability = &manifest.capabilities[0];
+    let of = credentials::of(&manifest, capability);
+    assert!(of.is_empty(), "an address that agents must not be sent to hides the scheme");
+    assert!(credentials::undescribed(&manifest, capability).unwrap().contains("OAuth 2"));
+    let manifest = booking("api_key");
+    let of = credentials::of(&manifest, &manifest.capabilities[0]);
+    assert_eq!(
+        (of[0].what.as_str(), of[0].carried.as_str()),
+        ("An API key from the publisher", "sent as the query parameter key")
+    );
+}
+
+#[test]
+fn warning_names_the_effect_and_who_is_asked() {
+    let manifest = booking("oauth2");
+    let mut capability = manifest.capabilities[0].clone();
+    let words = warning(&capability).unwrap();
+    assert_eq!(words, "This call cannot be undone. Ask the person for permission before each call.");
+    capability.safety.class = SafetyClass::Read;
+    assert_eq!(warning(&capability), None);
+}

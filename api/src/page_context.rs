@@ -1,0 +1,10 @@
+//! What a page is rendered with besides its answer.
+
+use chrono::{DateTime, Utc};
+
+#[derive(Debug, Clone)]
+pub(crate) struct PageContext {
+    /// Public address of this server, without a slash at the end.
+    pub(crate) base: String,
+    pub(crate) now: DateTime<Utc>,
+}

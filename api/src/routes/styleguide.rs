@@ -1,0 +1,16 @@
+//! `GET /styleguide`: the parts of the design system, if the operator turned the page on.
+
+use crate::dashboard;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+
+pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
+    query.only(&[])?;
+    if !app.config.styleguide {
+        return Err(Problem::not_found(
+            "the style guide is off; the operator turns it on with styleguide = true in the table [api]",
+        ));
+    }
+    context.page(&dashboard::styleguide::page(&app.page_context()), Caching::Record)
+}
