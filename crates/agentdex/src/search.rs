@@ -106,7 +106,12 @@ fn text(page: &Value, width: Option<usize>) -> String {
     if !rows.is_empty() {
         let header = COLUMNS.map(|(title, _)| title.to_owned());
         let widths = widths(&header, &rows, width);
-        for row in std::iter::once(&header).chain(&rows) {
+        text.push_str(&line(&header, widths));
+        let relevant = page["relevant"].as_u64().and_then(|count| usize::try_from(count).ok());
+        for (index, row) in rows.iter().enumerate() {
+            if relevant == Some(index) {
+                text.push_str(if index == 0 { "Nothing matches closely. Less related:\n" } else { "Less related:\n" });
+            }
             text.push_str(&line(row, widths));
         }
         text.push('\n');
@@ -188,6 +193,20 @@ mod tests {
               "description": "Books a seat.\nPays for it, too, and sends a ticket by mail." },
             { "name": "予約する", "site": "kyoto.example", "kind": "tool", "semantic_types": [], "description": null },
         ]})
+    }
+
+    #[test]
+    fn separates_what_is_less_related() {
+        let with = |relevant: Value| {
+            let mut page = page();
+            page["relevant"] = relevant;
+            text(&page, None).lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(with(json!(1))[2], "Less related:");
+        assert_eq!(with(json!(0))[1], "Nothing matches closely. Less related:");
+        for relevant in [json!(2), json!(null)] {
+            assert!(!with(relevant).iter().any(|line| line.contains("Less related")));
+        }
     }
 
     #[test]
