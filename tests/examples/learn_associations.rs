@@ -2,8 +2,10 @@
 //! and evaluates the result on requests that it was not trained on.
 //!
 //! `learn_associations` prints the mean nDCG@10 without associations, on held-out halves (learned from one half of
-//! every set's requests, evaluated on the other, both ways), with a whole set held out, and on the training requests.
-//! `learn_associations --write FILE` writes the associations of all requests; the shipped file is `indexer/data/associations.txt`.
+//! every set's requests, evaluated on the other, both ways), with a whole set held out, with and without what goes with
+//! a word, and on the training requests.
+//! `learn_associations --write FILE` writes the weights of the words of all requests; the shipped file is
+//! `indexer/data/associations.txt`. What goes with a word is not written: it costs on sets that it was not learned from.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -18,8 +20,7 @@ use indexer::Associations;
 
 const HEADER: &str = "\
 # Learnt from requests of public tool-retrieval sets (MetaTool, Seal-Tools, StableToolBench, BFCL, LiveMCPBench) by
-# `tests/bench learn`: the stem of a word of requests, how much it says about what is wanted (1 is a usual word), and the
-# stems that the capabilities meant by such requests have, each with how strongly they go together.
+# `tests/bench learn`: the stem of a word of requests, and how much it says about what is wanted (1 is a usual word).
 ";
 
 struct Taught {
@@ -34,7 +35,7 @@ fn main() -> anyhow::Result<()> {
     let taught: Vec<Taught> = sets.into_iter().map(taught).collect::<anyhow::Result<_>>()?;
     if arguments.next().as_deref() == Some("--write") {
         let path = arguments.next().context("--write needs a file")?;
-        let all = learnt(&taught, |_, _| true);
+        let all = weights_of(&learnt(&taught, |_, _| true));
         std::fs::write(&path, format!("{HEADER}{all}"))?;
         println!("{} words written to {path}", all.len());
         return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! A word has a weight, which says how specific it is ("weather" is, "interesting" is not), and stems of the capabilities that
 //! match such requests ("nurse" is associated with "job"). The stems add a little to the score of capabilities that have them, but
-//! select none.
+//! select none. The built-in ones have weights alone: the stems cost on sets that they were not learnt from (docs/BENCHMARKS.md).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -102,6 +102,9 @@ mod tests {
         assert_eq!(known.len(), lines);
         assert!(!LEARNT.contains(" qx") && !LEARNT.contains("\nqx"), "made-up names of sites teach nothing");
         assert!(known.by_stem.values().all(|known| (0.2..=1.4).contains(&known.weight)));
-        assert!(known.by_stem.values().flat_map(|known| &known.stems).all(|(_, strength)| *strength <= 2.0));
+        assert!(
+            known.by_stem.values().all(|known| known.stems.is_empty()),
+            "weights alone help on other sets"
+        );
     }
 }

@@ -27,7 +27,8 @@ const COMPLETIONS_MAX: usize = 3;
 /// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
-/// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes first. `check_deadline` is called before each word; its error ends the search.
+/// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes
+/// first. `check_deadline` is called before each word; its error ends the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,

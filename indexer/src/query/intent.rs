@@ -1,5 +1,7 @@
 //! What a request asks for beyond its words: intents, opposites, and whether it only asks to look.
 
+use std::sync::LazyLock;
+
 use crate::analysis::{Stemming, words};
 
 /// Words of a request that are read for its intent.
@@ -63,6 +65,13 @@ const CHANGING: [&str; 22] = [
 /// Verbs of capabilities that end or undo something.
 const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "terminate"];
 
+/// The stems of the opposites, in both directions, and of the ending verbs.
+static OPPOSITE_STEMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let pairs = OPPOSITES.iter().flat_map(|(verb, other)| [(verb, other), (other, verb)]);
+    pairs.map(|(verb, other)| (stem(verb), stem(other))).collect()
+});
+static ENDING_STEMS: LazyLock<Vec<String>> = LazyLock::new(|| ENDING.iter().map(|verb| stem(verb)).collect());
+
 /// What a text asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intent {
@@ -82,10 +91,10 @@ impl Intent {
             LOOKING.contains(&first) && !asked.iter().any(|word| CHANGING.contains(&word.as_str()));
         let intents = INTENTS.iter().filter(|(expression, _)| has(&asked, expression));
         let wanted = intents.flat_map(|(_, wanted)| wanted.iter().map(|word| stem(word))).collect();
-        let pairs = OPPOSITES.iter().flat_map(|(verb, other)| [(verb, other), (other, verb)]);
-        let opposites = pairs.filter(|(verb, _)| stems.contains(&stem(verb))).map(|(_, other)| *other);
-        let ending = ENDING.iter().filter(|_| asks_to_look).copied();
-        let mut unwanted: Vec<String> = opposites.chain(ending).map(stem).collect();
+        let opposites =
+            OPPOSITE_STEMS.iter().filter(|(verb, _)| stems.contains(verb)).map(|(_, other)| other);
+        let ending = ENDING_STEMS.iter().filter(|_| asks_to_look);
+        let mut unwanted: Vec<String> = opposites.chain(ending).cloned().collect();
         unwanted.retain(|of| !stems.contains(of));
         Self { wanted, unwanted, asks_to_look }
     }

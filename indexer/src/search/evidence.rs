@@ -11,6 +11,8 @@ use crate::query::{Plan, QueryTerm, Role};
 /// Evidence below which a result does not speak of the request. Chosen on the labelled requests: one in a hundred that has an
 /// answer is left without, and half of those without an answer that share a word with something.
 const EVIDENCE_MIN: f32 = 0.2;
+/// Results among which the best evidence is sought.
+const BEST_AMONG: usize = 10;
 /// Shares of the best evidence and of the best score that a result needs.
 const EVIDENCE_SHARE_MIN: f32 = 0.5;
 const SCORE_SHARE_MIN: f32 = 0.6;
@@ -88,13 +90,13 @@ pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
 
 /// How many of the first results speak of the request. Those whose evidence is unknown count if a later one does.
 pub(super) fn relevant(ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
-    let known: Vec<Option<f32>> = ranked.iter().map(evidence).collect();
-    let best = known.iter().flatten().copied().fold(0.0, f32::max);
+    let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
     let evidence_min = EVIDENCE_MIN.max(EVIDENCE_SHARE_MIN * best);
     let others = ranked.iter().filter(|hit| !hit.candidate.is_exact);
     let score_min = SCORE_SHARE_MIN * others.map(|hit| hit.score).fold(0.0, f32::max);
     let mut relevant = 0;
-    for ((hit, evidence), place) in ranked.iter().zip(known).zip(1..) {
+    for (hit, place) in ranked.iter().zip(1..) {
+        let evidence = evidence(hit);
         let is_evident = evidence.is_none_or(|evidence| evidence >= evidence_min);
         if !hit.candidate.is_exact && (!is_evident || hit.score < score_min) {
             break;
