@@ -12,6 +12,7 @@ mod atom;
 mod body;
 mod buffers;
 mod capacity;
+mod catalog_entry;
 pub mod cli;
 mod client;
 mod clock;

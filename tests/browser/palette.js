@@ -21,13 +21,19 @@ function chunk(kind, data) {
   return framed;
 }
 
-// The most frequent colours, after similar ones were made equal; others become the nearest of them.
+// The most frequent groups of similar colours, each with its mean; other colours become the nearest of them.
 export function reduced(bytes) {
   const { width, height, data } = PNG.sync.read(bytes);
-  const counts = new Map();
+  const groups = new Map();
   const key = (at) => ((data[at] & 0xfc) << 16) | ((data[at + 1] & 0xfc) << 8) | (data[at + 2] & 0xfc);
-  for (let at = 0; at < data.length; at += 4) counts.set(key(at), (counts.get(key(at)) ?? 0) + 1);
-  const palette = [...counts.entries()].sort((a, b) => b[1] - a[1]).slice(0, COLOURS_MAX).map(([colour]) => colour);
+  for (let at = 0; at < data.length; at += 4) {
+    const group = groups.get(key(at)) ?? { count: 0, sums: [0, 0, 0] };
+    group.count += 1;
+    group.sums.forEach((_, part) => (group.sums[part] += data[at + part]));
+    groups.set(key(at), group);
+  }
+  const frequent = [...groups.entries()].sort((a, b) => b[1].count - a[1].count).slice(0, COLOURS_MAX);
+  const palette = frequent.map(([colour]) => colour);
   const parts = (colour) => [(colour >> 16) & 255, (colour >> 8) & 255, colour & 255];
   const known = new Map(palette.map((colour, index) => [colour, index]));
   const nearest = (colour) => {
@@ -49,8 +55,7 @@ export function reduced(bytes) {
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, 3, 0, 0, 0], 8);
-  const bright = (part) => part | (part >> 6);
-  const colours = Buffer.from(palette.flatMap((colour) => parts(colour).map(bright)));
+  const colours = Buffer.from(frequent.flatMap(([, { count, sums }]) => sums.map((sum) => Math.round(sum / count))));
   const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
   return Buffer.concat([signature, chunk("IHDR", header), chunk("PLTE", colours), chunk("IDAT", deflateSync(rows, { level: 9 })), chunk("IEND", Buffer.alloc(0))]);
 }

@@ -8,7 +8,6 @@
 
 mod agents;
 mod catalog;
-mod entry;
 mod explore;
 mod expression;
 mod filter;
@@ -19,7 +18,7 @@ use utoipa_axum::routes;
 
 use crate::state::App;
 
-pub(crate) use entry::CatalogEntry;
+use crate::catalog_entry::CatalogEntry;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

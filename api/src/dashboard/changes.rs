@@ -151,7 +151,7 @@ fn reason(change: FeedChange, slug: &str) -> String {
         "unlisted" => Some("no document names it any more"),
         _ => outcome.or_else(end),
     };
-    words.map_or_else(|| text::cut(slug, NAME_CHARS_MAX * 4), |words| labels::capitalised(words))
+    words.map_or_else(|| text::cut(slug, NAME_CHARS_MAX * 4), labels::capitalised)
 }
 
 /// The difference of two versions in a few sentences.

@@ -118,8 +118,8 @@ pub(crate) struct HomeContent<'a> {
     pub(crate) trouble: Option<String>,
 }
 
-pub(crate) fn home(content: HomeContent<'_>, context: &PageContext) -> HomePage {
-    let HomeContent { topics, stats, trouble } = content;
+pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
+    let HomeContent { topics, stats, trouble } = shown;
     let base = &context.base;
     let data = json!({
         "@context": "https://schema.org", "@graph": [

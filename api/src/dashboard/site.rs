@@ -3,6 +3,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use manifest::Format;
 use manifest::model::{PolicyChoice, Protocol};
 use policy::{FetchOutcome, Status};
 use serde_json::json;
@@ -162,8 +163,6 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
             r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
         });
     let endpoints = endpoints(&manifests);
-    let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
-    let mcp = mcp.map(|endpoint| McpServer { name: line.site.to_string(), url: endpoint.url.clone() });
     let findings: usize = manifests.iter().map(|manifest| manifest.findings_total).sum();
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
@@ -183,23 +182,15 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         status_class: line.status.as_str(),
         capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
-        dialects: line
-            .formats
-            .iter()
-            .filter(|format| format.is_indexable())
-            .map(|format| (icons::format(*format), format.label()))
-            .collect(),
+        dialects: dialects(&line.formats),
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
         schemes: schemes(&manifests),
-        clients: mcp.as_ref().map(clients::of).unwrap_or_default(),
+        clients: mcp_clients(&endpoints, line.site.as_str()),
         endpoints,
         quality: quality(answer, &manifests, now),
         contradictions: contradictions(answer),
-        absent: (!absent.is_empty()).then(|| {
-            let paths = labels::counted(absent.len() as u64, "usual path has", "usual paths have");
-            format!("{paths} no document here, which is fine")
-        }),
+        absent: absent_words(absent.len() as u64),
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| r.url.to_string()).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
         is_waiting: line.status == Status::Pending && answer.visits_total == 0,
@@ -227,6 +218,25 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         opt_out: answer.opt_out,
         base: context.base.clone(),
     }
+}
+
+/// Icon and name of each dialect of the site.
+fn dialects(formats: &[Format]) -> Vec<(&'static str, &'static str)> {
+    let readable = formats.iter().filter(|format| format.is_indexable());
+    readable.map(|format| (icons::format(*format), format.label())).collect()
+}
+
+/// How to connect the first MCP server of the site.
+fn mcp_clients(endpoints: &[Endpoint], site: &str) -> Vec<Client> {
+    let mcp = endpoints.iter().find(|endpoint| endpoint.protocol == Protocol::Mcp);
+    let server = mcp.map(|endpoint| McpServer { name: site.to_owned(), url: endpoint.url.clone() });
+    server.as_ref().map(clients::of).unwrap_or_default()
+}
+
+/// Paths that were requested and are not there.
+fn absent_words(count: u64) -> Option<String> {
+    let paths = labels::counted(count, "usual path has", "usual paths have");
+    (count > 0).then(|| format!("{paths} no document here, which is fine"))
 }
 
 fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) -> Frame {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
-use crate::ard::CatalogEntry;
+use crate::catalog_entry::CatalogEntry;
 use crate::client::Client;
 use crate::dashboard;
 use crate::dashboard::capability::CapabilityRequest;

@@ -101,8 +101,8 @@ async fn page(
 /// What changed in the latest versions of the first changed manifests. The page works without it.
 async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summaries {
     let mut seen = HashSet::new();
-    let changed = changes.iter().filter(|entry| entry.change == FeedChange::Changed);
-    let latest = changed.filter(|entry| seen.insert(entry.manifest_id.clone())).take(SUMMARIES_MAX);
+    let edited = changes.iter().filter(|entry| entry.change == FeedChange::Changed);
+    let latest = edited.filter(|entry| seen.insert(entry.manifest_id.clone())).take(SUMMARIES_MAX);
     let mut summaries = Summaries::new();
     for entry in latest {
         let summarise =

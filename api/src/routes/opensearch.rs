@@ -1,4 +1,4 @@
-//! `GET /opensearch.xml`: describes the search to browsers (OpenSearch 1.1), so that it can be used from the address bar.
+//! `GET /opensearch.xml`: describes the search to browsers (`OpenSearch` 1.1), so that it can be used from the address bar.
 
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};

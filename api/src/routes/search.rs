@@ -99,8 +99,8 @@ async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpRe
     let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
     let stats = app.stats().await?;
     let topics = if trouble.is_some() { Arc::default() } else { app.topics().await? };
-    let content = HomeContent { topics: &topics, stats: &stats, trouble };
-    context.page(&dashboard::search::home(content, here), Caching::Search)
+    let shown = HomeContent { topics: &topics, stats: &stats, trouble };
+    context.page(&dashboard::search::home(shown, here), Caching::Search)
 }
 
 /// What there is instead of a search without results: without its filters, without each of them, and in the whole index.

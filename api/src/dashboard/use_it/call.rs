@@ -79,7 +79,7 @@ impl Call {
         };
         let mut call = http(method, endpoint, &values, secret);
         if let Some(envelope) = &invocation.envelope {
-            call.body = Some(wrapped(envelope, call.body.take().unwrap_or_else(|| json!({}))));
+            call.body = Some(wrapped(envelope, &call.body.take().unwrap_or_else(|| json!({}))));
         }
         Ok(Self::Http(call))
     }
@@ -145,7 +145,7 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
 }
 
 /// The envelope with the parameters in their place.
-fn wrapped(envelope: &Value, parameters: Value) -> Value {
+fn wrapped(envelope: &Value, parameters: &Value) -> Value {
     match envelope {
         Value::Object(members) => {
             let filled = members.iter().map(|(name, value)| {

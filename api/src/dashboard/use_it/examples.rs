@@ -29,7 +29,9 @@ fn value(name: &str, schema: &Value, depth_left: u8) -> Value {
     }
     if let Some(found) = in_description(schema) {
         return match kind(schema) {
-            "integer" | "number" => found.parse::<serde_json::Number>().map_or(json!(1), Value::Number),
+            "integer" | "number" => {
+                found.parse::<serde_json::Number>().map_or_else(|_| json!(1), Value::Number)
+            }
             "array" => json!([found]),
             "object" | "boolean" => of_kind(name, schema, depth_left),
             _ => Value::from(found),
@@ -41,7 +43,7 @@ fn value(name: &str, schema: &Value, depth_left: u8) -> Value {
 fn of_kind(name: &str, schema: &Value, depth_left: u8) -> Value {
     match kind(schema) {
         "integer" | "number" => {
-            schema.get("minimum").filter(|value| value.is_number()).cloned().unwrap_or(json!(1))
+            schema.get("minimum").filter(|value| value.is_number()).cloned().unwrap_or_else(|| json!(1))
         }
         "boolean" => json!(true),
         "array" if depth_left > 0 => {

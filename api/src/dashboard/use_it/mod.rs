@@ -132,8 +132,8 @@ fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer>
     let of_capability = (capability.invocation.protocol == Some(Protocol::Mcp))
         .then(|| capability.invocation.endpoint())
         .flatten();
-    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
-    let url = of_capability.or_else(|| declared.filter_map(|interface| interface.url.as_deref()).next())?;
+    let mut declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let url = of_capability.or_else(|| declared.find_map(|interface| interface.url.as_deref()))?;
     let url = links::harmless(manifest.address_for_agents(url)?)?;
     let name = text::one_line(manifest.url.site().as_str(), SERVER_NAME_CHARS_MAX);
     Some(McpServer { name, url })

@@ -104,16 +104,16 @@ fn python_http(call: &HttpCall) -> String {
         .collect();
     match &call.secret {
         Some(Secret::Bearer) => {
-            headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"))
+            headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"));
         }
         Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))));
         }
         Some(Secret::Query(name)) => {
-            arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+            arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str()))));
         }
         Some(Secret::Cookie(name)) => {
-            arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str()))))
+            arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str()))));
         }
         None => {}
     }
@@ -200,7 +200,7 @@ fn typescript_http(call: &HttpCall) -> String {
     match &call.secret {
         Some(Secret::Bearer) => headers.push(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
         Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))))
+            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))));
         }
         Some(Secret::Query(name)) => {
             let joint = if call.url.contains('?') { '&' } else { '?' };

@@ -1,3 +1,5 @@
+//! Requests, tools and clients for declared capabilities.
+
 use super::*;
 use manifest::ManifestUrl;
 use serde_json::json;
