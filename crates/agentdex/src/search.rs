@@ -110,7 +110,11 @@ fn text(page: &Value, width: Option<usize>) -> String {
         let relevant = page["relevant"].as_u64().and_then(|count| usize::try_from(count).ok());
         for (index, row) in rows.iter().enumerate() {
             if relevant == Some(index) {
-                text.push_str(if index == 0 { "Nothing matches closely. Less related:\n" } else { "Less related:\n" });
+                text.push_str(if index == 0 {
+                    "Nothing matches closely. Less related:\n"
+                } else {
+                    "Less related:\n"
+                });
             }
             text.push_str(&line(row, widths));
         }
