@@ -59,7 +59,7 @@ fn typed_values_replace_examples_and_are_quoted() {
         "v.flight=a%2Fb&v.meal=%27%3B+rm+-rf+%2F&v.passenger=%7B%22name%22%3A%22Ada%22%7D&other=1",
     );
     assert!(curl.contains("/v1/a%2Fb/seats?v=2&lang=en&key='\"$API_KEY\""), "{curl}");
-    assert!(curl.contains(r#""meal":"'\''; rm -rf /""#) && curl.contains(r#""name":"Ada""#), "{curl}");
+    assert!(curl.contains(r#""meal": "'\''; rm -rf /""#) && curl.contains(r#""name": "Ada""#), "{curl}");
     assert!(python.contains("params={\"key\": os.environ[\"API_KEY\"]}"), "{python}");
     assert!(typescript.contains("lang=en&key=\" + process.env.API_KEY!"), "{typescript}");
 }
@@ -71,10 +71,7 @@ fn tools_of_mcp_servers_are_called_by_their_protocol() {
         "parameters": {"properties": {"seat": {"type": "integer"}}, "required": ["seat"]},
     }));
     let [curl, python, typescript] = written(&manifest, "v.seat=14");
-    assert!(
-        curl.contains(r#""method":"tools/call""#) && curl.contains(r#""arguments":{"seat":14}"#),
-        "{curl}"
-    );
+    assert!(curl.contains(r#""method": "tools/call""#) && curl.contains(r#""seat": 14"#), "{curl}");
     assert!(python.contains("session.call_tool(\"book\", {\n"), "{python}");
     assert!(typescript.contains("callTool({ name: \"book\""), "{typescript}");
     let server = mcp_server(&manifest, &manifest.capabilities[0]).unwrap();
