@@ -126,7 +126,7 @@ mod tests {
         let list = dir.path().join("list");
         let sources = [SeedSource::File(list.clone()), SeedSource::Stdin];
         let now = crate::clock::now();
-        let old = now - Duration::from_secs(3_600);
+        let old = now - Duration::from_hours(1);
         std::fs::write(&list, "a.example\n").unwrap();
         set_modified(&list, old);
         let mut files = SeedFiles::read_at(&sources, now);
@@ -138,13 +138,13 @@ mod tests {
         assert!(!files.poll(), "it has changed since the last poll");
         assert!(files.poll() && !files.poll(), "it is read once");
 
-        for time in [old - Duration::from_secs(60), now + Duration::from_secs(86_400)] {
+        for time in [old - Duration::from_mins(1), now + Duration::from_hours(24)] {
             set_modified(&list, time);
             assert!(!files.poll() && files.poll() && !files.poll(), "any other time counts: {time}");
         }
         let other = dir.path().join("other");
         std::fs::write(&other, "b.example\na.example\n").unwrap();
-        set_modified(&other, now + Duration::from_secs(86_400));
+        set_modified(&other, now + Duration::from_hours(24));
         std::fs::rename(&other, &list).unwrap();
         assert!(!files.poll() && files.poll(), "another file of the same size and time");
         std::fs::remove_file(&list).unwrap();
