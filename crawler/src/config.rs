@@ -10,7 +10,6 @@ use store::{Retention, WorkerId};
 
 use crate::egress::EgressSettings;
 use crate::schedule::Schedules;
-use crate::seed_files;
 use crate::seeds::SeedError;
 use runtime::ReaderProgram;
 
@@ -60,7 +59,7 @@ impl CrawlConfig {
     /// sites, since what those named is not known any more.
     pub(crate) fn for_reading_again(&self) -> Self {
         let can_be_read_again = |source: &&SeedSource| {
-            let reason = source.file().and_then(seed_files::not_readable_again);
+            let reason = source.file().and_then(not_readable_again);
             if let Some(reason) = reason {
                 tracing::warn!(file = source.name(), reason, "a seed file cannot be read again");
             }
@@ -161,4 +160,27 @@ pub fn worker_id() -> WorkerId {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "worker" } else { host.trim() };
     WorkerId::new(&format!("{host}/{}", std::process::id()))
+}
+
+/// Why a file cannot be read a second time; `None` if it can, or is missing for now.
+fn not_readable_again(path: &Path) -> Option<&'static str> {
+    let metadata = std::fs::metadata(path).ok()?;
+    (!metadata.is_file()).then_some("it is not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = dir.path().join("list");
+        assert_eq!(not_readable_again(&list), None, "it is missing for now");
+        std::fs::write(&list, "a.example\n").unwrap();
+        assert_eq!(not_readable_again(&list), None);
+        for path in [Path::new("/dev/zero"), dir.path()] {
+            assert!(not_readable_again(path).is_some(), "{}", path.display());
+        }
+    }
 }

@@ -5,7 +5,8 @@
 
 use crate::document::Body;
 use crate::draft::Draft;
-use crate::format::{addresses, generic, header, oauth, outbound};
+use crate::format::generic::access;
+use crate::format::{addresses, header, oauth, outbound};
 use crate::model::{Follow, Link};
 use crate::object::Object;
 
@@ -28,6 +29,6 @@ pub(crate) fn read_opaque(body: &Body<'_>, draft: &mut Draft<'_>) {
 
 fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
-    generic::read_auth(root, draft);
+    access::read_auth(root, draft);
     oauth::read(root, draft);
 }

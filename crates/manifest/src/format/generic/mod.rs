@@ -4,7 +4,7 @@
 //! flags become capabilities only in a document that declares nothing else. Without a specification there are no findings;
 //! the weak detection marks the result.
 
-mod access;
+pub(super) mod access;
 mod by_name;
 mod details;
 mod element;
@@ -26,8 +26,7 @@ use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
-use access::apply_auth;
-pub(crate) use access::read_auth;
+use access::{apply_auth, read_auth};
 pub(crate) use by_name::apply_by_name;
 use element::{Call, Context};
 pub(crate) use lists::first_list;
