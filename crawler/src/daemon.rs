@@ -64,7 +64,14 @@ pub(crate) async fn follow_seed_files(
             continue;
         }
         let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
-        let came_to = read.unwrap_or_else(|error| format!("failed: {error}"));
+        let came_to = match read {
+            Ok(came_to) => came_to,
+            Err(CrawlError::Store(error)) if error.is_transient() => {
+                files.forget();
+                format!("failed, and is tried again: {error}")
+            }
+            Err(error) => format!("failed: {error}"),
+        };
         tracing::warn!(result = came_to, "a seed file has changed");
         context
             .tools

@@ -88,6 +88,11 @@ impl SeedFiles {
         }
         is_settled && has_changed
     }
+
+    /// The files could not be stored: the next polls find them changed.
+    pub(crate) fn forget(&mut self) {
+        self.read.fill(None);
+    }
 }
 
 /// Waits until two polls of the files are equal.
@@ -151,6 +156,18 @@ mod tests {
         let list = dir.path().join("list");
         std::fs::write(&list, "a.example\n").unwrap();
         let mut files = SeedFiles::read_at(&[SeedSource::File(list)], crate::clock::now());
+        assert!(files.poll() && !files.poll());
+    }
+
+    #[test]
+    fn a_list_that_was_not_stored_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let list = dir.path().join("list");
+        std::fs::write(&list, "a.example\n").unwrap();
+        let later = crate::clock::now() + Duration::from_hours(1);
+        let mut files = SeedFiles::read_at(&[SeedSource::File(list)], later);
+        assert!(!files.poll());
+        files.forget();
         assert!(files.poll() && !files.poll());
     }
 
