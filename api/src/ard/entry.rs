@@ -67,6 +67,9 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        if !entry.identifier.is_minted && capability.version.is_some() {
+            made.version.clone_from(&capability.version);
+        }
         made.published = capability.published.clone();
         // The facts of this registry are not replaced by a publisher's.
         if let Some(Value::Object(published)) = made.published.remove("metadata") {

