@@ -1,4 +1,4 @@
-//! JSON bodies of requests and of answers to POST. Unknown members are refused (the objects of ARD 0.9 are closed).
+//! JSON bodies of requests and of answers to POST. Unknown members are refused (the objects of ARD are closed).
 
 use axum::Json;
 use axum::http::{HeaderValue, header};

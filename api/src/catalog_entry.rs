@@ -1,4 +1,4 @@
-//! Capabilities and manifests as catalog entries (ARD 0.9 §4.2).
+//! Capabilities and manifests as catalog entries (ARD 0.91 §4.2).
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use manifest::entry::{self, Entry};
@@ -50,6 +50,10 @@ pub(crate) struct CatalogEntry {
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object, required = false)]
     pub(crate) metadata: Map<String, Value>,
+    /// Further terms of the publisher's entry: its `@context`, terms of other namespaces, `trustManifest`.
+    #[serde(flatten)]
+    #[schema(value_type = std::collections::HashMap<String, Value>)]
+    pub(crate) published: Map<String, Value>,
 }
 
 impl CatalogEntry {
@@ -63,6 +67,16 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        if !entry.identifier.is_minted && capability.version.is_some() {
+            made.version.clone_from(&capability.version);
+        }
+        made.published = capability.published.clone();
+        // The facts of this registry are not replaced by a publisher's.
+        if let Some(Value::Object(published)) = made.published.remove("metadata") {
+            for (name, value) in published {
+                made.metadata.entry(name).or_insert(value);
+            }
+        }
         made
     }
 
@@ -109,6 +123,7 @@ impl CatalogEntry {
             version: manifest.document_version.clone(),
             updated_at: Some(timestamp(stored.changed_at)),
             metadata,
+            published: Map::new(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 problem details that also contain `errorCode` and `message` (ARD v0.9).
+//! Errors as RFC 9457 problem details that also contain `errorCode` and `message` (ARD 0.91 Appendix B).
 //!
 //! All responses of 400 and above have this format. Causes of internal errors are logged here, once, and never sent.
 

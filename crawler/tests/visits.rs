@@ -259,6 +259,32 @@ async fn follows_links_of_homepages_headers_and_agentmaps() {
 }
 
 #[tokio::test]
+async fn reads_entries_in_the_markup_of_the_home_page() {
+    let entry = |publisher: &str| {
+        format!(
+            r#"<script type="application/ld+json">{{"@context": "https://agenticresourcediscovery.org/context/v1",
+            "identifier": "urn:air:{publisher}:agent:clerk", "displayName": "Clerk", "type": "text/markdown",
+            "url": "https://{publisher}/clerk.md", "representativeQueries": ["a book", "a pen"]}}</script>"#
+        )
+    };
+    let page = format!(
+        "<html><head><title>x</title></head><body>{}{}</body></html>",
+        entry("shop.example"),
+        entry("other.example")
+    );
+    let host = Host::new("shop.example")
+        .robots("User-agent: *\nAllow: /\nAgentmap: /maps/agents.json\n")
+        .file("/maps/agents.json", "application/json", AWP)
+        .route("/", Answer::html(page));
+    let crawl = Crawl::of([host]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.manifests_added, 2, "{summary:?}");
+    assert_eq!(crawl.fetch("shop.example", "/").await.outcome, FetchOutcome::Found);
+    let urls: Vec<_> = crawl.paths("shop.example");
+    assert!(!urls.iter().any(|path| path.contains("clerk")), "a page of text is not followed: {urls:?}");
+}
+
+#[tokio::test]
 async fn requests_seeded_urls() {
     let host = Host::new("shop.example").file("/special/agent.json", "application/json", AWP);
     let web = testweb::Web::builder().host(host).start().await.unwrap();

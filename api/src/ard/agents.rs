@@ -1,4 +1,4 @@
-//! `GET /agents`: every entry in a fixed order, filtered and never ranked (ARD 0.9 §7.4).
+//! `GET /agents`: every entry in a fixed order, filtered and never ranked (ARD 0.91 §5.3.5).
 //!
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
 //! are listed by `filter=metadata.entry = 'manifest'`.
@@ -40,7 +40,7 @@ pub(super) struct ListAnswer {
     page_token: Option<String>,
 }
 
-/// Entries in a fixed order, filtered and never ranked, as ARD 0.9 has it.
+/// Entries in a fixed order, filtered and never ranked, as ARD 0.91 has it.
 #[utoipa::path(
     get,
     path = "/agents",

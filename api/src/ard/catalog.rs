@@ -12,9 +12,11 @@ use utoipa::ToSchema;
 
 use super::CatalogEntry;
 use crate::answers::declarations::SharedDeclarations;
+use crate::client::Client;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::state::App;
 
 /// Entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page, are
 /// browsed with `GET /agents`.
@@ -42,7 +44,7 @@ pub(crate) struct CatalogHost {
 /// The version of the catalog's own format.
 pub(crate) const SPEC_VERSION: &str = "1.0";
 
-/// What a site declares, as a catalog of ARD 0.9.
+/// What a site declares, as a catalog of ARD 0.9 under its name there.
 #[utoipa::path(
     get,
     path = "/sites/{domain}/ai-catalog.json",
@@ -70,20 +72,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     query.only(&[])?;
     let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
-    let entry_base = base.clone();
-    let shared = app.store.capabilities_shared_of_site(&site).await?;
-    let shared = Arc::new(SharedDeclarations::following(app.manifests(client), shared).await?);
-    let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
-        let room = ENTRIES_MAX.saturating_sub(entries.len());
-        let capabilities = stored.manifest.capabilities.iter();
-        let led = capabilities.filter_map(|capability| shared.merged(&stored, capability));
-        let capabilities =
-            led.map(|merged| CatalogEntry::of_capability(&stored, &merged.capability, &entry_base));
-        let all = std::iter::once(CatalogEntry::of_manifest(&stored, &entry_base)).chain(capabilities);
-        entries.extend(all.take(room));
-        if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let entries = app.manifests(client).each_of_site(&site, Vec::new(), add).await?;
+    let entries = entries_of_site(&app, client, &site).await?;
     if entries.is_empty() {
         return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
     }
@@ -97,4 +86,25 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
         entries,
     };
     context.json(&catalog, Caching::Record)
+}
+
+/// What a site declares: each manifest, followed by the capabilities that it leads.
+pub(super) async fn entries_of_site(
+    app: &App,
+    client: Client,
+    site: &SiteName,
+) -> Result<Vec<CatalogEntry>, Problem> {
+    let base = app.base_url();
+    let shared = app.store.capabilities_shared_of_site(site).await?;
+    let shared = Arc::new(SharedDeclarations::following(app.manifests(client), shared).await?);
+    let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
+        let room = ENTRIES_MAX.saturating_sub(entries.len());
+        let capabilities = stored.manifest.capabilities.iter();
+        let led = capabilities.filter_map(|capability| shared.merged(&stored, capability));
+        let capabilities = led.map(|merged| CatalogEntry::of_capability(&stored, &merged.capability, &base));
+        let all = std::iter::once(CatalogEntry::of_manifest(&stored, &base)).chain(capabilities);
+        entries.extend(all.take(room));
+        if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    app.manifests(client).each_of_site(site, Vec::new(), add).await
 }

@@ -1,13 +1,14 @@
-//! `POST /explore`: how many entries have which value, over everything that a query matches (ARD 0.9 §7.3).
+//! `POST /explore`: how many entries have which value, over everything that a query matches (ARD 0.91 §5.3.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::body::Bytes;
 use indexer::{ExploreRequest, FacetBuckets, FacetRequest};
+use manifest::term::TermContext;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::filter::{self, Path};
+use super::filter::{self, EntryFilter, Key, Path};
 use super::search::Query;
 use crate::answers::search::explore;
 use crate::body::{bounded, fresh, parse};
@@ -75,7 +76,7 @@ impl From<FacetBuckets> for Buckets {
     }
 }
 
-/// How many entries have which value, as ARD 0.9 has it.
+/// How many entries have which value, as ARD 0.91 has it.
 #[utoipa::path(
     post,
     path = "/explore",
@@ -96,17 +97,29 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         let detail = "\"resultType.facets\" names a field twice";
         return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
     }
+    let context = body.query.context()?;
+    let wanted = |facet: &Facet| wanted(facet, &context);
     let facets = requested.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
-    let request =
-        ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
+    let EntryFilter { filters, terms } = body.query.filter(&context)?;
+    if !terms.is_empty() {
+        let known: Vec<&str> = filter::known_paths();
+        let detail =
+            format!("POST /explore filters by {}; other terms are filters of POST /search", known.join(", "));
+        return Err(Problem::bad_request(detail).with_parameter("filter").with_known(known));
+    }
+    let request = ExploreRequest { phrasings: body.query.phrasings(), filters, facets };
     let counted = explore(&app.index, client, request).await?;
     let fields = requested.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
 }
 
-fn wanted(facet: &Facet) -> Result<FacetRequest, Problem> {
-    let key = Path::read(&facet.field).ok().and_then(Path::facet).ok_or_else(|| {
+fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem> {
+    let path = match Key::read(&facet.field, context) {
+        Ok(Key::Path(path)) => path.facet(),
+        _ => None,
+    };
+    let key = path.ok_or_else(|| {
         let known: Vec<&str> = filter::facet_paths().map(Path::as_str).collect();
         let detail = format!("nothing is counted by \"{}\"; one of {}", facet.field, known.join(", "));
         Problem::bad_request(detail).with_parameter("resultType.facets.field").with_known(known)

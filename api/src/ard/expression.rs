@@ -1,4 +1,4 @@
-//! Filter expressions of `GET /agents` (ARD 0.9 §7.4, appendix A).
+//! Filter expressions of `GET /agents` (ARD 0.91 Appendix A).
 //!
 //! `type = 'application/mcp-server-card+json' AND createdAfter > '2026-01-01'`: comparisons joined by AND. Several values,
 //! separated by commas or listed after IN, mean OR. Values may be quoted; a comma separates values even inside quotes.

@@ -1,19 +1,25 @@
-//! Filter keys and facet fields: paths into a catalog entry, and the fields of the index that support them (ARD 0.9 §7.1).
+//! Filter keys and facet fields: paths into a catalog entry, and the fields of the index that support them (ARD 0.91 §5.3.1).
 //!
-//! Values of one key mean OR, different keys mean AND. A path that the index does not support is refused with a list of the
-//! supported ones, as the standard allows, rather than ignored.
+//! Values of one key mean OR, different keys mean AND. A key is resolved to an IRI by the context of the query. A term or a path
+//! that the index does not have is compared with the entries themselves (see `terms`).
 
 use std::fmt::Display;
 
 use indexer::{FacetKey, Filters};
+use manifest::term::{TermContext, UNEXPANDED};
 use serde_json::{Map, Value};
 
+use super::terms::TermFilter;
 use crate::problem::Problem;
 
 /// Maximum number of values of one key.
 const VALUES_MAX: usize = 50;
 /// Maximum length of a value in bytes: the longest identifier, with room to spare.
 const VALUE_BYTES_MAX: usize = 1_024;
+/// Terms of one filter that entries are compared with.
+const TERMS_MAX: usize = 8;
+/// Steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
+const SEGMENTS_MAX: usize = 8;
 
 /// A path into a catalog entry that the index supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +49,19 @@ impl Path {
         }
     }
 
-    /// A path as clients write it.
-    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+    fn find(text: &str) -> Option<Self> {
         let path = match text {
             "publisherId" => "publisher",
             "name" => "displayName",
             _ => text,
         };
-        Self::all().find(|of| of.as_str() == path).ok_or_else(|| {
-            let known: Vec<&str> = Self::all().map(Self::as_str).collect();
+        Self::all().find(|of| of.as_str() == path)
+    }
+
+    /// A path as clients write it.
+    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+        Self::find(text).ok_or_else(|| {
+            let known = known_paths();
             let shown: String = text.chars().take(80).collect();
             let detail = format!("\"{shown}\" is not a known field path: one of {}", known.join(", "));
             Problem::bad_request(detail).with_parameter("filter").with_known(known)
@@ -67,18 +77,75 @@ impl Path {
     }
 }
 
+pub(super) fn known_paths() -> Vec<&'static str> {
+    Path::all().map(Path::as_str).collect()
+}
+
 /// The paths that entries can be counted by.
 pub(super) fn facet_paths() -> impl Iterator<Item = Path> {
     Path::all().filter(|path| path.facet().is_some())
 }
 
-/// The filter of a query: a map from paths to a value or a list of values.
-pub(crate) fn read(filter: &Map<String, Value>) -> Result<Filters, Problem> {
-    let mut filters = Filters::default();
-    for (path, values) in filter {
-        restrict(&mut filters, Path::read(path)?, texts(path, values)?)?;
+/// The filter of a query.
+#[derive(Debug, Default)]
+pub(super) struct EntryFilter {
+    /// What the index restricts.
+    pub(super) filters: Filters,
+    /// What entries are compared with, since the index does not have it.
+    pub(super) terms: Vec<TermFilter>,
+}
+
+/// The filter of a query: a map from terms and paths to a value or a list of values. `context` is that of the query.
+pub(super) fn read(filter: &Map<String, Value>, context: &TermContext) -> Result<EntryFilter, Problem> {
+    let mut read = EntryFilter::default();
+    for (key, values) in filter {
+        let texts = texts(key, values)?;
+        match Key::read(key, context)? {
+            Key::Path(path) => restrict(&mut read.filters, path, texts)?,
+            Key::Term(term, path) => read.terms.push(TermFilter { term, path, values: checked(key, texts)? }),
+        }
     }
-    Ok(filters)
+    if read.terms.len() > TERMS_MAX {
+        let detail =
+            format!("at most {TERMS_MAX} terms of a filter may be other than: {}", known_paths().join(", "));
+        return Err(Problem::bad_request(detail).with_parameter("filter").with_known(known_paths()));
+    }
+    Ok(read)
+}
+
+/// A key of a filter, resolved by the context of the query.
+pub(super) enum Key {
+    /// A path that the index supports.
+    Path(Path),
+    /// The IRI of another term, and the literal path into its value.
+    Term(String, Vec<String>),
+}
+
+impl Key {
+    pub(super) fn read(key: &str, context: &TermContext) -> Result<Self, Problem> {
+        let (term, rest) = match key.split_once('.') {
+            Some((term, rest)) if context.core_term(term).is_some_and(|core| UNEXPANDED.contains(&core)) => {
+                (term, Some(rest))
+            }
+            _ => (key, None),
+        };
+        let core = context.core_term(term);
+        if core == Some("data") {
+            return Path::read(key).map(Self::Path);
+        }
+        let usual = core.unwrap_or(term);
+        let path = rest.map_or_else(|| usual.to_owned(), |rest| format!("{usual}.{rest}"));
+        let is_own = core.is_some() || TermContext::default().resolve(term) == context.resolve(term);
+        if let Some(path) = Path::find(&path).filter(|_| is_own) {
+            return Ok(Self::Path(path));
+        }
+        let segments: Vec<String> =
+            rest.map(|rest| rest.split('.').map(ToOwned::to_owned).collect()).unwrap_or_default();
+        if key.is_empty() || key.len() > VALUE_BYTES_MAX || segments.len() > SEGMENTS_MAX {
+            return Path::read(key).map(Self::Path);
+        }
+        Ok(Self::Term(context.resolve(term), segments))
+    }
 }
 
 fn texts(path: &str, values: &Value) -> Result<Vec<String>, Problem> {
@@ -98,24 +165,28 @@ fn texts(path: &str, values: &Value) -> Result<Vec<String>, Problem> {
     }
 }
 
+fn checked(name: &str, values: Vec<String>) -> Result<Vec<String>, Problem> {
+    if values.len() > VALUES_MAX || values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
+        let detail =
+            format!("the filter \"{name}\" takes at most {VALUES_MAX} values of {VALUE_BYTES_MAX} bytes");
+        return Err(Problem::bad_request(detail).with_parameter("filter"));
+    }
+    Ok(values)
+}
+
 /// Adds one constraint. A second constraint on the same field would mean AND, which the index cannot express: it is refused.
 pub(super) fn restrict(filters: &mut Filters, path: Path, values: Vec<String>) -> Result<(), Problem> {
-    let refused = |detail: String| Err(Problem::bad_request(detail).with_parameter("filter"));
     let name = path.as_str();
-    if values.len() > VALUES_MAX || values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
-        return refused(format!(
-            "the filter \"{name}\" takes at most {VALUES_MAX} values of {VALUE_BYTES_MAX} bytes"
-        ));
-    }
+    let values = checked(name, values)?;
     let is_restricted = match path {
         Path::Filter(key) => filters.values(key).next().is_some(),
         Path::Name(_) => !filters.names.is_empty(),
         Path::Invocable => false,
     };
     if is_restricted {
-        return refused(format!(
-            "\"{name}\" restricts a field that another part of the filter already restricts"
-        ));
+        let detail =
+            format!("\"{name}\" restricts a field that another part of the filter already restricts");
+        return Err(Problem::bad_request(detail).with_parameter("filter"));
     }
     match path {
         Path::Filter(key) => {
@@ -138,8 +209,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn filters(filter: &Value) -> Result<Filters, Problem> {
-        read(filter.as_object().unwrap())
+    fn filters(filter: &Value) -> Result<EntryFilter, Problem> {
+        read(filter.as_object().unwrap(), &TermContext::default())
     }
 
     #[test]
@@ -147,6 +218,8 @@ mod tests {
         let read = filters(&json!({"type": "a/b", "tags": ["x", "y"], "metadata.format": ["awp"],
                                    "metadata.safety": "read", "publisherId": "shop.example"}))
         .unwrap();
+        assert!(read.terms.is_empty());
+        let read = read.filters;
         assert!(read.values(FacetKey::MediaType).eq(["a/b"]));
         assert!(read.values(FacetKey::Tag).eq(["x", "y"]));
         assert!(read.values(FacetKey::Format).eq(["awp"]));
@@ -155,14 +228,48 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_resolved_by_the_context_of_the_query() {
+        let context = json!({"a": "https://agenticresourcediscovery.org/ns#", "okf": "https://okf.example/ns#",
+                             "tags": "https://okf.example/ns#labels"});
+        let context = TermContext::of(Some(&context));
+        let filter = json!({"a:mediaType": "a/b", "a:tags": "x", "a:metadata.format": "awp", "okf:taxonomy": ["us"], "tags": "y",
+                            "trustManifest.attestations.type": "SOC2", "metadata.region": true});
+        let read = read(filter.as_object().unwrap(), &context).unwrap();
+        assert!(read.filters.values(FacetKey::MediaType).eq(["a/b"]));
+        assert!(read.filters.values(FacetKey::Tag).eq(["x"]));
+        assert!(read.filters.values(FacetKey::Format).eq(["awp"]));
+        let mut terms: Vec<(String, String)> =
+            read.terms.iter().map(|filter| (filter.term.clone(), filter.path.join("."))).collect();
+        terms.sort();
+        let own = |name: &str| format!("https://agenticresourcediscovery.org/ns#{name}");
+        let okf = |name: &str| format!("https://okf.example/ns#{name}");
+        assert_eq!(
+            terms,
+            [
+                (own("metadata"), "region"),
+                (own("trustManifest"), "attestations.type"),
+                (okf("labels"), ""),
+                (okf("taxonomy"), "")
+            ]
+            .map(|(term, path)| (term, path.to_owned()))
+        );
+    }
+
+    #[test]
     fn unsupported_filters_are_refused_with_the_supported_ones() {
+        let terms: Map<String, Value> = (0..9).map(|number| (format!("a:{number}"), json!("x"))).collect();
+        let deep = format!("metadata{}", ".a".repeat(9));
         for (filter, word) in [
-            (json!({"trustManifest.attestations.type": ["SOC2"]}), "metadata.format"),
+            (json!({"data.name": ["x"]}), "metadata.format"),
+            (json!({deep: ["x"]}), "metadata.format"),
+            (json!({"": ["x"]}), "metadata.format"),
+            (Value::Object(terms), "at most 8"),
             (json!({"metadata.format": "soap"}), "awp"),
             (json!({"tags": []}), "list of strings"),
             (json!({"tags": {"a": 1}}), "list of strings"),
             (json!({"identifier": "a", "displayName": "b"}), "already"),
             (json!({"tags": vec!["x"; 51]}), "at most 50"),
+            (json!({"a:b": vec!["x"; 51]}), "at most 50"),
         ] {
             let detail = filters(&filter).unwrap_err().body().detail.clone();
             assert!(detail.contains(word), "{filter}: {detail}");

@@ -1,5 +1,5 @@
-//! The registry of Agentic Resource Discovery 0.9 (github.com/ards-project/ard-spec): `POST /search`, `POST /explore`,
-//! `GET /agents`, and every known site as a catalog.
+//! The registry of Agentic Resource Discovery 0.91 (github.com/ards-project/ard-spec): `POST /search`, `POST /explore`,
+//! `GET /agents`, `GET /agents/{identifier}`, and every known site as a catalog.
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
 //! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores state relevance
@@ -11,7 +11,9 @@ mod catalog;
 mod explore;
 mod expression;
 mod filter;
+mod lookup;
 mod search;
+mod terms;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -25,6 +27,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(search::answer))
         .routes(routes!(explore::answer))
         .routes(routes!(agents::list))
+        .routes(routes!(lookup::show))
         .routes(routes!(catalog::show))
         .routes(routes!(catalog::show_by_new_name))
 }

@@ -1,17 +1,20 @@
-//! `POST /search`: entries by relevance (ARD 0.9 §7.2), with referrals to other registries on request (§8).
+//! `POST /search`: entries by relevance (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
 
 use std::collections::HashMap;
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
+use manifest::term::TermContext;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::StoredManifest;
 use utoipa::ToSchema;
 
-use super::{CatalogEntry, filter};
-use crate::answers::search::{for_each_stored, search_readable};
+use super::filter::EntryFilter;
+use super::terms::TermFilter;
+use super::{CatalogEntry, filter, terms};
+use crate::answers::search::{for_each_stored, object_of, search, search_readable};
 use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
 use crate::problem::Problem;
@@ -21,6 +24,8 @@ use crate::state::App;
 
 const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
+/// Entries that one request compares with the terms of its filter.
+const CANDIDATES_MAX: usize = 500;
 /// Registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
 /// The relevance at which a score is half of the scale: a good match of two or three words.
@@ -49,6 +54,11 @@ pub(super) struct Query {
     #[serde(default)]
     #[schema(value_type = Object)]
     filter: Map<String, Value>,
+    /// Binds the prefixes in the keys of the filter, after the base context: an object, or a list with objects. A URL is not
+    /// fetched.
+    #[serde(rename = "@context")]
+    #[schema(value_type = Object, required = false)]
+    context: Option<Value>,
 }
 
 impl Query {
@@ -58,8 +68,21 @@ impl Query {
         text.map(ToOwned::to_owned).into_iter().collect()
     }
 
-    pub(super) fn filters(&self) -> Result<Filters, Problem> {
-        filter::read(&self.filter)
+    pub(super) fn context(&self) -> Result<TermContext, Problem> {
+        match &self.context {
+            None | Some(Value::Object(_) | Value::Array(_) | Value::String(_)) => {
+                Ok(TermContext::of(self.context.as_ref()))
+            }
+            Some(_) => {
+                let detail =
+                    "\"query.@context\" is an object from prefixes to IRIs, or a list with such objects";
+                Err(Problem::bad_request(detail).with_parameter("query.@context"))
+            }
+        }
+    }
+
+    pub(super) fn filter(&self, context: &TermContext) -> Result<EntryFilter, Problem> {
+        filter::read(&self.filter, context)
     }
 }
 
@@ -113,7 +136,7 @@ struct Referral {
     url: String,
 }
 
-/// Entries by relevance, as ARD 0.9 has it.
+/// Entries by relevance, as ARD 0.91 has it.
 #[utoipa::path(
     post,
     path = "/search",
@@ -129,20 +152,19 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
         return Err(Problem::bad_request(detail).with_parameter("query.text"));
     }
+    let EntryFilter { filters, terms } = body.query.filter(&body.query.context()?)?;
     let request = SearchRequest {
         phrasings: phrasings.clone(),
-        filters: body.query.filters()?,
+        filters,
         limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found = search_readable(&app.index, app.manifests(client), request)
+    let page = page(&app, client, request, &terms)
         .await
-        .map_err(|problem| problem.renamed("cursor", "pageToken"))?
-        .answer;
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?;
     let source = format!("{}/", app.base_url());
-    let entries = entries(&app, client, &found.hits).await?;
-    let results = entries.into_iter().map(|(entry, relevance)| Result_ {
+    let results = page.entries.into_iter().map(|(entry, relevance)| Result_ {
         entry,
         score: score(relevance),
         source: source.clone(),
@@ -151,7 +173,61 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
-    Ok(fresh(&SearchAnswer { results: results.collect(), referrals, page_token: found.next_cursor }))
+    Ok(fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token }))
+}
+
+/// The entries of a page with their relevance.
+struct EntryPage {
+    entries: Vec<(CatalogEntry, f32)>,
+    token: Option<String>,
+}
+
+/// One page. Filters that the index does not have are compared with up to [`CANDIDATES_MAX`] entries, so such a page may be
+/// shorter than its limit although another one follows.
+async fn page(
+    app: &App,
+    client: Client,
+    request: SearchRequest,
+    terms: &[TermFilter],
+) -> Result<EntryPage, Problem> {
+    if terms.is_empty() {
+        let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
+        return Ok(EntryPage { entries: entries(app, client, &found.hits).await?, token: found.next_cursor });
+    }
+    let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone() };
+    let mut candidates = 0;
+    while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
+        let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
+        let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
+        candidates += found.hits.len();
+        let room = request.limit - page.entries.len();
+        let read = entries_of(app, client, &found.hits).await?;
+        let matching =
+            read.into_iter().zip(&found.hits).enumerate().filter_map(|(position, (entry, hit))| {
+                let entry = entry.filter(|entry| is_matching(entry, terms))?;
+                Some((position, entry, hit.score))
+            });
+        let mut taken: Vec<_> = matching.take(room + 1).collect();
+        let has_more = taken.len() > room;
+        taken.truncate(room);
+        // The next page begins behind the last entry of this one.
+        let last = taken.last().map_or(0, |(position, _, _)| position + 1);
+        page.entries.extend(taken.into_iter().map(|(_, entry, score)| (entry, score)));
+        if has_more {
+            let covered = SearchRequest { limit: last, ..part };
+            page.token = search(&app.index, client, covered).await?.answer.next_cursor;
+            return Ok(page);
+        }
+        page.token = found.next_cursor;
+        if page.token.is_none() || found.hits.is_empty() {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+fn is_matching(entry: &CatalogEntry, filters: &[TermFilter]) -> bool {
+    object_of(entry).is_ok_and(|entry| terms::matches(&entry, filters))
 }
 
 /// The entries of a page of hits, in order. One that the store no longer shows is left out.
@@ -160,6 +236,12 @@ pub(super) async fn entries(
     client: Client,
     hits: &[Hit],
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
+    let entries = entries_of(app, client, hits).await?.into_iter().zip(hits);
+    Ok(entries.filter_map(|(entry, hit)| Some((entry?, hit.score))).collect())
+}
+
+/// The entry of each hit; `None` for one that the store no longer shows.
+async fn entries_of(app: &App, client: Client, hits: &[Hit]) -> Result<Vec<Option<CatalogEntry>>, Problem> {
     let base = app.base_url();
     let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, merged: &MergedCapability| {
         let capability = &merged.capability;
@@ -167,8 +249,7 @@ pub(super) async fn entries(
     };
     let entries = HashMap::with_capacity(hits.len());
     let mut entries = for_each_stored(app.manifests(client), hits, entries, add).await?;
-    let entry = |hit: &Hit| Some((entries.remove(&hit.id)?, hit.score));
-    Ok(hits.iter().filter_map(entry).collect())
+    Ok(hits.iter().map(|hit| entries.remove(&hit.id)).collect())
 }
 
 /// Relevance from 0 to 100, which does not depend on the other results.

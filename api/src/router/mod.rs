@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use crate::problem::Problem;
 use crate::routes::{
     admin, admin_feedback, assets, badge, bot_keys, capability, changes, changes_stream, crawl, crawl_stream,
-    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, opensearch, rank,
-    raw, search, semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit,
-    suggest, tool, validate, validator,
+    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_server_versions, mcp_servers,
+    metrics, opensearch, rank, raw, search, semantic_types, similar, site, site_changes, sitemap, sites,
+    stats, styleguide, submit, suggest, tool, validate, validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -60,6 +60,8 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(feeds::search))
         .routes(routes!(export::stream))
         .routes(routes!(mcp_servers::list))
+        .routes(routes!(mcp_server_versions::list))
+        .routes(routes!(mcp_server_versions::show))
         .routes(routes!(admin::block))
         .routes(routes!(admin::unblock))
         .routes(routes!(admin::reindex))

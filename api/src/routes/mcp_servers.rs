@@ -1,4 +1,5 @@
-//! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list.
+//! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
+//! document of 2025-12-01).
 //!
 //! A valid registry name of the publisher is kept; otherwise one is generated from the host and the id of the manifest and
 //! marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
@@ -27,15 +28,15 @@ use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 use runtime::Share;
 
-const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
+const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
 /// As in the registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.
-const PAGE: u32 = 100;
-const PAGES_MAX: u32 = 10;
+pub(super) const PAGE: u32 = 100;
+pub(super) const PAGES_MAX: u32 = 10;
 /// Bytes of manifests read in one request, as JSON; the last manifest may exceed it.
-const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
+pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
 /// Longest description of the registry's schema.
@@ -58,11 +59,13 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
         ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
         ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
         ("version" = Option<String>, Query, description = "`latest`, or one exact version", max_length = 255),
+        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
     ),
     responses((status = 200, description = "A page of servers", body = crate::openapi::schemas::McpServers)),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(KNOWN)?;
+    query.one_parsed::<bool>("include_deleted")?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let since = query.one("updated_since")?.map(instant).transpose()?;
     let search = query.one("search")?.map(str::to_lowercase);
@@ -100,7 +103,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
 }
 
 /// The manifests that may be read within the budget of bytes, at least one, and whether they are the last.
-fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
+pub(super) fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64) -> (Vec<ManifestId>, bool) {
     let found = sizes.len();
     let mut ids = Vec::with_capacity(found);
     for size in sizes {
@@ -148,7 +151,7 @@ impl Page {
     fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
         let server = self.filter.matches(&stored).then(|| server(&stored.manifest)).flatten();
         if let Some(server) = server {
-            let row = listed(&server, &stored).to_string();
+            let row = listed(&server, &stored, true).to_string();
             if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
                 self.ended = Some(Ok(()));
             } else if let Err(problem) = self.push(&row) {
@@ -196,7 +199,7 @@ fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
 }
 
 /// The `server.json` of a manifest that declares an MCP endpoint.
-fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
+pub(super) fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     let remotes = remotes(manifest);
     if remotes.is_empty() {
         return None;
@@ -249,13 +252,13 @@ fn transport(interface: &Interface) -> &'static str {
 /// Where a name or a version comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Origin {
+pub(super) enum Origin {
     Declared,
     Minted,
 }
 
 /// `reverse.domain/name`. A host that is too long for one loses its innermost labels; the id keeps its names apart.
-fn name(manifest: &Manifest) -> (String, Origin) {
+pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
     if let Some(name) = manifest.name.as_deref().filter(|name| is_registry_name(name)) {
         return (name.to_owned(), Origin::Declared);
     }
@@ -269,7 +272,7 @@ fn name(manifest: &Manifest) -> (String, Origin) {
 }
 
 /// One exact version; the registry refuses ranges, and `latest` is a question there.
-fn version(manifest: &Manifest) -> (String, Origin) {
+pub(super) fn version(manifest: &Manifest) -> (String, Origin) {
     match manifest.document_version.as_deref().map(str::trim).filter(|version| is_exact(version)) {
         Some(version) => (version.to_owned(), Origin::Declared),
         None => (VERSION_MINTED.to_owned(), Origin::Minted),
@@ -287,7 +290,7 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-fn is_registry_name(name: &str) -> bool {
+pub(super) fn is_registry_name(name: &str) -> bool {
     let fits = |part: &str, more: &[u8]| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
     };
@@ -295,14 +298,15 @@ fn is_registry_name(name: &str) -> bool {
     parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
 }
 
-fn listed(server: &Map<String, Value>, stored: &StoredManifest) -> Value {
+/// An entry of the list. Of one name, [`super::mcp_server_versions`] tells the latest version.
+pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
     json!({
         "server": server,
         "_meta": {
             "io.modelcontextprotocol.registry/official": {
-                "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
+                "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": is_latest,
             },
             "agentdex/record": {
                 "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,

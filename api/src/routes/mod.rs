@@ -17,6 +17,7 @@ pub(crate) mod health;
 pub(crate) mod home;
 pub(crate) mod manifest;
 pub(crate) mod manifest_diff;
+pub(crate) mod mcp_server_versions;
 pub(crate) mod mcp_servers;
 pub(crate) mod metrics;
 pub(crate) mod opensearch;

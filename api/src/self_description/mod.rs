@@ -63,7 +63,7 @@ const DOCUMENTS: [DocumentRoute; 17] = [
     ("/tools/openapi.json", |identity| SelfDescription::Json(tools::document(identity), JSON)),
     ("/.well-known/agent-card.json", |identity| SelfDescription::Json(a2a::card(identity), JSON)),
     ("/.well-known/ai-catalog.json", |identity| SelfDescription::Json(catalog::catalog(identity), JSON)),
-    ("/.well-known/ard.json", |identity| SelfDescription::Json(catalog::catalog(identity), JSON)),
+    ("/.well-known/ard.json", |identity| SelfDescription::Json(catalog::manifest(identity), JSON)),
     ("/.well-known/api-catalog", |identity| {
         SelfDescription::Json(
             links::catalog(identity),
@@ -93,7 +93,7 @@ pub(crate) fn routes() -> Router<App> {
 
 /// Links to the manifests, which ATP §2.2 and RFC 9727 §3 require of a home page.
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
-     </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
+     </.well-known/ard.json>; rel=\"ard\", </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
 
 fn served(context: &RequestContext, document: SelfDescription) -> Result<Response, Problem> {
     let (body, content_type) = match document {

@@ -38,7 +38,7 @@ pub(super) fn llms(identity: &Identity) -> String {
             ("agents.json", "/.well-known/agents.json", "0.1.0, in short at /agents.txt"),
             ("ARWS", "/.well-known/agent-manifest.json", "Agent-Readable Web Standard"),
             ("A2A", "/.well-known/agent-card.json", "agent card"),
-            ("ARD", "/.well-known/ai-catalog.json", "catalog, and the registry's address"),
+            ("ARD", "/.well-known/ard.json", "catalog, and the registry's address"),
             ("API catalog", "/.well-known/api-catalog", "RFC 9727"),
         ],
     );
@@ -52,7 +52,7 @@ pub(super) fn robots(identity: &Identity) -> String {
         "# Everything here may be read, except search results, which are endless.\n\
          User-agent: *\nDisallow: /search?\nDisallow: /mcp\nDisallow: /tools/\nAllow: /tools/openapi.json\nAllow: /\n\n\
          Agentmap: {}\nSitemap: {}\n",
-        identity.url("/.well-known/ai-catalog.json"),
+        identity.url("/.well-known/ard.json"),
         identity.url("/sitemap.xml")
     )
 }

@@ -85,6 +85,13 @@ pub(crate) fn weather() -> Manifest {
     manifest(WEATHER, "openapi", &[forecast], &json!({"name": "Weather"}))
 }
 
+/// A server that speaks MCP, without tools.
+pub(crate) fn server(url: &str, name: &str) -> Manifest {
+    let interfaces =
+        json!([{"protocol": "mcp", "url": "https://tools.example/mcp", "transport": "streamable-http"}]);
+    manifest(url, "mcp_card", &[], &json!({"name": name, "interfaces": interfaces}))
+}
+
 /// A hostile publisher.
 pub(crate) fn evil() -> Manifest {
     let steal = json!({

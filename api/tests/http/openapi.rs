@@ -33,6 +33,9 @@ fn addresses() -> Vec<(String, &'static str)> {
         ("/validate", "/validate"),
         ("/changes?limit=1", "/changes"),
         ("/v0.1/servers", "/v0.1/servers"),
+        ("/v0.1/servers/example.tools%2Fflights/versions", "/v0.1/servers/{name}/versions"),
+        ("/v0.1/servers/example.tools%2Fflights/versions/latest", "/v0.1/servers/{name}/versions/{version}"),
+        ("/agents/urn%3Aair%3Askyhop.example%3Amanifest%3A{manifest}", "/agents/{identifier}"),
         ("/sites/skyhop.example/rank?q=book", "/sites/{domain}/rank"),
         ("/agents?pageSize=2", "/agents"),
         ("/agents?filter=metadata.entry%20=%20'manifest'", "/agents"),
@@ -112,6 +115,7 @@ fn type_of(document: &Value, schema: &Value) -> String {
 #[tokio::test]
 async fn every_response_matches_its_schema() {
     let world = World::new().await;
+    world.publish(documents::server("https://tools.example/mcp.json", "example.tools/flights")).await;
     let document = world.get("/openapi.json").await.json();
     for (address, path) in addresses() {
         let answer = world.get(&address).await;

@@ -1,4 +1,4 @@
-//! The registry of ARD 0.9: closed objects, exact names, filters, paging, federation, errors.
+//! The registry of ARD 0.91: closed objects, exact names, filters, paging, federation, errors.
 
 use std::collections::HashSet;
 
@@ -267,14 +267,16 @@ async fn wrong_requests_return_the_error_codes_of_the_standard() {
         ("/search", "{\"query\": {\"text\": \"x\"}, \"pageSize\": 101}", "pageSize"),
         ("/search", "{\"query\": {\"text\": \"x\"}, \"pageToken\": \"nonsense!\"}", "cursor"),
         ("/search", "{\"query\": {\"text\": \"x\"}, \"federation\": \"all\"}", "referrals"),
-        (
-            "/search",
-            "{\"query\": {\"text\": \"x\", \"filter\": {\"trustManifest.identity\": \"y\"}}}",
-            "metadata.format",
-        ),
+        ("/search", "{\"query\": {\"text\": \"x\", \"filter\": {\"data.name\": \"y\"}}}", "metadata.format"),
+        ("/search", "{\"query\": {\"text\": \"x\", \"@context\": 3}}", "query.@context"),
         ("/search", "not json", "JSON"),
         ("/explore", "{}", "resultType"),
         ("/explore", "{\"resultType\": {\"facets\": []}}", "1 to 16"),
+        (
+            "/explore",
+            "{\"query\": {\"filter\": {\"trustManifest.identity\": \"y\"}}, \"resultType\": {\"facets\": [{\"field\": \"type\"}]}}",
+            "POST /search",
+        ),
         ("/explore", "{\"resultType\": {\"facets\": [{\"field\": \"displayName\"}]}}", "publisher"),
         ("/explore", "{\"resultType\": {\"facets\": [{\"field\": \"type\", \"limit\": 5000}]}}", "1 to 1000"),
     ] {
@@ -302,4 +304,241 @@ async fn wrong_requests_return_the_error_codes_of_the_standard() {
     }
     let long = json!({"query": {"text": "x".repeat(70_000)}});
     assert_eq!(world.post("/search", &long).await.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+/// The address of an entry.
+fn entry_path(identifier: &str) -> String {
+    format!("/agents/{}", encoded(identifier))
+}
+
+#[tokio::test]
+async fn every_listed_identifier_is_found_exactly() {
+    let world = World::new().await;
+    let mut listed = Vec::new();
+    for path in ["/agents?pageSize=100", "/agents?pageSize=100&filter=metadata.entry%20%3D%20'manifest'"] {
+        listed.extend(world.get(path).await.ok()["items"].as_array().unwrap().clone());
+    }
+    for site in ["skyhop.example", "hub.example"] {
+        listed.extend(
+            world.get(&format!("/sites/{site}/ard.json")).await.ok()["entries"].as_array().unwrap().clone(),
+        );
+    }
+    assert!(listed.len() > 14, "{}", listed.len());
+    for entry in &listed {
+        let identifier = entry["identifier"].as_str().unwrap();
+        let answer = world.get(&entry_path(identifier)).await;
+        assert!(
+            answer.header("etag").starts_with('"') && answer.header("cache-control").contains("max-age"),
+            "{identifier}"
+        );
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        let found = answer.ok();
+        assert_valid(&entry_schema(), &found);
+        // Equal declarations may lead in the index and in the catalog of a site.
+        assert_eq!(
+            (&found["identifier"], &found["displayName"]),
+            (&entry["identifier"], &entry["displayName"])
+        );
+        assert!(found.get("score").is_none() && found.get("source").is_none());
+    }
+}
+
+#[tokio::test]
+async fn lookup_is_exact_and_refuses_what_is_no_identifier() {
+    let world = World::new().await;
+    let known = "urn:air:hub.example:agent:translator";
+    assert_eq!(world.get(&format!("/agents/{known}")).await.ok()["identifier"], known);
+    assert_eq!(world.get(&format!("/agents/{}", known.replace(':', "%3a"))).await.status, StatusCode::OK);
+    for unknown in [
+        "urn:air:hub.example:agent:Translator",
+        "urn:air:HUB.example:agent:translator",
+        "urn:air:hub.example:agent",
+        "urn:air:ard-conformance.invalid:probe:not-found",
+        "urn:air:other.example:manifest:m0000000000000000",
+    ] {
+        let answer = world.get(&entry_path(unknown)).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{unknown}");
+        assert_eq!(answer.header("cache-control"), "no-store", "{unknown}");
+        let problem = answer.json();
+        assert_eq!(problem["errorCode"], "NOT_FOUND");
+        assert!(problem["message"].as_str().unwrap().contains(unknown));
+    }
+    let long = format!("urn:air:hub.example:agent:{}", "x".repeat(500));
+    for (path, word) in [
+        ("/agents/not-a-valid-ard-urn".to_owned(), "urn:air:"),
+        ("/agents/urn%3Aair%3Ahub.example".to_owned(), "urn:air:"),
+        ("/agents/urn%3Aair%3Ahub.example%3Aagent%3A%ZZ".to_owned(), "urn:air:"),
+        ("/agents/urn%3Aair%3Ahub.example%3Aagent%3A%FF".to_owned(), "UTF-8"),
+        ("/agents/urn%253Aair%253Ahub.example%253Aagent%253Atranslator".to_owned(), "urn:air:"),
+        ("/agents/urn%3Aair%3Ahub.example%3Aa%2Fb".to_owned(), "urn:air:"),
+        (entry_path(&long), "at most 512 bytes"),
+        (format!("/agents/{known}?x=1"), "unknown parameter"),
+    ] {
+        let answer = world.get(&path).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}: {}", answer.text());
+        let problem = answer.json();
+        assert_eq!(problem["errorCode"], "INVALID_ARGUMENT", "{path}");
+        assert!(problem["message"].as_str().unwrap().contains(word), "{path}: {problem}");
+    }
+}
+
+/// Of several catalogs that list an identifier, the publisher's own is the authority.
+#[tokio::test]
+async fn lookup_prefers_the_site_of_the_publisher() {
+    let entry = |text: &str| {
+        json!({"entries": [{"identifier": "urn:air:words.example:agent:poet", "displayName": "Poet", "type": "application/a2a-agent-card+json",
+            "url": "https://words.example/poet.json", "description": text, "representativeQueries": ["a poem", "a rhyme"]}]})
+    };
+    let world = World::with(&[
+        ("https://aaa.example/.well-known/ard.json", entry("of another site")),
+        ("https://cards.words.example/.well-known/ard.json", entry("of the publisher")),
+        ("https://zzz.example/.well-known/ard.json", entry("of a third site")),
+    ])
+    .await;
+    let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
+    assert_eq!(found["description"], "of the publisher");
+}
+
+/// A catalog whose entries have terms of other namespaces.
+fn gardens() -> Vec<(&'static str, Value)> {
+    let entry = |name: &str, more: Value| {
+        let mut entry = json!({"identifier": format!("urn:air:gardens.example:agent:{name}"), "displayName": format!("Garden {name}"),
+            "type": "application/a2a-agent-card+json", "url": format!("https://gardens.example/{name}.json"),
+            "description": "Answers questions about gardens.", "representativeQueries": ["a garden", "a tree"]});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    };
+    let entries = [
+        entry(
+            "one",
+            json!({"@context": {"okf": "https://okf.example/ns#"}, "okf:taxonomy": ["trees", "shrubs"],
+            "trustManifest": {"identity": "did:web:gardens.example", "attestations": [{"type": "SOC2-Type2", "uri": "https://gardens.example/a"}]}}),
+        ),
+        entry(
+            "two",
+            json!({"@context": ["https://elsewhere.invalid/context.jsonld", {"open": "https://okf.example/ns#"}],
+            "open:taxonomy": "trees", "metadata": {"region": "north", "site": "not-ours.example"}, "version": "7", "score": 100}),
+        ),
+        entry("three", json!({"taxonomy": "trees", "okf:taxonomy": "trees"})),
+    ];
+    vec![("https://gardens.example/.well-known/ard.json", json!({"entries": entries}))]
+}
+
+async fn found(world: &World, query: Value) -> Vec<String> {
+    let answer = world.post("/search", &json!({"query": query, "pageSize": 50})).await.ok();
+    let mut names: Vec<String> = identifiers(&answer["results"]).into_iter().map(str::to_owned).collect();
+    names.iter_mut().for_each(|name| *name = name.rsplit(':').next().unwrap_or_default().to_owned());
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn terms_are_filtered_by_iri_under_any_prefix() {
+    let world = World::with(&gardens()).await;
+    let by = async |context: Value, filter: Value| {
+        let mut query = json!({"text": "garden", "filter": filter});
+        if !context.is_null() {
+            query["@context"] = context;
+        }
+        found(&world, query).await
+    };
+    let okf = json!({"mine": "https://okf.example/ns#"});
+    assert_eq!(by(okf.clone(), json!({"mine:taxonomy": ["trees"]})).await, ["one", "two"]);
+    assert_eq!(by(json!([okf.clone()]), json!({"mine:taxonomy": ["shrubs", "x"]})).await, ["one"]);
+    assert_eq!(by(Value::Null, json!({"https://okf.example/ns#taxonomy": "trees"})).await, ["one", "two"]);
+    assert_eq!(by(Value::Null, json!({"taxonomy": "trees"})).await, ["three"]);
+    assert_eq!(by(okf.clone(), json!({"mine:taxonomy": "trees", "version": "7"})).await, ["two"]);
+    assert_eq!(by(okf, json!({"mine:taxonomy": "trees", "publisher": "nobody.example"})).await, [""; 0]);
+    for (key, value, expected) in [
+        ("trustManifest.attestations.type", "SOC2-Type2", &["one"][..]),
+        ("trustManifest.identity", "did:web:gardens.example", &["one"]),
+        ("metadata.region", "north", &["two"]),
+        ("trustManifest.attestations.type", "ISO", &[]),
+    ] {
+        assert_eq!(by(Value::Null, json!({ key: [value] })).await, expected, "{key}");
+    }
+    let renamed = json!({"labels": "https://agenticresourcediscovery.org/ns#mediaType"});
+    assert_eq!(by(renamed, json!({"labels": "application/a2a-agent-card+json"})).await.len(), 3);
+}
+
+#[tokio::test]
+async fn terms_of_an_entry_are_preserved() {
+    let world = World::with(&gardens()).await;
+    let one = world.get(&entry_path("urn:air:gardens.example:agent:one")).await.ok();
+    assert_eq!(one["@context"], json!({"okf": "https://okf.example/ns#"}));
+    assert_eq!(one["okf:taxonomy"], json!(["trees", "shrubs"]));
+    assert_eq!(one["trustManifest"]["identity"], "did:web:gardens.example");
+    let two = world.get(&entry_path("urn:air:gardens.example:agent:two")).await.ok();
+    assert_eq!(
+        (&two["metadata"]["region"], &two["metadata"]["site"]),
+        (&json!("north"), &json!("gardens.example"))
+    );
+    assert!(two.get("score").is_none(), "a publisher states no score");
+}
+
+#[tokio::test]
+async fn pages_of_filtered_terms_have_no_repeats_and_no_gaps() {
+    let entries: Vec<Value> = (0..40)
+        .map(|number| {
+            json!({"identifier": format!("urn:air:many.example:agent:n{number}"), "displayName": format!("Garden {number}"),
+                "type": "application/a2a-agent-card+json", "url": format!("https://many.example/{number}.json"),
+                "parity": if number % 3 == 0 { "third" } else { "other" }})
+        })
+        .collect();
+    let world =
+        World::with(&[("https://many.example/.well-known/ard.json", json!({"entries": entries}))]).await;
+    let mut body = json!({"query": {"text": "garden", "filter": {"parity": "third"}}, "pageSize": 4});
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let answer = world.post("/search", &body).await.ok();
+        assert!(answer["results"].as_array().unwrap().len() <= 4);
+        seen.extend(identifiers(&answer["results"]).into_iter().map(str::to_owned));
+        let Some(token) = answer.get("pageToken") else { break };
+        body["pageToken"] = token.clone();
+    }
+    let distinct: HashSet<&String> = seen.iter().collect();
+    assert_eq!((seen.len(), distinct.len()), (14, 14), "{seen:?}");
+}
+
+/// The probes of the standard's conformance tester, from its description in Appendix D: list, search, lookup of a known, an
+/// unknown and a malformed identifier, exploration.
+#[tokio::test]
+async fn registry_answers_every_probe_of_the_conformance_tester() {
+    let world = World::new().await;
+    let listed = world.get("/agents").await.ok();
+    let known = listed["items"].as_array().unwrap()[0]["identifier"].as_str().unwrap().to_owned();
+    let probe = json!({"query": {"text": "weather forecast tools", "filter": {"type": ["application/mcp-server-card+json"]}},
+                       "federation": "none", "pageSize": 2});
+    let results = search(&world, &probe).await;
+    assert!(!results["results"].as_array().unwrap().is_empty());
+    let entry = world.get(&entry_path(&known)).await.ok();
+    assert_eq!(entry["identifier"], *known);
+    assert!(entry.get("url").is_some() != entry.get("data").is_some());
+    for (identifier, status, code) in [
+        ("urn:air:ard-conformance.invalid:probe:not-found", StatusCode::NOT_FOUND, "NOT_FOUND"),
+        ("not-a-valid-ard-urn", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
+    ] {
+        let answer = world.get(&entry_path(identifier)).await;
+        assert_eq!((answer.status, &answer.json()["errorCode"]), (status, &json!(code)));
+        assert!(!answer.json()["message"].as_str().unwrap().is_empty());
+    }
+    let facets = json!({"query": {"text": "weather"}, "resultType": {"facets": [{"field": "type"}]}});
+    let explored = world.post("/explore", &facets).await.ok();
+    assert_eq!(explored["resultType"], "facets");
+    assert!(explored["facets"].is_object());
+}
+
+/// What the tester demands of a publisher's manifest, of our own.
+#[tokio::test]
+async fn own_manifest_passes_every_check_of_the_conformance_tester() {
+    let world = World::new().await;
+    let manifest = world.get("/.well-known/ard.json").await.ok();
+    let entries = manifest["entries"].as_array().unwrap();
+    assert!(!entries.is_empty());
+    let types = ["application/ai-registry+json", "application/a2a-agent-card+json"];
+    for entry in entries {
+        assert_valid(&entry_schema(), entry);
+        assert!(types.contains(&entry["type"].as_str().unwrap()), "{entry}");
+        assert!((2..=5).contains(&entry["representativeQueries"].as_array().unwrap().len()), "{entry}");
+    }
 }

@@ -62,7 +62,9 @@ async fn catalog_names_this_registry() {
         let path = entry["url"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap();
         assert_eq!(world.get(path).await.status, StatusCode::OK, "{entry}");
     }
-    assert_eq!(world.get("/.well-known/ard.json").await.ok(), catalog);
+    let manifest = world.get("/.well-known/ard.json").await.ok();
+    assert_eq!(manifest["entries"].as_array().unwrap()[..], catalog["entries"].as_array().unwrap()[..2]);
+    assert_eq!(manifest.as_object().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -117,5 +119,5 @@ async fn security_txt_has_not_expired() {
         "{text}"
     );
     let robots = world.get("/robots.txt").await.text();
-    assert!(robots.contains(&format!("Agentmap: {PUBLIC_URL}/.well-known/ai-catalog.json")), "{robots}");
+    assert!(robots.contains(&format!("Agentmap: {PUBLIC_URL}/.well-known/ard.json")), "{robots}");
 }

@@ -47,12 +47,22 @@ fn list_schema() -> Value {
     })
 }
 
+/// The rules of the registry for one server.
+fn entry_schema() -> Value {
+    list_schema()["properties"]["servers"]["items"].clone()
+}
+
+#[track_caller]
+fn assert_valid(schema: &Value, value: &Value) {
+    let options = jsonschema::options().should_validate_formats(true).build(schema).unwrap();
+    let wrong: Vec<String> =
+        options.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?} in {value:#}");
+}
+
 async fn list(world: &World, path: &str) -> Value {
     let answer = world.get(path).await.ok();
-    let options = jsonschema::options().should_validate_formats(true).build(&list_schema()).unwrap();
-    let wrong: Vec<String> =
-        options.iter_errors(&answer).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(wrong.is_empty(), "{wrong:#?} in {answer:#}");
+    assert_valid(&list_schema(), &answer);
     assert_eq!(answer["metadata"]["count"], answer["servers"].as_array().unwrap().len());
     answer
 }
@@ -134,6 +144,64 @@ async fn supports_the_query_parameters_of_the_registry() {
     assert_eq!(count("version=latest").await, all.len());
     assert_eq!(count("version=1.2.3&search=plain").await, 1);
     assert_eq!(count("updated_since=2025-08-07T13:15:04.280Z").await, all.len());
+    assert_eq!(count("include_deleted=true").await, all.len());
     assert_eq!(count("updated_since=2999-01-01T00:00:00Z").await, 0);
     assert_eq!(world.get("/v0.1/servers?updated_since=yesterday").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.get("/v0.1/servers?include_deleted=maybe").await.status, StatusCode::BAD_REQUEST);
+}
+
+/// What VS Code and Copilot do: list, then ask for the latest version of each name.
+#[tokio::test]
+async fn every_listed_server_has_its_versions() {
+    let world = world().await;
+    // A server without tools, under the name of another domain.
+    let foreign = card("io.github.someone/weather", "Foreign", "2.0.0", &["https://foreign.example/mcp"]);
+    world.publish("https://foreign.example/.well-known/mcp/server-card.json", &foreign).await;
+    let all = list(&world, "/v0.1/servers").await;
+    let servers = all["servers"].as_array().unwrap();
+    assert!(servers.len() >= 6);
+    for server in servers {
+        let (name, version) =
+            (server["server"]["name"].as_str().unwrap(), server["server"]["version"].as_str().unwrap());
+        let path = format!("/v0.1/servers/{}/versions", encoded(name));
+        let versions = list(&world, &path).await;
+        assert_eq!(versions["servers"], json!([server]), "{name}");
+        for wanted in ["latest", version] {
+            let answer = world.get(&format!("{path}/{}", encoded(wanted))).await;
+            assert_eq!(answer.header("access-control-allow-origin"), "*");
+            let answer = answer.ok();
+            assert_valid(&entry_schema(), &answer);
+            assert_eq!(answer, *server, "{name} {wanted}");
+        }
+        assert_eq!(
+            world.get(&format!("{path}/99.99.99?include_deleted=false")).await.status,
+            StatusCode::NOT_FOUND
+        );
+    }
+    for (path, status) in [
+        ("/v0.1/servers/example.nobody%2Fnothing/versions", StatusCode::NOT_FOUND),
+        ("/v0.1/servers/example.nobody%2Fnothing/versions/latest", StatusCode::NOT_FOUND),
+        ("/v0.1/servers/example.blank%2Fm0000000000000000/versions", StatusCode::NOT_FOUND),
+        ("/v0.1/servers/nothing/versions", StatusCode::BAD_REQUEST),
+        ("/v0.1/servers/a.b%2Fc%2Fd/versions/latest", StatusCode::BAD_REQUEST),
+        ("/v0.1/servers/example.plain%2Ftools/versions?limit=3", StatusCode::BAD_REQUEST),
+    ] {
+        assert_eq!(world.get(path).await.status, status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn versions_of_one_name_are_of_its_own_site_and_the_latest_is_marked() {
+    let world = World::new().await;
+    let at = |path: &str| format!("https://plain.example{path}");
+    let server =
+        |version: &str| card("example.plain/tools", "Plain", version, &["https://plain.example/mcp"]);
+    world.publish(&at("/.well-known/mcp/server-card.json"), &server("1.0.0")).await;
+    world.publish("https://copycat.example/.well-known/mcp/server-card.json", &server("9.0.0")).await;
+    let versions = list(&world, "/v0.1/servers/example.plain%2Ftools/versions").await;
+    let versions: Vec<&Value> =
+        versions["servers"].as_array().unwrap().iter().map(|server| &server["server"]["version"]).collect();
+    assert_eq!(versions, ["1.0.0"]);
+    let latest = world.get("/v0.1/servers/example.plain%2Ftools/versions/latest").await.ok();
+    assert_eq!(latest["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"], true);
 }

@@ -1,6 +1,6 @@
 //! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
-//! ARD 0.9 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept; otherwise
+//! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept; otherwise
 //! one is minted from the host that served the document and marked as such. An identifier does not prove who published.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
-/// The media type of a registry (ARD 0.9 §4.1).
+/// The media type of a registry (ARD 0.91 §5.3).
 pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 
 /// An identifier of the form `urn:air:<publisher>:…:<name>`.
@@ -32,7 +32,7 @@ impl Identifier {
 }
 
 /// The publisher's domain in an identifier.
-pub(crate) fn publisher_of(urn: &str) -> &str {
+pub fn publisher_of(urn: &str) -> &str {
     urn.split(':').nth(2).unwrap_or_default()
 }
 
@@ -70,7 +70,7 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> 
 
 fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
     let native_id = capability.native_id.as_str();
-    if manifest.format() == Format::Ard && is_urn_air(native_id) {
+    if manifest.format() == Format::Ard && is_identifier(native_id) {
         return Identifier { urn: native_id.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
@@ -90,8 +90,8 @@ fn publisher(manifest: &Manifest) -> String {
     manifest.url.host().as_str().replace('_', "-")
 }
 
-/// Whether the text is an identifier as ARD 0.9 §4.2.1 writes it.
-fn is_urn_air(text: &str) -> bool {
+/// Whether the text is an identifier: `urn:air:<publisher>:…:<name>` (ARD 0.91 Appendix C).
+pub fn is_identifier(text: &str) -> bool {
     let Some((publisher, name)) = text.strip_prefix("urn:air:").and_then(|rest| rest.split_once(':')) else {
         return false;
     };
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(urns[0], "urn:air:shop.example:awp:book_seat");
         assert!(urns[1].starts_with("urn:air:shop.example:awp:a-b-c-"), "{urns:?}");
         assert_eq!(urns[3], "urn:air:shop.example:awp:x:y");
-        assert!(urns.iter().all(|urn| is_urn_air(urn)), "{urns:?}");
+        assert!(urns.iter().all(|urn| is_identifier(urn)), "{urns:?}");
         let entry = of_capability(&manifest, &manifest.capabilities[0]);
         assert!(entry.identifier.is_minted);
         assert_eq!(
@@ -226,7 +226,7 @@ mod tests {
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6, "{all:?}");
-        assert!(all.iter().all(|urn| is_urn_air(urn)), "{all:?}");
+        assert!(all.iter().all(|urn| is_identifier(urn)), "{all:?}");
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         );
         let kinds: Vec<_> = manifest.capabilities.iter().map(|capability| capability.kind).collect();
         assert!(kinds[0] != CapabilityKind::Registry && kinds[1] == CapabilityKind::Registry, "{kinds:?}");
-        assert!(entries[2].identifier.is_minted && is_urn_air(&entries[2].identifier.urn));
+        assert!(entries[2].identifier.is_minted && is_identifier(&entries[2].identifier.urn));
     }
 
     #[test]
@@ -268,8 +268,8 @@ mod tests {
             "urn:air:a.example:x::y",
             "",
         ] {
-            assert!(!is_urn_air(text), "{text}");
+            assert!(!is_identifier(text), "{text}");
         }
-        assert!(is_urn_air("urn:air:a.example:x") && is_urn_air("urn:air:a.example:ns:x_1.2-b"));
+        assert!(is_identifier("urn:air:a.example:x") && is_identifier("urn:air:a.example:ns:x_1.2-b"));
     }
 }

@@ -34,6 +34,7 @@ mod schema_check;
 mod semantic;
 mod served;
 mod site_scope;
+pub mod term;
 mod text;
 mod walk;
 pub mod web;

@@ -17,7 +17,9 @@ use hickory_resolver::config::{
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::RData;
+use hickory_resolver::proto::rr::rdata::SVCB;
+use hickory_resolver::proto::rr::rdata::svcb::{SvcParamKey, SvcParamValue};
+use hickory_resolver::proto::rr::{RData, RecordType};
 use hickory_resolver::{ResolverBuilder, TokioResolver};
 use lru::LruCache;
 use manifest::Host;
@@ -42,8 +44,8 @@ const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
 /// Timeout of both tries, for any number of servers.
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
-/// TXT records of one name that are read; the formats use one.
-const TEXTS_MAX: usize = 10;
+/// TXT or SVCB records of one name that are read; the formats use one.
+const RECORDS_MAX: usize = 10;
 /// Concurrent queries; local recursive resolvers start to drop beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
 
@@ -132,7 +134,19 @@ impl Dns {
             RData::TXT(text) => Some(text.to_string()),
             _ => None,
         });
-        texts.take(TEXTS_MAX).collect()
+        texts.take(RECORDS_MAX).collect()
+    }
+
+    /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself. Empty after a failure.
+    pub(crate) async fn services(&self, name: &str) -> Vec<String> {
+        let _slot = self.slots.acquire().await;
+        let asked = self.resolver.lookup(format!("{name}."), RecordType::SVCB);
+        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, asked).await else { return Vec::new() };
+        let targets = found.answers().iter().filter_map(|record| match &record.data {
+            RData::SVCB(service) => target_of(service),
+            _ => None,
+        });
+        targets.take(RECORDS_MAX).collect()
     }
 
     fn flight(&self, host: &Host) -> Flight {
@@ -172,6 +186,16 @@ async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> (Answ
             (Err(failure_of(&error)), ttl.unwrap_or_default())
         }
     }
+}
+
+/// The target of a service on port 443.
+fn target_of(service: &SVCB) -> Option<String> {
+    let is_elsewhere = |(_, value): &(SvcParamKey, SvcParamValue)| matches!(value, SvcParamValue::Port(port) if *port != 443);
+    if service.svc_params.iter().any(is_elsewhere) {
+        return None;
+    }
+    let target = service.target_name.to_ascii();
+    Some(if target == "." { target } else { target.trim_end_matches('.').to_owned() })
 }
 
 /// All addresses of a name: each is judged before a connection, so none is left out.
@@ -215,6 +239,18 @@ mod tests {
 
     fn addresses(count: u32) -> impl Iterator<Item = IpAddr> {
         (0..count).map(|number| IpAddr::V4(Ipv4Addr::from_bits(number)))
+    }
+
+    #[test]
+    fn services_lead_to_port_443_of_their_target() {
+        use hickory_resolver::proto::rr::Name;
+        let of = |target: &str, port: Option<u16>| {
+            let port = port.map(|port| (SvcParamKey::Port, SvcParamValue::Port(port)));
+            target_of(&SVCB::new(1, Name::from_ascii(target).unwrap(), port.into_iter().collect()))
+        };
+        assert_eq!(of("agents.a.example.", None).as_deref(), Some("agents.a.example"));
+        assert_eq!(of(".", Some(443)).as_deref(), Some("."));
+        assert_eq!(of("agents.a.example.", Some(8443)), None);
     }
 
     #[test]

@@ -148,6 +148,14 @@ impl Session {
         }
     }
 
+    /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`.
+    pub(crate) async fn services(&self, label: &str, host: &Host) -> Vec<String> {
+        match self.shared.dns() {
+            Ok(dns) => dns.services(&format!("{label}.{host}")).await,
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored
     /// copy. Nothing is retried and no redirect followed.
     pub async fn fetch(

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
 use manifest::model::{PolicyChoice, Served};
+use manifest::web;
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::usage::most_restrictive;
@@ -139,6 +140,12 @@ impl Visit<'_> {
             (FetchOutcome::Html, Role::Page) => self.follow_ups_of_page(task, &reply).await?.map(Box::new),
             _ => None,
         };
+        let judged = match (judged.outcome, &mut reply.body) {
+            (FetchOutcome::Html, Some(body)) if task.url.path_and_query() == "/" => {
+                self.read_page_entries(task, body, &served).await?.unwrap_or(judged)
+            }
+            _ => judged,
+        };
         let is_kept = judged.outcome == FetchOutcome::Found;
         let caches = is_kept || judged.outcome.is_absent();
         let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
@@ -223,6 +230,24 @@ impl Visit<'_> {
             Ok(Reading::Quarantined(reason)) => Judged::of(FetchOutcome::Quarantined, reason),
             Err(too_large) => too_large,
         })
+    }
+
+    /// Reads the entries in the JSON-LD of a home page, if it has some, as the document of its URL. The bytes of the page
+    /// are replaced by those of the entries.
+    async fn read_page_entries(
+        &mut self,
+        task: &Task,
+        body: &mut Body,
+        served: &Served,
+    ) -> Result<Option<Judged>, Interrupt> {
+        let (bytes, site) = (body.bytes.clone(), self.site.name.clone());
+        let entries = self.tools.reader.run(move || web::page_entries(&bytes, &site)).await;
+        let Some(entries) = unless_busy(entries)?.flatten() else { return Ok(None) };
+        body.bytes = entries;
+        match self.hold_body(body).await? {
+            Some(too_large) => Ok(Some(too_large)),
+            None => self.read_document(task, body, served).await.map(Some),
+        }
     }
 
     /// Reads a document and reserves memory for its manifest, or returns the result of one for which this visit has none.

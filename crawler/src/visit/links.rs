@@ -32,6 +32,10 @@ const MANIFEST_RELS: [&str; 12] = [
 ];
 /// Labels below a host whose TXT records lead to manifests.
 pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
+/// Labels below a host whose SVCB records name a host with entries, and one with a registry (ARD 0.91 §5.1).
+pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agents"];
+/// The manifest of a host that an SVCB record names: the record itself has no path.
+const SERVICE_PATH: &str = "/.well-known/ard.json";
 /// Links followed from one document; catalogs name more, and their pages come with later visits.
 const LINKS_FOLLOWED_MAX: usize = 50;
 /// Links of one document that become seeds of other sites.
@@ -151,6 +155,15 @@ pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> FollowUps {
         let root = url.join("/").unwrap_or_else(|_| url.clone());
         follow_ups.add_reference((&root, &root), reference, Discovery::Dns, None);
     }
+    follow_ups
+}
+
+/// The manifest of the target of an SVCB record. A registry is not searched; its host is visited as any other.
+pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
+    let mut follow_ups = FollowUps::default();
+    let reference =
+        if target == "." { SERVICE_PATH.to_owned() } else { format!("https://{target}{SERVICE_PATH}") };
+    follow_ups.add_reference((url, url), &reference, Discovery::Dns, None);
     follow_ups
 }
 
@@ -275,6 +288,23 @@ mod tests {
         let sources: Vec<_> = follow_ups.seeds.iter().filter_map(|seed| seed.origin.source()).collect();
         assert_eq!(sources.len(), 20);
         assert!(sources.iter().all(|source| Arc::ptr_eq(source, sources[0])));
+    }
+
+    #[test]
+    fn follows_service_records_to_the_manifest_of_their_target() {
+        let page = url("https://a.example/agent.json");
+        for (target, task, seed) in [
+            (".", Some("https://a.example/.well-known/ard.json"), None),
+            ("agents.a.example", Some("https://agents.a.example/.well-known/ard.json"), None),
+            ("finder.example", None, Some("https://finder.example/.well-known/ard.json")),
+            ("localhost", None, None),
+            ("not a name", None, None),
+        ] {
+            let follow_ups = of_service_record(&page, target);
+            assert_eq!(follow_ups.tasks.first().map(|task| task.url.as_str()), task, "{target}");
+            let found = follow_ups.seeds.first().and_then(|seed| seed.url.as_ref()).map(ManifestUrl::as_str);
+            assert_eq!(found, seed, "{target}");
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Visit<'_> {
         // the visit keeps the rules of one host; a redirect may lead to another
         drop(verdict);
         if is_first_request && self.tools.text_records == TextRecords::Asked {
-            Box::pin(self.follow_text_records(task)).await;
+            Box::pin(self.follow_records(task)).await;
         }
         // a part without a stored copy has to arrive whole; a manifest was read when it arrived
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
@@ -94,15 +94,21 @@ impl Visit<'_> {
         }
     }
 
-    /// Follows TXT records that name a manifest.
-    async fn follow_text_records(&mut self, task: &Task) {
+    /// Follows TXT records that name a manifest, and SVCB records that name a host with one.
+    async fn follow_records(&mut self, task: &Task) {
         let host = task.url.host();
+        let mut found = Vec::new();
         for label in links::TEXT_LABELS {
-            for text in self.requester.text_records(label, &host).await {
-                let follow_ups = links::of_text_record(&task.url, &text);
-                self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
-                self.progress.follow(follow_ups);
-            }
+            let texts = self.requester.text_records(label, &host).await;
+            found.extend(texts.iter().map(|text| links::of_text_record(&task.url, text)));
+        }
+        for label in links::SERVICE_LABELS {
+            let targets = self.requester.service_records(label, &host).await;
+            found.extend(targets.iter().map(|target| links::of_service_record(&task.url, target)));
+        }
+        for follow_ups in found {
+            self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
+            self.progress.follow(follow_ups);
         }
     }
 

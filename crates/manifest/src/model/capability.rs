@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::enums::{
     AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate,
@@ -172,6 +172,10 @@ pub struct Capability {
     pub used_in_workflows: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
+    /// Members of the publisher's catalog entry without a place in this model, as published: its `@context`, the terms of other
+    /// namespaces, `metadata` and `trustManifest`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub published: Map<String, Value>,
     /// The text instructs the model that reads it; kept as data, excluded from ranking.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
@@ -224,6 +228,7 @@ impl Capability {
             depends_on: Vec::new(),
             used_in_workflows: Vec::new(),
             integrity: None,
+            published: Map::new(),
             addresses_reader: false,
             inferred: BTreeMap::new(),
             pointer,

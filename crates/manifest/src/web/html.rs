@@ -15,10 +15,10 @@ use html5gum::{Reader, Span, Tokenizer};
 use super::{HREF_BYTES_MAX, LINKS_MAX, PARAMETER_BYTES_MAX, WebLink, relations};
 
 /// Longest part of a page that is read: the fetched part of a homepage.
-const PAGE_BYTES_MAX: usize = 512 * 1_024;
+pub(super) const PAGE_BYTES_MAX: usize = 512 * 1_024;
 /// Attributes of one element. The tokenizer recurses for every quoted value, so more could overflow the stack; reading
 /// stops at an element with more.
-const ATTRIBUTES_MAX: usize = 64;
+pub(super) const ATTRIBUTES_MAX: usize = 64;
 
 /// The links of a head and their base URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,15 +30,14 @@ pub struct HtmlHead {
 /// Reads the head of a page, which may be truncated.
 pub fn read_head(page: &[u8]) -> HtmlHead {
     let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
-    let stopped = Rc::new(Cell::new(false));
+    let source = Source::new(page);
     let mut collector = Collector {
         head: HtmlHead::default(),
         element: Element::default(),
         templates: 0,
         in_noframes: false,
-        stopped,
+        stopped: source.stopper(),
     };
-    let source = Source { rest: page, stopped: Rc::clone(&collector.stopped) };
     let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| {
         collector.take(&event);
         None::<()>
@@ -52,9 +51,20 @@ pub fn read_head(page: &[u8]) -> HtmlHead {
 }
 
 /// The bytes of a page, until the collector stops.
-struct Source<'p> {
+pub(super) struct Source<'p> {
     rest: &'p [u8],
     stopped: Rc<Cell<bool>>,
+}
+
+impl<'p> Source<'p> {
+    pub(super) fn new(page: &'p [u8]) -> Self {
+        Self { rest: page, stopped: Rc::new(Cell::new(false)) }
+    }
+
+    /// Ends the page when it is set.
+    pub(super) fn stopper(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.stopped)
+    }
 }
 
 impl Source<'_> {

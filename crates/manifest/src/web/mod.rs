@@ -1,12 +1,15 @@
-//! Links of pages, headers and lists of sites: the head of an HTML page, Link headers, the URLs of OPML and sitemaps.
+//! Links of pages, headers and lists of sites: the head of an HTML page, Link headers, the URLs of OPML and sitemaps; and entries
+//! in the JSON-LD of a page.
 //!
 //! The functions are pure, need bounded memory for untrusted input, and return addresses as written.
 
 mod html;
+mod json_ld;
 mod link_header;
 mod xml;
 
 pub use html::{HtmlHead, read_head};
+pub use json_ld::page_entries;
 pub use link_header::link_header;
 pub use xml::each_url;
 

@@ -156,6 +156,11 @@ impl<'a> Requester<'a> {
         self.session.texts(label, host).await
     }
 
+    /// The targets of the SVCB records of a label below a host.
+    pub(super) async fn service_records(&self, label: &str, host: &Host) -> Vec<String> {
+        self.session.services(label, host).await
+    }
+
     /// Sends one GET when it is permitted.
     pub(super) async fn get(
         &mut self,

@@ -6,6 +6,8 @@
 //! Follows ARD 0.91 §4 (entries, urn:air identifiers) and §5.1 (`ard.json`, only `entries` at the root), ARD 0.9 §4
 //! (`ai-catalog.json`, `specVersion`, `host`), AI Catalog 1.0 (`mediaType`, any URI as identifier).
 
+mod published;
+
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
@@ -126,7 +128,7 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
-    draft.assess("ARD 0.91", |code| code.starts_with("ard."));
+    draft.assess("ARD 0.91", |code| code.starts_with("ard.") && !is_of_other_members(code));
     draft.assess("AI Catalog 1.0", |code| code.starts_with("ard.") && !OF_ARD_ALONE.contains(&code));
     if root.text("specVersion").is_some_and(|version| version != "1.0") {
         draft.report_rule(&SPEC_VERSION, root.at("specVersion"));
@@ -135,6 +137,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_host(&host, draft);
     }
     read_entries(root, 0, draft);
+}
+
+/// Whether a finding is about a member of the root that ARD 0.91 ignores.
+fn is_of_other_members(code: &str) -> bool {
+    code.starts_with("ard.host.") || code == SPEC_VERSION.code
 }
 
 /// Findings about what AI Catalog does not require.
@@ -163,7 +170,9 @@ fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.integrity.signed = trust.has("signature");
         manifest.policies.privacy_url = trust.string("privacyPolicyUrl");
         manifest.policies.terms_url = trust.string("termsOfServiceUrl");
-        check_trust(&trust, draft);
+        if is_catalog(draft) {
+            check_trust(&trust, draft);
+        }
     }
 }
 
@@ -179,6 +188,13 @@ fn read_entries(catalog: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
 }
 
 fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
+    match published::with_usual_names(entry.map) {
+        Some(map) => read_terms(&Object { map: &map, pointer: entry.pointer.clone() }, depth, draft),
+        None => read_terms(entry, depth, draft),
+    }
+}
+
+fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     check_entry(entry, draft);
     let media_type = entry.text_of(&["type", "mediaType"]).unwrap_or_default().to_ascii_lowercase();
     let artefact = Artefact::of(&media_type);
@@ -186,6 +202,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     capability.tags = draft::tags(entry.texts("tags").into_iter().chain(entry.texts("capabilities")));
     capability.examples = draft::tags(entry.texts("representativeQueries"));
     capability.version = draft::name(entry.text("version"));
+    capability.published = published::published(entry);
     if let Some(trust) = entry.object("trustManifest") {
         capability.integrity =
             Some(Integrity { signed: trust.has("signature"), verified: None, digest: None });

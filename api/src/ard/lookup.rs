@@ -1,0 +1,104 @@
+//! `GET /agents/{identifier}`: one entry by its whole identifier (ARD 0.91 §5.3.4).
+//!
+//! Exact and case-sensitive, in this index only: no other registry is asked, and nothing is redirected. Catalogs may name
+//! the same artefact; of several entries with one identifier, that of the publisher's own site is returned.
+
+use std::ops::ControlFlow;
+
+use axum::extract::Path;
+use indexer::{FacetKey, Filters, SearchRequest, Sort};
+use manifest::entry::{is_identifier, publisher_of};
+use manifest::{Host, ManifestId};
+
+use super::{CatalogEntry, catalog, search};
+use crate::answers::search::search_readable;
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::state::App;
+
+/// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
+const IDENTIFIER_BYTES_MAX: usize = 512;
+/// Entries among which the one with the identifier is looked for; others only differ in case, or have it as a name.
+const CANDIDATES_MAX: usize = 100;
+
+/// The entry with an identifier, as ARD 0.91 has it.
+#[utoipa::path(
+    get,
+    path = "/agents/{identifier}",
+    tag = "ARD registry",
+    params(("identifier" = String, Path, description = "A urn:air identifier, encoded as one segment", max_length = 512)),
+    responses((status = 200, description = "The entry", body = CatalogEntry)),
+)]
+pub(crate) async fn show(
+    Request { app, client, context, query }: Request,
+    Path(identifier): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    if identifier.len() > IDENTIFIER_BYTES_MAX || !is_identifier(&identifier) {
+        let detail = format!(
+            "the identifier is not of the form urn:air:<publisher domain>:<namespace>:<name>, of at most \
+             {IDENTIFIER_BYTES_MAX} bytes; encode it as one segment of the path, as in /agents/urn%3Aair%3Ashop.example%3Aawp%3Abook"
+        );
+        return Err(Problem::bad_request(detail).with_parameter("identifier"));
+    }
+    let mut entry = of_manifest(&app, client, &identifier).await?;
+    if entry.is_none() {
+        entry = of_capability(&app, client, &identifier).await?;
+    }
+    if entry.is_none() {
+        entry = of_site(&app, client, &identifier).await?;
+    }
+    let unknown = || Problem::not_found(format!("no entry of this registry has the identifier {identifier}"));
+    context.json(&entry.ok_or_else(unknown)?, Caching::Record)
+}
+
+/// The entry of a whole manifest, whose identifier ends with its id.
+async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+    let last = identifier.rsplit(':').next().unwrap_or_default();
+    let Ok(id) = ManifestId::parse(last) else { return Ok(None) };
+    let base = app.base_url();
+    let add = move |entry: &mut Option<CatalogEntry>, stored| {
+        *entry = Some(CatalogEntry::of_manifest(&stored, &base));
+        ControlFlow::Break(())
+    };
+    let entry = app.manifests(client).each_of(&[id], None, add).await?;
+    Ok(entry.filter(|entry| entry.identifier == identifier))
+}
+
+async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+    let publisher = publisher_of(identifier);
+    let of_publisher = Filters { names: vec![identifier.to_owned()], ..Filters::default() }
+        .with(FacetKey::Publisher, [publisher])
+        .map_err(|error| Problem::internal(&error))?;
+    if let Ok(host) = Host::parse(publisher) {
+        let own = of_publisher.clone().with(FacetKey::Site, [host.site().as_str()]);
+        let own = own.map_err(|error| Problem::internal(&error))?;
+        if let Some(entry) = among(app, client, own, identifier).await? {
+            return Ok(Some(entry));
+        }
+    }
+    among(app, client, of_publisher, identifier).await
+}
+
+/// The entry in the catalog of the publisher's site: the index knows a minted identifier of a capability with several
+/// declarations by another suffix, and nothing yet of what was just saved.
+async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+    let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
+    let entries = catalog::entries_of_site(app, client, &host.site()).await?;
+    Ok(entries.into_iter().find(|entry| entry.identifier == identifier))
+}
+
+async fn among(
+    app: &App,
+    client: Client,
+    filters: Filters,
+    identifier: &str,
+) -> Result<Option<CatalogEntry>, Problem> {
+    let request =
+        SearchRequest { filters, sort: Sort::Name, limit: CANDIDATES_MAX, ..SearchRequest::default() };
+    let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
+    let entries = search::entries(app, client, &found.hits).await?;
+    Ok(entries.into_iter().map(|(entry, _)| entry).find(|entry| entry.identifier == identifier))
+}

@@ -1,0 +1,183 @@
+//! `GET /v0.1/servers/{name}/versions` and one version of them, as the official MCP registry answers (its OpenAPI document of
+//! 2025-12-01).
+//!
+//! The versions of a name are those that manifests in the index declare now: one for each manifest, the latest change first.
+//! A name is looked for at the manifest that its generated form names, at the site of its namespace, among the names that the
+//! index has, and then among the manifests that one page of the list reads.
+
+use std::ops::ControlFlow;
+
+use axum::extract::Path;
+use indexer::{Filters, SearchRequest};
+use manifest::{Host, ManifestId, SiteName};
+use serde_json::{Value, json};
+use store::StoredManifest;
+
+use super::mcp_servers::{
+    PAGE, PAGES_MAX, READ_BYTES_MAX, is_registry_name, listed, name, server, take_within_budget, version,
+};
+use crate::answers::search::search_readable;
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::state::App;
+
+const KNOWN: &[&str] = &["include_deleted"];
+/// Versions of one name: a name belongs to one publisher, who describes the server in one or two places.
+const VERSIONS_MAX: usize = 50;
+/// Results of a search for a name, each of which may be a tool of the server.
+const CANDIDATES_MAX: usize = 100;
+
+/// All versions of a server, the latest first.
+#[utoipa::path(
+    get,
+    path = "/v0.1/servers/{name}/versions",
+    tag = "feed",
+    params(
+        ("name" = String, Path, description = "Name of a server, encoded as one segment", max_length = 200),
+        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
+    ),
+    responses((status = 200, description = "The versions", body = crate::openapi::schemas::McpServers)),
+)]
+pub(crate) async fn list(
+    Request { app, client, context, query }: Request,
+    Path(name): Path<String>,
+) -> HttpResult {
+    query.only(KNOWN)?;
+    query.one_parsed::<bool>("include_deleted")?;
+    let rows = found(&app, client, &name).await?.into_rows();
+    context.json(&json!({"servers": rows, "metadata": {"count": rows.len()}}), Caching::Record)
+}
+
+/// One version of a server.
+#[utoipa::path(
+    get,
+    path = "/v0.1/servers/{name}/versions/{version}",
+    tag = "feed",
+    params(
+        ("name" = String, Path, description = "Name of a server, encoded as one segment", max_length = 200),
+        ("version" = String, Path, description = "`latest`, or one exact version", max_length = 255),
+        ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
+    ),
+    responses((status = 200, description = "The version", body = crate::openapi::schemas::McpServer)),
+)]
+pub(crate) async fn show(
+    Request { app, client, context, query }: Request,
+    Path((name, wanted)): Path<(String, String)>,
+) -> HttpResult {
+    query.only(KNOWN)?;
+    query.one_parsed::<bool>("include_deleted")?;
+    let rows = found(&app, client, &name).await?.into_rows();
+    let row = rows.into_iter().find(|row| wanted == "latest" || row["server"]["version"] == wanted);
+    let unknown = || {
+        Problem::not_found(format!(
+            "the server {name} has no such version; /v0.1/servers/{{name}}/versions lists its versions"
+        ))
+    };
+    context.json(&row.ok_or_else(unknown)?, Caching::Record)
+}
+
+/// What manifests declare under one name.
+struct Versions {
+    name: String,
+    found: Vec<Version>,
+}
+
+struct Version {
+    version: String,
+    changed_at: chrono::DateTime<chrono::Utc>,
+    row: Value,
+}
+
+impl Versions {
+    fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
+        let manifest = &stored.manifest;
+        if let Some(server) = server(manifest).filter(|_| name(manifest).0 == self.name) {
+            let row = listed(&server, stored, false);
+            self.found.push(Version { version: version(manifest).0, changed_at: stored.changed_at, row });
+        }
+        if self.found.len() < VERSIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Each version once, the latest change first.
+    fn into_rows(mut self) -> Vec<Value> {
+        self.found.sort_by_key(|found| std::cmp::Reverse(found.changed_at));
+        let mut rows: Vec<Value> = Vec::new();
+        for found in self.found {
+            if rows.iter().all(|row| row["server"]["version"] != found.version) {
+                rows.push(found.row);
+            }
+        }
+        if let Some(latest) = rows.first_mut() {
+            latest["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"] = true.into();
+        }
+        rows
+    }
+}
+
+/// The versions of a name; 404 without one.
+async fn found(app: &App, client: Client, name: &str) -> Result<Versions, Problem> {
+    if !is_registry_name(name) {
+        let detail = "the name of a server is a reverse domain name, one slash and a name, of 3 to 200 characters; encode it as \
+                      one segment of the path, as in /v0.1/servers/com.example%2Ftools/versions";
+        return Err(Problem::bad_request(detail).with_parameter("name"));
+    }
+    let mut versions = Versions { name: name.to_owned(), found: Vec::new() };
+    let manifests = app.manifests(client);
+    let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
+    let (space, own) = name.split_once('/').unwrap_or_default();
+    if let Ok(id) = ManifestId::parse(own) {
+        versions = manifests.each_of(&[id], versions, add).await?;
+    }
+    if versions.found.is_empty()
+        && let Some(site) = site_of(space)
+    {
+        versions = manifests.each_of_site(&site, versions, add).await?;
+    }
+    if versions.found.is_empty() {
+        let ids = named(app, client, name).await?;
+        versions = manifests.each_of(&ids, versions, add).await?;
+    }
+    if versions.found.is_empty() {
+        versions = searched(app, client, versions).await?;
+    }
+    if versions.found.is_empty() {
+        return Err(Problem::not_found(format!("no server {name} is known here")));
+    }
+    Ok(versions)
+}
+
+/// The site of a namespace: `com.example` and `com.example.mcp` are of `example.com`.
+fn site_of(space: &str) -> Option<SiteName> {
+    let host = space.rsplit('.').collect::<Vec<_>>().join(".");
+    Host::parse(&host).ok().map(|host| host.site())
+}
+
+/// The manifests of capabilities that the index knows by this name of their manifest.
+async fn named(app: &App, client: Client, name: &str) -> Result<Vec<ManifestId>, Problem> {
+    let filters = Filters { names: vec![name.to_owned()], ..Filters::default() };
+    let request = SearchRequest { filters, limit: CANDIDATES_MAX, ..SearchRequest::default() };
+    let hits = search_readable(&app.index, app.manifests(client), request).await?.answer.hits;
+    let mut ids: Vec<ManifestId> = hits.into_iter().map(|hit| hit.manifest_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Looks among as many manifests as one page of the list reads: those of servers without tools are not in the index.
+async fn searched(app: &App, client: Client, mut versions: Versions) -> Result<Versions, Problem> {
+    let mut after: Option<ManifestId> = None;
+    let mut bytes_left = READ_BYTES_MAX;
+    for _ in 0..PAGES_MAX {
+        let sizes = app.manifests(client).sizes_after(after.as_ref(), PAGE).await?;
+        let (ids, is_last) = take_within_budget(sizes, &mut bytes_left);
+        let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
+        versions = app.manifests(client).each_of(&ids, versions, add).await?;
+        after = ids.last().cloned().or(after);
+        if is_last || bytes_left == 0 || !versions.found.is_empty() {
+            break;
+        }
+    }
+    Ok(versions)
+}

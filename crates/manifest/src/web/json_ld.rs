@@ -1,0 +1,204 @@
+//! ARD entries in the JSON-LD of a page (ARD 0.91 §5.1, §5.2).
+//!
+//! Every `<script type="application/ld+json">` of the part of the page that was fetched is read: a node, a list of nodes, or a
+//! `@graph`. A node is an entry if its identifier is a urn:air name of the page's own site: a page may quote others. The entries
+//! become one document with `entries`, as at `/.well-known/ard.json`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+use serde_json::{Map, Value, json};
+
+use super::html::{ATTRIBUTES_MAX, PAGE_BYTES_MAX, Source};
+use crate::budget;
+use crate::entry::{is_identifier, publisher_of};
+use crate::name::{Host, SiteName};
+use crate::term::TermContext;
+
+/// Scripts of one page that are read; pages of shops have about ten.
+const SCRIPTS_MAX: usize = 20;
+/// Entries of one page: it describes a few resources.
+const ENTRIES_MAX: usize = 50;
+
+/// The entries of a page as a document; `None` without any.
+pub fn page_entries(page: &[u8], site: &SiteName) -> Option<Vec<u8>> {
+    let mut entries = Vec::new();
+    for script in scripts(page) {
+        // The limits of a request body: a few hundred KiB of JSON at most.
+        if let Ok(value) = budget::parse_within_budget::<Value>(script.as_bytes(), &budget::BODY) {
+            collect(value, None, site, &mut entries);
+        }
+    }
+    (!entries.is_empty()).then(|| json!({"entries": entries}).to_string().into_bytes())
+}
+
+/// Adds the entries of a node, of a list and of a graph. Nodes of a graph have its context.
+fn collect(value: Value, context: Option<&Value>, site: &SiteName, entries: &mut Vec<Value>) {
+    match value {
+        Value::Array(nodes) => {
+            nodes.into_iter().filter(Value::is_object).for_each(|node| collect(node, context, site, entries));
+        }
+        Value::Object(mut node) => {
+            let own = node.get("@context").cloned();
+            let context = own.as_ref().or(context);
+            if let Some(Value::Array(nodes)) = node.remove("@graph") {
+                let nodes = nodes.into_iter().filter(Value::is_object);
+                nodes.for_each(|node| collect(node, context, site, entries));
+            }
+            if let Some(context) = context {
+                node.insert("@context".to_owned(), context.clone());
+            }
+            if entries.len() < ENTRIES_MAX && is_entry_of(&node, site) {
+                entries.push(Value::Object(node));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_entry_of(node: &Map<String, Value>, site: &SiteName) -> bool {
+    let context = TermContext::of(node.get("@context"));
+    let mut named = node.iter().filter(|(name, _)| context.core_term(name) == Some("identifier"));
+    let identifier = named.find_map(|(_, value)| value.as_str()).filter(|text| is_identifier(text));
+    let publisher = identifier.and_then(|identifier| Host::parse(publisher_of(identifier)).ok());
+    publisher.is_some_and(|host| host.site() == *site)
+}
+
+/// The texts of the scripts with JSON-LD.
+fn scripts(page: &[u8]) -> Vec<String> {
+    let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
+    let collector = Rc::new(RefCell::new(Collector::default()));
+    let source = Source::new(page);
+    let (taking, stopped) = (Rc::clone(&collector), source.stopper());
+    let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| {
+        let mut collector = taking.borrow_mut();
+        collector.take(&event);
+        if collector.attributes > ATTRIBUTES_MAX || collector.scripts.len() > SCRIPTS_MAX {
+            stopped.set(true);
+        }
+        None::<()>
+    });
+    emitter.naively_switch_states(true);
+    for token in Tokenizer::new_with_emitter(source, emitter) {
+        let Ok(()) = token;
+    }
+    let mut scripts = std::mem::take(&mut collector.borrow_mut().scripts);
+    scripts.truncate(SCRIPTS_MAX);
+    scripts
+}
+
+/// Collects scripts from the events of a page.
+#[derive(Default)]
+struct Collector {
+    scripts: Vec<String>,
+    /// The element is a script, whose attributes are being read.
+    in_script_tag: bool,
+    in_type: bool,
+    is_json_ld: bool,
+    /// The text belongs to the last script.
+    is_open: bool,
+    attributes: usize,
+}
+
+impl Collector {
+    fn take(&mut self, event: &CallbackEvent<'_>) {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.in_script_tag = *name == b"script";
+                (self.is_json_ld, self.in_type, self.attributes) = (false, false, 0);
+            }
+            CallbackEvent::AttributeName { name } => {
+                self.attributes += 1;
+                self.in_type = self.in_script_tag && *name == b"type";
+            }
+            CallbackEvent::AttributeValue { value } if self.in_type => {
+                self.is_json_ld |= value.trim_ascii().eq_ignore_ascii_case(b"application/ld+json");
+            }
+            CallbackEvent::CloseStartTag { .. } if self.in_script_tag && self.is_json_ld => {
+                self.scripts.push(String::new());
+                self.is_open = true;
+            }
+            CallbackEvent::String { value } if self.is_open => {
+                if let Some(script) = self.scripts.last_mut() {
+                    script.push_str(&String::from_utf8_lossy(value));
+                }
+            }
+            CallbackEvent::EndTag { .. } => self.is_open = false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(page: &str) -> Vec<Value> {
+        let site = SiteName::parse("shop.example").unwrap();
+        let document = page_entries(page.as_bytes(), &site);
+        let document: Option<Value> = document.map(|bytes| serde_json::from_slice(&bytes).unwrap());
+        document.map(|document| document["entries"].as_array().unwrap().clone()).unwrap_or_default()
+    }
+
+    fn script(value: &Value) -> String {
+        format!("<script type=\"application/ld+json\">{value}</script>")
+    }
+
+    fn entry(name: &str) -> Value {
+        json!({"identifier": format!("urn:air:shop.example:agent:{name}"), "displayName": name, "type": "text/plain",
+               "url": "https://shop.example/x"})
+    }
+
+    #[test]
+    fn reads_nodes_lists_and_graphs_anywhere_in_the_page() {
+        let context = json!("https://agenticresourcediscovery.org/context/v1");
+        let graph =
+            json!({"@context": context, "@graph": [entry("three"), {"@type": "Organization", "name": "x"}]});
+        let page = format!(
+            "<html><head>{}<title>x</title></head><body><p>text{}<SCRIPT async TYPE='Application/LD+JSON '>{}</SCRIPT></body>",
+            script(&entry("one")),
+            script(&json!([entry("two"), 3])),
+            graph
+        );
+        let found = entries(&page);
+        let names: Vec<&Value> = found.iter().map(|entry| &entry["displayName"]).collect();
+        assert_eq!(names, ["one", "two", "three"]);
+        assert_eq!((found[0].get("@context"), &found[2]["@context"]), (None, &context));
+    }
+
+    #[test]
+    fn entries_of_other_publishers_and_other_markup_are_no_entries() {
+        let other = json!({"identifier": "urn:air:other.example:agent:x", "displayName": "x", "type": "y", "url": "https://other.example/"});
+        for page in [
+            script(&other),
+            script(&json!({"@type": "Product", "identifier": "4711"})),
+            "<script type='application/ld+json'>{not json</script>".to_owned(),
+            format!("<script>{}</script>", entry("x")),
+            format!("<!-- {} -->", script(&entry("x"))),
+            format!("<textarea>{}</textarea>", script(&entry("x"))),
+            String::new(),
+        ] {
+            assert_eq!(entries(&page), [Value::Null; 0], "{page}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_known_under_any_name() {
+        let prefixed = json!({"@context": {"a": "https://agenticresourcediscovery.org/ns#"}, "a:identifier": "urn:air:shop.example:x"});
+        assert_eq!(entries(&script(&prefixed)), [prefixed]);
+    }
+
+    #[test]
+    fn entries_of_one_page_are_bounded() {
+        let many = Value::Array((0..100).map(|number| entry(&format!("n{number}"))).collect());
+        assert_eq!(entries(&script(&many)).len(), ENTRIES_MAX);
+        let scripts: String = (0..100).map(|number| script(&entry(&format!("n{number}")))).collect();
+        assert_eq!(entries(&scripts).len(), SCRIPTS_MAX);
+        let late = format!("{}{}", " ".repeat(PAGE_BYTES_MAX), script(&entry("late")));
+        assert_eq!(entries(&late).len(), 0);
+        let attributes = format!("<p {}>{}", "a='1' ".repeat(1_000), script(&entry("x")));
+        assert_eq!(entries(&attributes).len(), 0);
+    }
+}
