@@ -70,7 +70,7 @@ impl CatalogEntry {
         if !entry.identifier.is_minted && capability.version.is_some() {
             made.version.clone_from(&capability.version);
         }
-        made.published = capability.published.clone();
+        made.published.clone_from(&capability.published);
         // The facts of this registry are not replaced by a publisher's.
         if let Some(Value::Object(published)) = made.published.remove("metadata") {
             for (name, value) in published {

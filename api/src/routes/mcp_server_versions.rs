@@ -81,10 +81,10 @@ pub(crate) async fn show(
 /// What manifests declare under one name.
 struct Versions {
     name: String,
-    found: Vec<Version>,
+    found: Vec<Declared>,
 }
 
-struct Version {
+struct Declared {
     version: String,
     changed_at: chrono::DateTime<chrono::Utc>,
     row: Value,
@@ -95,7 +95,7 @@ impl Versions {
         let manifest = &stored.manifest;
         if let Some(server) = server(manifest).filter(|_| name(manifest).0 == self.name) {
             let row = listed(&server, stored, false);
-            self.found.push(Version { version: version(manifest).0, changed_at: stored.changed_at, row });
+            self.found.push(Declared { version: version(manifest).0, changed_at: stored.changed_at, row });
         }
         if self.found.len() < VERSIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }

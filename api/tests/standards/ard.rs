@@ -427,7 +427,9 @@ fn gardens() -> Vec<(&'static str, Value)> {
 async fn found(world: &World, query: Value) -> Vec<String> {
     let answer = world.post("/search", &json!({"query": query, "pageSize": 50})).await.ok();
     let mut names: Vec<String> = identifiers(&answer["results"]).into_iter().map(str::to_owned).collect();
-    names.iter_mut().for_each(|name| *name = name.rsplit(':').next().unwrap_or_default().to_owned());
+    for name in &mut names {
+        *name = name.rsplit(':').next().unwrap_or_default().to_owned();
+    }
     names.sort();
     names
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 /// The namespace of terms without a prefix.
-pub const ARD_NAMESPACE: &str = "https://agenticresourcediscovery.org/ns#";
+const ARD_NAMESPACE: &str = "https://agenticresourcediscovery.org/ns#";
 /// Members whose content is no graph: paths into them are literal.
 pub const UNEXPANDED: [&str; 3] = ["trustManifest", "metadata", "data"];
 
@@ -117,7 +117,7 @@ impl TermContext {
     }
 
     /// Whether every core term has the meaning of the base context.
-    pub fn keeps_core_terms(&self) -> bool {
+    pub(crate) fn keeps_core_terms(&self) -> bool {
         let base = Self::default();
         base.definitions.iter().all(|(term, iri)| self.definitions.get(term) == Some(iri))
     }

@@ -89,13 +89,21 @@ fn scripts(page: &[u8]) -> Vec<String> {
     scripts
 }
 
+/// The start tag that is being read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Tag {
+    #[default]
+    Other,
+    Script,
+    /// Of a script, at the value of its `type`.
+    ScriptType,
+}
+
 /// Collects scripts from the events of a page.
 #[derive(Default)]
 struct Collector {
     scripts: Vec<String>,
-    /// The element is a script, whose attributes are being read.
-    in_script_tag: bool,
-    in_type: bool,
+    tag: Tag,
     is_json_ld: bool,
     /// The text belongs to the last script.
     is_open: bool,
@@ -106,17 +114,19 @@ impl Collector {
     fn take(&mut self, event: &CallbackEvent<'_>) {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.in_script_tag = *name == b"script";
-                (self.is_json_ld, self.in_type, self.attributes) = (false, false, 0);
+                self.tag = if *name == b"script" { Tag::Script } else { Tag::Other };
+                (self.is_json_ld, self.attributes) = (false, 0);
             }
             CallbackEvent::AttributeName { name } => {
                 self.attributes += 1;
-                self.in_type = self.in_script_tag && *name == b"type";
+                if self.tag != Tag::Other {
+                    self.tag = if *name == b"type" { Tag::ScriptType } else { Tag::Script };
+                }
             }
-            CallbackEvent::AttributeValue { value } if self.in_type => {
+            CallbackEvent::AttributeValue { value } if self.tag == Tag::ScriptType => {
                 self.is_json_ld |= value.trim_ascii().eq_ignore_ascii_case(b"application/ld+json");
             }
-            CallbackEvent::CloseStartTag { .. } if self.in_script_tag && self.is_json_ld => {
+            CallbackEvent::CloseStartTag { .. } if self.tag != Tag::Other && self.is_json_ld => {
                 self.scripts.push(String::new());
                 self.is_open = true;
             }
