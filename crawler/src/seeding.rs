@@ -153,7 +153,7 @@ enum SourceContent {
     Seeds(Vec<Seed>),
 }
 
-/// A source that ends with an error when nobody receives its seeds any more.
+/// A source that ends with an error once the receiver of its seeds is gone.
 struct WhileReceived<'a, R> {
     source: R,
     sender: &'a mpsc::Sender<Vec<Seed>>,

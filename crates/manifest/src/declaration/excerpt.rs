@@ -7,7 +7,7 @@ use crate::entry;
 use crate::model::{Capability, CapabilityKind, Manifest, PolicyChoice, SourceKind};
 use crate::text::capped;
 
-/// Characters of texts that nobody compares: the search finds a declaration that does not lead by this much of its description.
+/// Characters of texts that are not compared. The search finds a declaration that does not lead by this much of its description.
 const TEXT_CHARS_MAX: usize = 500;
 /// Characters of an address or a word inside of a fact.
 const WORD_CHARS_MAX: usize = 200;
