@@ -252,6 +252,17 @@ mod tests {
     }
 
     #[test]
+    fn a_full_bucket_is_forgotten() {
+        let limits = Limits::new(LimitsConfig::default());
+        limits.read(client("192.0.2.1", false)).unwrap();
+        assert_eq!(limits.granted().reads.len(), 1);
+        // Its one token is back after a fiftieth of a second.
+        std::thread::sleep(Duration::from_millis(100));
+        limits.prune();
+        assert_eq!(limits.granted().reads.len(), 0);
+    }
+
+    #[test]
     fn replicas_share_one_rate_limit() {
         let number = |number: u32| NonZeroU32::new(number).unwrap();
         let config =

@@ -529,6 +529,31 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
     });
 }
 
+/// A document states its schemes once, and each of its capabilities is a line of the export.
+#[tokio::test]
+async fn a_line_of_the_export_repeats_a_bounded_part_of_the_schemes() {
+    let world = World::new(&[]).await;
+    let scheme = |name: String| json!({"scheme": "api_key", "in": "header", "name": name});
+    let many: Vec<Value> = (0..3_000).map(|number| scheme(format!("x-key-{number}"))).collect();
+    let long = vec![scheme("x".repeat(200_000)), scheme("x-key".to_owned())];
+    for (name, schemes, kept) in [("many", many, 64), ("long", long, 0)] {
+        let mut manifest = declared(name, 0);
+        manifest.auth = serde_json::from_value(Value::Array(schemes)).unwrap();
+        manifest.capabilities[0].auth.schemes =
+            manifest.auth.first().map(|auth| auth.scheme).into_iter().collect();
+        visit(&world.app, name, manifest).await;
+        let id = ManifestId::of(&url_of(name));
+        let stored = world.app.store.manifest_find(&id).await.unwrap().unwrap();
+        let details = crate::answers::capability::exported_details(&stored, &alone(&stored)).unwrap();
+        let shown = details.get("authentication").and_then(Value::as_array).map_or(0, Vec::len);
+        let left_out = details.get("authentication_left_out").and_then(Value::as_u64).unwrap_or_default();
+        assert!(shown <= kept && (shown > 0) == (kept > 0), "{shown} are listed");
+        assert!(left_out > 0 || kept == 64);
+        let bytes = serde_json::to_vec(&details).unwrap().len();
+        assert!(bytes < 12 * 1024, "{bytes} bytes");
+    }
+}
+
 #[tokio::test]
 async fn concurrent_requests_for_a_wide_capability_share_the_permits() {
     let world = Arc::new(World::new(&[]).await);

@@ -10,9 +10,15 @@ use store::StoreError;
 use utoipa::ToSchema;
 
 use crate::quota::RemainingQuota;
+use crate::text::cut;
 
 /// `Retry-After` while a dependency is unavailable.
 const RETRY_AFTER_S: u32 = 2;
+
+/// Longest detail in characters: it may repeat what the client sent.
+const DETAIL_CHARS_MAX: usize = 1_500;
+/// Longest name of a parameter in characters, for the same reason.
+const PARAMETER_CHARS_MAX: usize = 100;
 
 /// An error response. Boxed to keep `Result`s small.
 #[derive(Debug, Clone)]
@@ -73,7 +79,7 @@ fn error_code(status: StatusCode) -> &'static str {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
+        let detail = cut(&detail.into(), DETAIL_CHARS_MAX);
         Self(Box::new(ProblemBody {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Error"),
@@ -141,7 +147,7 @@ impl Problem {
     }
 
     pub(crate) fn with_parameter(mut self, name: &str) -> Self {
-        self.0.parameter = Some(name.to_owned());
+        self.0.parameter = Some(cut(name, PARAMETER_CHARS_MAX));
         self
     }
 

@@ -1,5 +1,8 @@
 //! The size of JSON values, measured up to a limit.
 
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// Cost of a value besides its text.
@@ -15,5 +18,26 @@ pub(crate) fn bytes_left_after(value: &Value, bytes: usize) -> Option<usize> {
             .iter()
             .try_fold(bytes, |left, (name, member)| bytes_left_after(member, left.checked_sub(name.len())?)),
         _ => Some(bytes),
+    }
+}
+
+/// The remaining bytes after a value is written as JSON; `None` if there are too few. Writes no more than `bytes`.
+pub(crate) fn json_bytes_left_after(value: &impl Serialize, bytes: usize) -> Option<usize> {
+    let mut room = Room(bytes);
+    serde_json::to_writer(&mut room, value).ok()?;
+    Some(room.0)
+}
+
+/// Counts what is written, and fails when there is no room.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::config::CrawlConfig;
 use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
-use crate::seed_files::{self, SeedFiles};
+use crate::seed_files::{self, ReadAgain, SeedFiles};
 use crate::seeding::{Reading, seed};
 use crate::visit::Tools;
 
@@ -60,19 +60,26 @@ pub(crate) async fn follow_seed_files(
 ) {
     let mut files = SeedFiles::read_at(&context.config.seeds, read_at);
     while stop.run_until_cancelled(tokio::time::sleep(seed_files::POLL_INTERVAL)).await.is_some() {
-        if !files.poll() {
-            continue;
-        }
+        let Some(why) = files.poll() else { continue };
         let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
         let came_to = match read {
             Ok(came_to) => came_to,
-            Err(CrawlError::Store(error)) if error.is_transient() => {
-                files.forget();
-                format!("failed, and is tried again: {error}")
+            Err(error) => {
+                let is_transient = matches!(&error, CrawlError::Store(error) if error.is_transient());
+                let came_to = if is_transient {
+                    files.forget();
+                    format!("failed, and is tried again: {error}")
+                } else {
+                    format!("failed: {error}")
+                };
+                tracing::warn!(result = came_to, "seed files not read again");
+                came_to
             }
-            Err(error) => format!("failed: {error}"),
         };
-        tracing::warn!(result = came_to, "a seed file has changed");
+        match why {
+            ReadAgain::Changed => tracing::warn!(result = came_to, "a seed file has changed"),
+            ReadAgain::Uncertain => tracing::info!(result = came_to, "seed files read again"),
+        }
         context
             .tools
             .events

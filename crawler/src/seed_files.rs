@@ -60,38 +60,51 @@ pub(crate) fn open_again(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Why seed files are read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadAgain {
+    /// A file is not the one that was read.
+    Changed,
+    /// A file may have been incomplete, or was not stored, when it was read.
+    Uncertain,
+}
+
 /// Polls seed files for changes.
 #[derive(Debug)]
 pub(crate) struct SeedFiles {
     sources: Vec<SeedSource>,
-    /// Of the lists that were read; `None` for one that may not have been complete.
+    /// Of the files that were read.
     read: Vec<Option<FileState>>,
+    /// Whether a file may have been incomplete, or was not stored, when it was read.
+    is_uncertain: bool,
     last: Vec<Option<FileState>>,
 }
 
 impl SeedFiles {
     /// The files were read at a time.
     pub(crate) fn read_at(sources: &[SeedSource], time: DateTime<Utc>) -> Self {
-        let last = states(sources);
-        let read = last.iter().map(|state| state.clone().filter(|state| !state.is_recent_at(time)));
-        Self { read: read.collect(), sources: sources.to_vec(), last }
+        let read = states(sources);
+        Self { is_uncertain: are_recent(&read, time), last: read.clone(), read, sources: sources.to_vec() }
     }
 
-    /// Whether the files have changed and are the same as at the last poll. They count as read then.
-    pub(crate) fn poll(&mut self) -> bool {
+    /// Why the files must be read again, if they are the same as at the last poll. They count as read then.
+    pub(crate) fn poll(&mut self) -> Option<ReadAgain> {
         let now = states(&self.sources);
         let is_settled = now == self.last;
-        let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
         self.last.clone_from(&now);
-        if is_settled && has_changed {
-            self.read = now;
+        let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
+        let why = if has_changed { ReadAgain::Changed } else { ReadAgain::Uncertain };
+        if !is_settled || !(has_changed || self.is_uncertain) {
+            return None;
         }
-        is_settled && has_changed
+        self.read = now;
+        self.is_uncertain = false;
+        Some(why)
     }
 
-    /// The files could not be stored: the next polls find them changed.
-    pub(crate) fn forget(&mut self) {
-        self.read.fill(None);
+    /// The files could not be stored: the next poll asks to read them again.
+    pub(crate) const fn forget(&mut self) {
+        self.is_uncertain = true;
     }
 }
 
@@ -129,25 +142,33 @@ mod tests {
         std::fs::write(&list, "a.example\n").unwrap();
         set_modified(&list, old);
         let mut files = SeedFiles::read_at(&sources, now);
-        assert!(!files.poll() && !files.poll(), "nothing has changed");
+        assert_eq!([files.poll(), files.poll()], [None, None], "nothing has changed");
 
         std::fs::write(&list, "").unwrap();
-        assert!(!files.poll(), "it is being written");
+        assert_eq!(files.poll(), None, "it is being written");
         std::fs::write(&list, "a.example\nb.example\n").unwrap();
-        assert!(!files.poll(), "it has changed since the last poll");
-        assert!(files.poll() && !files.poll(), "it is read once");
+        assert_eq!(files.poll(), None, "it has changed since the last poll");
+        assert_eq!([files.poll(), files.poll()], [Some(ReadAgain::Changed), None], "it is read once");
 
         for time in [old - Duration::from_mins(1), now + Duration::from_hours(24)] {
             set_modified(&list, time);
-            assert!(!files.poll() && files.poll() && !files.poll(), "any other time counts: {time}");
+            assert_eq!(
+                [files.poll(), files.poll(), files.poll()],
+                [None, Some(ReadAgain::Changed), None],
+                "any other time counts: {time}"
+            );
         }
         let other = dir.path().join("other");
         std::fs::write(&other, "b.example\na.example\n").unwrap();
         set_modified(&other, now + Duration::from_hours(24));
         std::fs::rename(&other, &list).unwrap();
-        assert!(!files.poll() && files.poll(), "another file of the same size and time");
+        assert_eq!(
+            [files.poll(), files.poll()],
+            [None, Some(ReadAgain::Changed)],
+            "another file of the same size and time"
+        );
         std::fs::remove_file(&list).unwrap();
-        assert!(!files.poll() && !files.poll(), "a missing file is not read");
+        assert_eq!([files.poll(), files.poll()], [None, None], "a missing file is not read");
     }
 
     #[test]
@@ -156,7 +177,7 @@ mod tests {
         let list = dir.path().join("list");
         std::fs::write(&list, "a.example\n").unwrap();
         let mut files = SeedFiles::read_at(&[SeedSource::File(list)], crate::clock::now());
-        assert!(files.poll() && !files.poll());
+        assert_eq!([files.poll(), files.poll()], [Some(ReadAgain::Uncertain), None]);
     }
 
     #[test]
@@ -166,9 +187,9 @@ mod tests {
         std::fs::write(&list, "a.example\n").unwrap();
         let later = crate::clock::now() + Duration::from_hours(1);
         let mut files = SeedFiles::read_at(&[SeedSource::File(list)], later);
-        assert!(!files.poll());
+        assert_eq!(files.poll(), None);
         files.forget();
-        assert!(files.poll() && !files.poll());
+        assert_eq!([files.poll(), files.poll()], [Some(ReadAgain::Uncertain), None]);
     }
 
     #[test]

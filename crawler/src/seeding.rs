@@ -49,8 +49,8 @@ pub(crate) async fn seed(
     let may_be_incomplete = reading == Reading::First
         && config.mode == Mode::Daemon
         && seed_files::are_recent(&files_before, clock::now());
-    let stop = Stop { soft: stop.clone(), ..Stop::default() };
-    let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), stop);
+    let soft = Stop { soft: stop.clone(), ..Stop::default() };
+    let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
     let incomplete = match config.seed_lists {
         SeedLists::Added => Incomplete::Used,
         SeedLists::Followed => Incomplete::Refused,
@@ -77,7 +77,12 @@ pub(crate) async fn seed(
     let (mut batches, report) = read_on_thread(sources, scope, reading)?;
     let (mut seeds_read, mut refused) = (0, 0);
     let mut named = HashSet::new();
-    while let Some(batch) = batches.recv().await {
+    loop {
+        let Some(received) = stop.run_until_cancelled(batches.recv()).await else {
+            // The thread ends at its next read, since nobody receives its seeds.
+            return Ok(SeedReport { read: seeds_read, ..SeedReport::default() });
+        };
+        let Some(batch) = received else { break };
         seeds_read += batch.len() as u64;
         let added = match config.seed_lists {
             SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
@@ -197,7 +202,10 @@ fn read_sources(
                 let source = io::stdin().lock();
                 reader.read(&name, WhileReceived { source, sender }, &mut add)?;
             }
-            SourceContent::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
+            SourceContent::Bytes(bytes) => {
+                let source = bytes.as_slice();
+                reader.read(&name, WhileReceived { source, sender }, &mut add)?;
+            }
             SourceContent::Seeds(seeds) => reader.take_all(&name, seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
@@ -213,12 +221,13 @@ mod tests {
     fn reading_ends_when_nobody_receives_the_seeds() {
         let (sender, batches) = mpsc::channel(2);
         drop(batches);
-        let endless = || {
-            let sources = vec![("/dev/zero".to_owned(), SourceContent::File("/dev/zero".into()))];
-            read_sources(sources, SiteScope::Public, Reading::First, &sender)
-        };
-        let Err(SeedError::Unreadable { source, .. }) = endless() else { panic!("it was read") };
-        assert_eq!(source.to_string(), "reading was stopped");
+        let fetched = SourceContent::Bytes(b"a.example\n".repeat(100_000));
+        for content in [SourceContent::File("/dev/zero".into()), fetched] {
+            let sources = vec![("list".to_owned(), content)];
+            let read = read_sources(sources, SiteScope::Public, Reading::First, &sender);
+            let Err(SeedError::Unreadable { source, .. }) = read else { panic!("it was read") };
+            assert_eq!(source.to_string(), "reading was stopped");
+        }
     }
 
     #[tokio::test]

@@ -39,12 +39,14 @@ async fn prints_one_json_object_per_pass() {
         "all planned paths were requested",
         "/agent.json  found 200 as awp",
         "Allow: /",
-        "1 rules concern agentdex",
+        "rules that concern agentdex: 1",
         "requests today: 20 of 40 at the most",
         "Next visit:",
         "etag:",
         "decision: kept, and requested with its validators at the next visit",
         "decision: nothing is kept; what was known here is removed at the second such visit in a row",
+        "https://shop.example  19 paths  not_found 404",
+        "\n      /.well-known/agent.json\n",
         "time: names",
     ] {
         assert!(explained.contains(part), "{part} is missing:\n{explained}");
@@ -55,7 +57,7 @@ async fn prints_one_json_object_per_pass() {
     assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
-    assert!(blocked.contains("removed 1 manifests"), "{blocked}");
+    assert!(blocked.contains("removed 1 manifest and"), "{blocked}");
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
@@ -78,7 +80,7 @@ async fn explain_shows_the_timeline_of_a_site() {
     for part in [
         "line 2: Crawl-delay of ",
         "line 3: misspelt (/private)",
-        "2 rules concern agentdex",
+        "rules that concern agentdex: 2",
         "cache-control: max-age=3600",
         "decision: kept, and not requested again before ",
         "decision: not requested, since its copy is fresh",
@@ -139,7 +141,7 @@ async fn status_shows_the_state_of_the_crawl() {
         "1 unreachable",
         "1 found",
         "Failing: gone.example, 1 times in a row: no connection to any address",
-        "Slow: slow.example, ",
+        "Slowest: slow.example, ",
         "Parked: patient.example until ",
     ] {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");

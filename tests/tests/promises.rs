@@ -26,9 +26,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// The documents, by the name of their register.
-const DOCUMENTS: [(&str, &str); 4] = [
+const DOCUMENTS: [(&str, &str); 5] = [
     ("politeness", "docs/POLITENESS.md"),
     ("security", "docs/SECURITY.md"),
+    ("privacy", "docs/PRIVACY.md"),
     ("standards", "docs/STANDARDS.md"),
     ("formats", "docs/FORMATS.md"),
 ];

@@ -57,6 +57,14 @@ pub(crate) fn details(
     object_of(&record::detail(stored, merged))
 }
 
+/// The same for a line of the export, with fewer bytes of what the manifest states once.
+pub(crate) fn exported_details(
+    stored: &StoredManifest,
+    merged: &MergedCapability,
+) -> Result<Map<String, Value>, Problem> {
+    object_of(&record::exported_detail(stored, merged))
+}
+
 /// The capability that an id is answered with.
 pub(crate) async fn find(
     manifests: ManifestReader<'_>,

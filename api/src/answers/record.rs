@@ -13,6 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 use store::StoredManifest;
 
+use crate::value_size::json_bytes_left_after;
+
 /// How to call it, where that is declared, and what is wrong with the declaration.
 #[derive(Debug, Serialize)]
 pub(crate) struct Detail<'a> {
@@ -26,6 +28,9 @@ pub(crate) struct Detail<'a> {
     /// The accepted schemes with their addresses, flows and scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) authentication: Vec<&'a Auth>,
+    /// Accepted schemes that take too many bytes; the manifest has them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) authentication_left_out: usize,
     /// What the caller must present besides credentials (ATP section 3.3.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_identity: Option<&'a AgentIdentity>,
@@ -69,20 +74,51 @@ pub(crate) fn capability_in<'a>(stored: &'a StoredManifest, id: &CapabilityId) -
     stored.manifest.capabilities.iter().find(|capability| capability.id == *id)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Bytes of the accepted schemes in the record of a capability. They are stated once in a document, and repeated for each capability.
+const AUTHENTICATION_BYTES_MAX: usize = 64 * 1_024;
+/// The same in a line of the export, which has a line for each capability of a document.
+const EXPORTED_AUTHENTICATION_BYTES_MAX: usize = 8 * 1_024;
+
 /// Everything that the store knows of a capability and its declarations.
 pub(crate) fn detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapability) -> Detail<'a> {
+    detail_within(stored, merged, AUTHENTICATION_BYTES_MAX)
+}
+
+/// The same for a line of the export.
+pub(crate) fn exported_detail<'a>(stored: &'a StoredManifest, merged: &'a MergedCapability) -> Detail<'a> {
+    detail_within(stored, merged, EXPORTED_AUTHENTICATION_BYTES_MAX)
+}
+
+fn detail_within<'a>(
+    stored: &'a StoredManifest,
+    merged: &'a MergedCapability,
+    authentication_bytes_max: usize,
+) -> Detail<'a> {
     let manifest = &stored.manifest;
     let capability = &merged.capability;
     let session_url = capability.auth.session_url.as_deref();
     let mut findings = findings_about(stored, capability);
     findings.extend(merged.declarations.first().into_iter().flat_map(|leader| merged.findings(&leader.id)));
+    let mut authentication = manifest.authentication_for_agents(capability);
+    let accepted = authentication.len();
+    let mut room = Some(authentication_bytes_max);
+    authentication.retain(|auth| {
+        room = room.and_then(|room| json_bytes_left_after(auth, room));
+        room.is_some()
+    });
     Detail {
         parameters: capability.parameters.as_ref(),
         response: capability.response.as_ref(),
         invocation: &capability.invocation,
         scopes: &capability.auth.scopes,
         session_url: session_url.and_then(|url| manifest.address_for_agents(url)),
-        authentication: manifest.authentication_for_agents(capability),
+        authentication_left_out: accepted - authentication.len(),
+        authentication,
         agent_identity: capability.auth.agent_identity.as_ref(),
         confirmation_message: capability.safety.message.as_deref(),
         usage_terms: manifest.usage_terms(),

@@ -218,6 +218,8 @@ pub(crate) struct CapabilityRow {
     /// The accepted schemes with their addresses, flows and scopes
     #[schema(value_type = Option<Vec<Object>>)]
     authentication: Option<()>,
+    /// Accepted schemes that take too many bytes; the manifest has them
+    authentication_left_out: Option<u64>,
     /// The identity that agents must present besides credentials
     #[schema(value_type = Option<Object>)]
     agent_identity: Option<()>,

@@ -313,7 +313,7 @@ fn capability_line(stored: &StoredManifest, merged: &MergedCapability) -> Map<St
     let mut row = Map::from_iter([("record".to_owned(), Value::from("capability"))]);
     row.extend(capability::row(stored, merged).unwrap_or_default());
     row.insert("text_is".to_owned(), TEXT_IS.into());
-    row.extend(capability::details(stored, merged).unwrap_or_default());
+    row.extend(capability::exported_details(stored, merged).unwrap_or_default());
     row
 }
 

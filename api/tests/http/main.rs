@@ -20,5 +20,6 @@ mod readiness;
 mod records;
 mod resources;
 mod searching;
+mod stability;
 mod validate;
 mod world;

@@ -77,6 +77,25 @@ async fn unknown_tool_is_a_protocol_error_and_a_refusal_is_a_result() {
 }
 
 #[tokio::test]
+async fn refusals_do_not_repeat_long_arguments() {
+    let world = World::new().await;
+    let long = "a".repeat(100_000);
+    let headers = [("host", "localhost"), ("mcp-protocol-version", "2025-11-25")];
+    for (name, arguments) in [
+        ("find_capability", json!({"query": "x", long.as_str(): 1})),
+        ("find_capability", json!({"query": "x", "cursor": long})),
+        ("get_capability", json!({"id": long})),
+        ("get_site", json!({"domain": long})),
+        ("submit_site", json!({"domain": long})),
+        (long.as_str(), json!({})),
+    ] {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+        let answer = post(&world, &headers, &call).await;
+        assert!(answer.body.len() < 16_000, "{}: {} bytes", &name[..10], answer.body.len());
+    }
+}
+
+#[tokio::test]
 async fn malformed_messages_are_refused() {
     let world = World::new().await;
     let get = world.get("/mcp").await;

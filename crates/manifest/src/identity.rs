@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::draft::{Draft, FindingLocation};
+use crate::draft::{Draft, FINDINGS_PER_CODE_MAX, FindingLocation};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName};
 use crate::object::children;
@@ -153,7 +153,10 @@ pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
     if found.is_empty() && declared.is_none() {
         return;
     }
-    let authorities: Vec<&str> = found.iter().map(|found| authority(&found.address)).collect();
+    // Findings beyond these are counted, not listed, so nobody needs the place of their addresses.
+    let unreported = found.iter().filter(|found| !draft.is_reported_not_public(&found.address));
+    let authorities: Vec<&str> =
+        unreported.map(|found| authority(&found.address)).take(FINDINGS_PER_CODE_MAX).collect();
     let texts = document.map(|document| texts_with(document, &authorities)).unwrap_or_default();
     let mut reported = HashSet::new();
     for mut found in found {
@@ -164,6 +167,7 @@ pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
             continue;
         }
         if found.location.document.is_none()
+            && reported.len() < FINDINGS_PER_CODE_MAX
             && let Some((pointer, text)) = place_of(&found, &texts)
         {
             pointer.clone_into(&mut found.location.pointer);

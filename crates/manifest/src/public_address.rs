@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::Manifest;
+use crate::draft::SCHEMES_PER_CAPABILITY_MAX;
 use crate::model::{Auth, AuthScheme, Capability, UsageTerms};
 use crate::site_scope;
 
@@ -42,6 +43,8 @@ crate::string_enum! {
 
 /// Schemes of the web.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
+/// Declared schemes of a manifest that are compared with those of a capability.
+const AUTHS_EXAMINED_MAX: usize = 1_000;
 /// The scheme of local commands, which connect to nothing.
 const COMMAND_SCHEME: &str = "stdio";
 
@@ -74,8 +77,11 @@ impl Manifest {
             ];
             own.into_iter().chain(flows).flatten().all(|url| self.address_for_agents(url).is_some())
         };
-        let accepted = self.auth.iter().filter(|auth| capability.auth.schemes.contains(&auth.scheme));
-        accepted.filter(|auth| auth.scheme != AuthScheme::None).filter(is_usable).collect()
+        let accepted =
+            self.auth.iter().take(AUTHS_EXAMINED_MAX).filter(|auth| {
+                auth.scheme != AuthScheme::None && capability.auth.schemes.contains(&auth.scheme)
+            });
+        accepted.take(SCHEMES_PER_CAPABILITY_MAX).filter(is_usable).collect()
     }
 
     /// What the publisher asks of the caller, without an address that agents must not be sent to.

@@ -62,6 +62,24 @@ fn cost_of_hostile_documents_grows_linearly() {
     }
 }
 
+/// Work that allocates nothing shows in the processor time: eight times the input takes at most twenty times as long, apart from a
+/// quarter of a second for the noise of the machine. Work that grows with the square takes 64 times as long.
+#[test]
+fn processor_time_of_hostile_documents_grows_linearly() {
+    let time = |bytes: &[u8], path: &str| {
+        let once = || {
+            let start = cpu_time();
+            drop(read(bytes, path));
+            cpu_time().saturating_sub(start)
+        };
+        once().min(once())
+    };
+    for Hostile { name, path, make } in hostile::ALL {
+        let (one, eight) = (time(&make(1_000), path), time(&make(8_000), path));
+        assert!(eight <= one * 20 + Duration::from_millis(250), "{name}: {one:?} become {eight:?}");
+    }
+}
+
 /// Debug builds take thirty times as long for a byte; this part of the largest size shows the same classes.
 const SHARE_IN_DEBUG: usize = 32;
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest};
 
-use super::report;
+use super::report::{self, counted, plural};
 use super::settings::Settings;
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
@@ -37,7 +37,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         (None, Some(visit)) => crate::end_in_words(visit.end).to_owned(),
         (None, None) => "another worker visits it now".to_owned(),
     };
-    output::line(&format!("{site}: {ended}; {} requests", summary.requests))?;
+    output::line(&format!("{site}: {ended}; {}", counted(summary.requests, "request")))?;
     for stored in &manifests {
         show(stored)?;
     }
@@ -48,12 +48,12 @@ fn show(stored: &StoredManifest) -> std::io::Result<()> {
     let manifest = &stored.manifest;
     output::text("")?;
     output::line(&format!(
-        "{} ({}, {}): {} capabilities, {} findings",
+        "{} ({}, {}): {}, {}",
         manifest.url,
         manifest.format(),
         stored.status,
-        manifest.capabilities.len(),
-        manifest.findings.len()
+        plural(manifest.capabilities.len() as u64, "capability", "capabilities"),
+        counted(manifest.findings.len() as u64, "finding")
     ))?;
     for finding in manifest.findings.iter().take(FINDINGS_MAX) {
         finding_lines(finding).iter().try_for_each(|line| output::line(line))?;
@@ -96,7 +96,9 @@ pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> an
         output::line(&match outcome {
             BlockOutcome::AlreadyBlocked => format!("{site} was blocked before"),
             BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
-                "{site} is left out from now on; removed {manifests_removed} manifests and {documents_removed} documents"
+                "{site} is left out from now on; removed {} and {}",
+                counted(manifests_removed.into(), "manifest"),
+                counted(documents_removed.into(), "document")
             ),
         })?;
     }

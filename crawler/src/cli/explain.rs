@@ -2,6 +2,7 @@
 //!
 //! The store has the facts; the rules that decide the next visit also explain it.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -15,10 +16,14 @@ use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, 
 
 use super::duration;
 use super::paths::why_left;
+use super::report::{counted, plural};
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
 use crate::visit::next_paths;
 use crate::{UsageError, clock, end_in_words, site_of};
+
+/// Fetches without a result that are shown as one entry; fewer are shown one by one.
+const FOLDED_MIN: usize = 3;
 
 /// Shows the timeline of a site.
 pub(super) async fn run(
@@ -133,8 +138,11 @@ fn in_words(reason: FullTableReason) -> &'static str {
 fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     let summary = &report.summary;
     let mut lines = vec![format!(
-        "{}: {}, {} manifests with {} capabilities",
-        summary.name, summary.status, summary.manifests, summary.capabilities
+        "{}: {}, {} with {}",
+        summary.name,
+        summary.status,
+        counted(summary.manifests.into(), "manifest"),
+        plural(summary.capabilities.into(), "capability", "capabilities")
     )];
     if let Some(blocked) = &report.blocked {
         lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
@@ -196,7 +204,7 @@ fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
 }
 
 fn file_lines(file: &RobotsFile) -> Vec<String> {
-    let mut lines = vec![format!("  {} rules concern {PRODUCT_TOKEN}", file.rules_count())];
+    let mut lines = vec![format!("  rules that concern {PRODUCT_TOKEN}: {}", file.rules_count())];
     if let Some(delay) = file.crawl_delay() {
         lines.push(format!(
             "  line {}: Crawl-delay of {} is kept",
@@ -234,11 +242,11 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
     let phases = &visit.phases;
     let mut lines = vec![
         format!(
-            "Visit of {}: {}; {} requests, {} bytes, {}",
+            "Visit of {}: {}; {}, {}, {}",
             time(visit.started_at),
             end_in_words(visit.end),
-            visit.requests,
-            visit.bytes_in,
+            counted(visit.requests.into(), "request"),
+            counted(visit.bytes_in, "byte"),
             duration::in_words(took)
         ),
         format!(
@@ -246,9 +254,78 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
             phases.dns_ms, phases.connect_ms, phases.tls_ms, phases.ttfb_ms, phases.body_ms
         ),
     ];
-    lines.extend(visit.fetches.iter().flat_map(fetch_lines));
+    lines.extend(fetches_lines(&visit.fetches));
     lines.push(format!("  then: {} ({})", time(visit.next_visit.at), visit.next_visit.reason));
     lines
+}
+
+/// Fetches that found nothing for the same reason are one entry, at the place of the first of them.
+fn fetches_lines(fetches: &[FetchReport]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut shown = HashSet::new();
+    for fetch in fetches {
+        let Some(absence) = Absence::of(fetch) else {
+            lines.extend(fetch_lines(fetch));
+            continue;
+        };
+        if !shown.insert(absence.clone()) {
+            continue;
+        }
+        let same: Vec<&FetchReport> =
+            fetches.iter().filter(|other| Absence::of(other).as_ref() == Some(&absence)).collect();
+        if same.len() < FOLDED_MIN {
+            lines.extend(same.into_iter().flat_map(fetch_lines));
+        } else {
+            lines.extend(absence.lines(fetch, &same));
+        }
+    }
+    lines
+}
+
+/// What fetches have in common that found nothing.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Absence {
+    origin: String,
+    status: Option<u16>,
+    reason: Option<String>,
+    robots_rule: Option<String>,
+    decision: String,
+}
+
+impl Absence {
+    /// `None` for a fetch that found something, was redirected or followed a link.
+    fn of(fetch: &FetchReport) -> Option<Self> {
+        let is_plain = fetch.outcome == FetchOutcome::NotFound
+            && fetch.final_url.is_none()
+            && fetch.linked_from.is_none()
+            && fetch.etag.is_none();
+        is_plain.then(|| Self {
+            origin: fetch.url.origin(),
+            status: fetch.status,
+            reason: fetch.reason.clone(),
+            robots_rule: fetch.robots_rule.clone(),
+            decision: decision(fetch),
+        })
+    }
+
+    fn lines(&self, first: &FetchReport, fetches: &[&FetchReport]) -> Vec<String> {
+        let status = self.status.map(|status| format!(" {status}")).unwrap_or_default();
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let mut lines = vec![format!(
+            "  {} {}  {} paths  {}{status}{reason}",
+            first.at.format("%H:%M:%S"),
+            self.origin,
+            fetches.len(),
+            first.outcome
+        )];
+        lines.extend(fetches.iter().map(|fetch| {
+            let url = fetch.url.as_str();
+            format!("      {}", url.strip_prefix(&self.origin).unwrap_or(url))
+        }));
+        lines.extend(self.robots_rule.iter().map(|rule| format!("      robots.txt: {rule}")));
+        lines.push(format!("      decision: {} (--format json shows each response)", self.decision));
+        lines
+    }
 }
 
 fn fetch_lines(fetch: &FetchReport) -> Vec<String> {

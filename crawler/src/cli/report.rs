@@ -193,10 +193,14 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
     }
 }
 
-/// A number with its noun.
+/// A number with its noun, whose plural ends with an s.
 pub(super) fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
+    plural(count, noun, &format!("{noun}s"))
+}
+
+/// A number with the noun that fits.
+pub(super) fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 const fn is_or_are(count: u64) -> &'static str {

@@ -93,7 +93,7 @@ fn lines(report: &Status) -> Vec<String> {
         lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
     }
     for SlowSite { site, first_byte_ms } in &report.slowest {
-        lines.push(format!("Slow: {site}, {first_byte_ms} ms to the first byte"));
+        lines.push(format!("Slowest: {site}, {first_byte_ms} ms to the first byte"));
     }
     lines
 }

@@ -137,6 +137,16 @@ mod tests {
     }
 
     #[test]
+    fn key_directory_has_the_public_half_only() {
+        let signer = Signer::new(KEY.as_bytes(), "https://signer.example").unwrap();
+        let directory = signer.directory();
+        let members: Vec<&String> = directory["keys"][0].as_object().unwrap().keys().collect();
+        assert_eq!(members, ["crv", "kid", "kty", "use", "x"]);
+        // RFC 9421 gives this private half for the key.
+        assert!(!directory.to_string().contains("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU"));
+    }
+
+    #[test]
     fn signs_the_authority_and_the_agent() {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example").unwrap();
         let url = ManifestUrl::parse("https://shop.example/agent.json").unwrap();

@@ -89,15 +89,55 @@ fn common_crawl(line: &str) -> Option<String> {
     Some(rank.map_or_else(|| name.clone(), |rank| format!("{rank},{name}")))
 }
 
-/// The http and https URLs in a line of Markdown or text.
+/// The http and https URLs in a line of Markdown or text, in one pass: the search goes on behind the end of each.
 fn links(line: &str) -> Vec<String> {
     let is_end = |letter: char| letter.is_whitespace() || "()<>[]\"'`|\\{}".contains(letter);
-    let starts = line.match_indices("http").map(|(at, _)| at);
-    let urls = starts.filter_map(|at| line.get(at..)).filter(|rest| {
-        rest.strip_prefix("https://")
-            .or_else(|| rest.strip_prefix("http://"))
-            .is_some_and(|rest| !rest.is_empty())
-    });
-    let urls = urls.map(|rest| rest.split(is_end).next().unwrap_or_default());
-    urls.map(|url| url.trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']).to_owned()).collect()
+    let (mut urls, mut rest) = (Vec::new(), line);
+    while let Some(from) = rest.find("http").and_then(|at| rest.get(at..)) {
+        let scheme = ["https://", "http://"].into_iter().find(|scheme| from.starts_with(scheme));
+        let Some(scheme) = scheme else {
+            rest = from.get("http".len()..).unwrap_or_default();
+            continue;
+        };
+        let end = from.find(is_end).unwrap_or(from.len());
+        let (url, behind) = from.split_at(end);
+        if url.len() > scheme.len() {
+            urls.push(url.trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']).to_owned());
+        }
+        rest = behind;
+    }
+    urls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_urls_of_a_line() {
+        let line = "see [A](https://a.example/x), <http://b.example>. httpx https://c.example! https://d.example/?u=http://e.example http://";
+        assert_eq!(
+            links(line),
+            [
+                "https://a.example/x",
+                "http://b.example",
+                "https://c.example",
+                "https://d.example/?u=http://e.example"
+            ]
+        );
+    }
+
+    /// The search goes on behind a URL, so each byte belongs to one URL at most.
+    #[test]
+    fn urls_of_a_line_have_no_more_bytes_than_the_line() {
+        for line in [
+            "http://".repeat(4_000),
+            "https://x".repeat(3_000),
+            "http".repeat(8_000),
+            "http://a(".repeat(3_000),
+        ] {
+            let bytes: usize = links(&line).iter().map(String::len).sum();
+            assert!(bytes <= line.len(), "{bytes} bytes of {}", line.len());
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod logs;
 mod many;
 mod own;
 mod owners;
+mod privacy;
 mod proxy;
 mod reload;
 mod restarts;
@@ -90,6 +91,11 @@ async fn clients_cannot_forge_log_lines_or_raise_alarms_in_json() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_cannot_forge_log_lines_at_trace_level() {
     logs::clients_cannot_forge_log_lines_at_trace_level().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_and_addresses_of_clients_are_not_stored() {
+    privacy::searches_and_addresses_of_clients_are_not_stored().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,14 @@
 //! The request of a call: address, headers and body, from the declaration and values.
 
+use std::collections::{HashMap, HashSet};
+
 use manifest::model::Protocol;
 use manifest::{Capability, Manifest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::credentials::{Secret, secret_of};
-use super::{examples, property};
+use super::{TEXT_BYTES_MAX, examples, property};
 use crate::dashboard::labels;
 use crate::dashboard::schema::Row;
 
@@ -14,6 +16,8 @@ use crate::dashboard::schema::Row;
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What an envelope has in the place of the parameters.
 const PARAMETERS: &str = "{parameters}";
+/// Why there is no text for a request that no tab could show.
+pub(super) const TOO_LONG: &str = "The request is too long for this page.";
 
 /// What is sent, without secrets: these are variables of the environment.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +42,31 @@ pub(super) struct HttpCall {
 }
 
 impl Call {
-    /// The call, or why the declaration is not enough for one.
+    /// The call, or why there is none: the declaration is not enough for one, or the page could not show it.
     pub(super) fn of(
+        manifest: &Manifest,
+        capability: &Capability,
+        rows: &[Row],
+        parameters: Option<&Value>,
+        given: &Map<String, Value>,
+    ) -> Result<Self, String> {
+        let call = Self::of_any_length(manifest, capability, rows, parameters, given)?;
+        if call.bytes() > TEXT_BYTES_MAX { Err(TOO_LONG.to_owned()) } else { Ok(call) }
+    }
+
+    /// Bytes of the texts that each language writes.
+    fn bytes(&self) -> usize {
+        let written = |value: &Value| value.to_string().len();
+        match self {
+            Self::Http(http) => {
+                let headers = http.headers.iter().map(|(name, value)| name.len() + value.len());
+                http.url.len() + headers.sum::<usize>() + http.body.as_ref().map_or(0, written)
+            }
+            Self::Mcp { url, tool, arguments, .. } => url.len() + tool.len() + written(arguments),
+        }
+    }
+
+    fn of_any_length(
         manifest: &Manifest,
         capability: &Capability,
         rows: &[Row],
@@ -77,7 +104,7 @@ impl Call {
                     .to_owned(),
             );
         };
-        let mut call = http(method, endpoint, &values, secret);
+        let mut call = http(method, endpoint, &values, secret).ok_or_else(|| TOO_LONG.to_owned())?;
         if let Some(envelope) = &invocation.envelope {
             call.body = Some(wrapped(envelope, &call.body.take().unwrap_or_else(|| json!({}))));
         }
@@ -99,19 +126,20 @@ fn values<'a>(
     wanted.map(|row| (row, value(row))).collect()
 }
 
-fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<Secret>) -> HttpCall {
+/// `None` for an address that becomes too long: a value stands in it as often as its variable does.
+fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<Secret>) -> Option<HttpCall> {
     let default = if matches!(method, "GET" | "HEAD" | "DELETE") { "query" } else { "body" };
-    let mut url = endpoint.to_owned();
+    let variables: HashMap<&str, String> =
+        values.iter().map(|(row, value)| (row.name.as_str(), escaped(&examples::plain(value)))).collect();
+    let (mut url, filled) = filled(endpoint, &variables)?;
     let mut query: Vec<String> = Vec::new();
     let mut headers = Vec::new();
     let mut members = Map::new();
     for (row, value) in values {
-        let variable = format!("{{{}}}", row.name);
-        let text = examples::plain(value);
-        if url.contains(&variable) {
-            url = url.replace(&variable, &escaped(&text));
+        if filled.contains(row.name.as_str()) {
             continue;
         }
+        let text = examples::plain(value);
         match row.place.as_deref().unwrap_or(default) {
             "query" => query.push(format!("{}={}", escaped(&row.name), escaped(&text))),
             "header" => headers.push((row.name.clone(), text)),
@@ -125,7 +153,31 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
         url = format!("{url}{joint}{}", query.join("&"));
     }
     let body = (!members.is_empty()).then_some(Value::Object(members));
-    HttpCall { method: method.to_owned(), url, headers, body, secret }
+    Some(HttpCall { method: method.to_owned(), url, headers, body, secret })
+}
+
+/// An address with the values of its variables, and the names of those. `None` beyond [`TEXT_BYTES_MAX`].
+fn filled<'a>(endpoint: &'a str, variables: &HashMap<&str, String>) -> Option<(String, HashSet<&'a str>)> {
+    let (mut url, mut names, mut rest) = (String::new(), HashSet::new(), endpoint);
+    while let Some((before, behind)) = rest.split_once('{') {
+        url.push_str(before);
+        rest = behind;
+        let variable =
+            behind.split_once('}').and_then(|(name, behind)| Some((name, variables.get(name)?, behind)));
+        match variable {
+            Some((name, value, behind)) => {
+                url.push_str(value);
+                names.insert(name);
+                rest = behind;
+            }
+            None => url.push('{'),
+        }
+        if url.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+    }
+    url.push_str(rest);
+    Some((url, names))
 }
 
 /// A message to an agent (A2A 0.3 section 7.1): its first example, or its name.

@@ -172,7 +172,7 @@ fn code(
     match call {
         Ok(call) => {
             let text = Some(write(call)).filter(|text| text.len() <= TEXT_BYTES_MAX);
-            snippet(text, "The request is too long for this page.".to_owned())
+            snippet(text, call::TOO_LONG.to_owned())
         }
         Err(why) => snippet(None, why.clone()),
     }

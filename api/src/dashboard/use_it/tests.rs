@@ -101,6 +101,43 @@ fn request_without_a_public_address_or_a_method_says_why() {
     }
 }
 
+/// A variable a thousand times in an address, and examples of 60 KB: no text is written that no tab shows.
+#[test]
+fn requests_that_no_tab_shows_are_not_built() {
+    let long = "x".repeat(60_000);
+    let many = "{a}".repeat(1_000);
+    for (url, place, example) in [
+        (format!("https://skyhop.example/{many}"), "path", "x".repeat(100)),
+        (format!("https://skyhop.example/{many}"), "path", long.clone()),
+        ("https://skyhop.example/".to_owned(), "query", long.clone()),
+        ("https://skyhop.example/".to_owned(), "body", long.clone()),
+        ("https://skyhop.example/".to_owned(), "header", long),
+    ] {
+        let manifest = manifest_of(&json!({
+            "invocation": {"protocol": "http", "method": "POST", "url": url},
+            "parameters": {"properties": {"a": {"type": "string", "x-in": place, "example": example}}, "required": ["a"]},
+        }));
+        let capability = &manifest.capabilities[0];
+        let rows = schema::rows(capability.parameters.as_ref().unwrap());
+        let mut call = None;
+        let spent = allocation_counter::measure(|| {
+            call = Some(Call::of(&manifest, capability, &rows, capability.parameters.as_ref(), &Map::new()));
+        });
+        assert_eq!(call.unwrap().unwrap_err(), call::TOO_LONG, "{place}");
+        assert!(spent.bytes_max < 2 * 1024 * 1024, "{place}: {} bytes", spent.bytes_max);
+    }
+}
+
+#[test]
+fn a_variable_is_filled_wherever_it_stands() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/{a}/{b}/{a}{?c}"},
+        "parameters": {"properties": {"a": {"type": "string", "example": "x/{b}"}, "d": {"type": "integer", "example": 7}}, "required": ["a", "d"]},
+    }));
+    let [curl, ..] = written(&manifest, "");
+    assert!(curl.contains("/x%2F%7Bb%7D/{b}/x%2F%7Bb%7D{?c}"), "{curl}");
+}
+
 #[test]
 fn credentials_say_what_to_obtain_where() {
     let manifest = booking("oauth2");

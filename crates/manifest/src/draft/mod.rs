@@ -39,7 +39,7 @@ const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
 /// Findings kept for one code; the last one states how many more there are.
-const FINDINGS_PER_CODE_MAX: usize = 20;
+pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 /// Characters of a description in the model; the whole document is stored elsewhere.

@@ -5,11 +5,13 @@
 //! become one document with `entries`, as at `/.well-known/ard.json`.
 
 use std::cell::RefCell;
+use std::io;
 use std::rc::Rc;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
-use serde_json::{Map, Value, json};
+use serde::Serializer as _;
+use serde_json::{Map, Value};
 
 use super::html::{ATTRIBUTES_MAX, PAGE_BYTES_MAX, Source};
 use crate::budget;
@@ -21,46 +23,109 @@ use crate::term::TermContext;
 const SCRIPTS_MAX: usize = 20;
 /// Entries of one page: it describes a few resources.
 const ENTRIES_MAX: usize = 50;
+/// Size of the document that they become, with their contexts.
+const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// The entries of a page as a document; `None` without any.
+/// The entries of a page as a document of at most 1 MiB; `None` without any.
 pub fn page_entries(page: &[u8], site: &SiteName) -> Option<Vec<u8>> {
-    let mut entries = Vec::new();
+    let mut entries = Entries { site, document: OPENING.to_vec(), count: 0, is_full: false };
     for script in scripts(page) {
         // The limits of a request body: a few hundred KiB of JSON at most.
         if let Ok(value) = budget::parse_within_budget::<Value>(script.as_bytes(), &budget::BODY) {
-            collect(value, None, site, &mut entries);
+            entries.collect(&value, &Context::default());
         }
     }
-    (!entries.is_empty()).then(|| json!({"entries": entries}).to_string().into_bytes())
+    (entries.count > 0).then(|| {
+        entries.document.extend_from_slice(b"]}");
+        entries.document
+    })
 }
 
-/// Adds the entries of a node, of a list and of a graph. Nodes of a graph have its context.
-fn collect(value: Value, context: Option<&Value>, site: &SiteName, entries: &mut Vec<Value>) {
-    match value {
-        Value::Array(nodes) => {
-            nodes.into_iter().filter(Value::is_object).for_each(|node| collect(node, context, site, entries));
-        }
-        Value::Object(mut node) => {
-            let own = node.get("@context").cloned();
-            let context = own.as_ref().or(context);
-            if let Some(Value::Array(nodes)) = node.remove("@graph") {
-                let nodes = nodes.into_iter().filter(Value::is_object);
-                nodes.for_each(|node| collect(node, context, site, entries));
-            }
-            if let Some(context) = context {
-                node.insert("@context".to_owned(), context.clone());
-            }
-            if entries.len() < ENTRIES_MAX && is_entry_of(&node, site) {
-                entries.push(Value::Object(node));
-            }
-        }
-        _ => {}
+/// How the document of the entries begins.
+const OPENING: &[u8] = b"{\"entries\":[";
+
+/// The context of a node, which the nodes of its graph share.
+#[derive(Default)]
+struct Context<'v> {
+    stated: Option<&'v Value>,
+    terms: TermContext,
+}
+
+impl<'v> Context<'v> {
+    fn of(stated: &'v Value) -> Self {
+        Self { stated: Some(stated), terms: TermContext::of(Some(stated)) }
     }
 }
 
-fn is_entry_of(node: &Map<String, Value>, site: &SiteName) -> bool {
-    let context = TermContext::of(node.get("@context"));
-    let mut named = node.iter().filter(|(name, _)| context.core_term(name) == Some("identifier"));
+/// Writes the entries of a page one after the other. A context is read once for all nodes of its graph, and written with the
+/// entries alone, so that the work is linear in the size of the page and of the document.
+struct Entries<'s> {
+    site: &'s SiteName,
+    document: Vec<u8>,
+    count: usize,
+    /// An entry did not fit, so nothing more is written.
+    is_full: bool,
+}
+
+impl Entries<'_> {
+    /// Adds the entries of a node, of a list and of a graph. Nodes of a graph have its context.
+    fn collect(&mut self, value: &Value, context: &Context<'_>) {
+        match value {
+            Value::Array(nodes) => {
+                nodes.iter().filter(|node| node.is_object()).for_each(|node| self.collect(node, context));
+            }
+            Value::Object(node) => {
+                let own = node.get("@context").map(Context::of);
+                let context = own.as_ref().unwrap_or(context);
+                if let Some(Value::Array(nodes)) = node.get("@graph") {
+                    nodes.iter().filter(|node| node.is_object()).for_each(|node| self.collect(node, context));
+                }
+                if self.count < ENTRIES_MAX && !self.is_full && is_entry_of(node, &context.terms, self.site) {
+                    self.write(node, context);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, node: &Map<String, Value>, context: &Context<'_>) {
+        let before = self.document.len();
+        let members = node.iter().filter(|(name, _)| !matches!(name.as_str(), "@context" | "@graph"));
+        let context = context.stated.map(|stated| ("@context", stated));
+        let members = context.into_iter().chain(members.map(|(name, value)| (name.as_str(), value)));
+        let separator: &[u8] = if self.count == 0 { b"" } else { b"," };
+        self.document.extend_from_slice(separator);
+        let room = DOCUMENT_BYTES_MAX.saturating_sub(self.document.len());
+        let mut writer = serde_json::Serializer::new(Bounded { bytes: &mut self.document, room });
+        if writer.collect_map(members).is_ok() {
+            self.count += 1;
+        } else {
+            self.document.truncate(before);
+            self.is_full = true;
+        }
+    }
+}
+
+/// Writes at most `room` bytes, and then fails.
+struct Bounded<'b> {
+    bytes: &'b mut Vec<u8>,
+    room: usize,
+}
+
+impl io::Write for Bounded<'_> {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.room = self.room.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn is_entry_of(node: &Map<String, Value>, terms: &TermContext, site: &SiteName) -> bool {
+    let mut named = node.iter().filter(|(name, _)| terms.core_term(name) == Some("identifier"));
     let identifier = named.find_map(|(_, value)| value.as_str()).filter(|text| is_identifier(text));
     let publisher = identifier.and_then(|identifier| Host::parse(publisher_of(identifier)).ok());
     publisher.is_some_and(|host| host.site() == *site)
@@ -143,6 +208,8 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn entries(page: &str) -> Vec<Value> {
@@ -192,6 +259,21 @@ mod tests {
         ] {
             assert_eq!(entries(&page), [Value::Null; 0], "{page}");
         }
+    }
+
+    /// A context of 100 KB that a thousand nodes and fifty entries share.
+    #[test]
+    fn a_shared_context_is_written_within_the_limit_of_the_document() {
+        let context: Map<String, Value> =
+            (0..40).map(|number| (format!("p{number}"), Value::String("x".repeat(2_500)))).collect();
+        let nodes: Vec<Value> = (0..1_000).map(|number| entry(&format!("n{number}"))).collect();
+        let page = script(&json!({"@context": context, "@graph": nodes}));
+        let site = SiteName::parse("shop.example").unwrap();
+        let document = page_entries(page.as_bytes(), &site).unwrap();
+        assert!(document.len() <= DOCUMENT_BYTES_MAX + 2, "{} bytes", document.len());
+        let entries = entries(&page);
+        assert!((5..=10).contains(&entries.len()), "{} entries", entries.len());
+        assert!(entries.iter().all(|entry| entry["@context"].as_object() == Some(&context)));
     }
 
     #[test]

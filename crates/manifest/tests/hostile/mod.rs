@@ -650,6 +650,37 @@ pub(crate) const ALL: &[Hostile] = &[
         path: YAML,
         make: |n| yaml(&numbered(n / 10, |at| format!("{}a:\n", " ".repeat(at.min(60))))),
     },
+    Hostile {
+        name: "addresses that are not public beside other texts",
+        path: OPENAPI,
+        make: |n| {
+            let servers = |at| {
+                format!(
+                    "\"/{at}\": {{\"get\": {{\"servers\": [{{\"url\": \"https://{}/\"}}]}}}}, ",
+                    167_772_160 + at
+                )
+            };
+            let texts = "\"zzzzzzzzzzzzzzzz\", ".repeat(10 * n);
+            openapi(&format!("\"x\": [{texts}\"\"], \"paths\": {{{}\"/z\": {{}}}}", numbered(n / 2, servers)))
+        },
+    },
+    Hostile {
+        name: "addresses of endpoints that are not public beside other texts",
+        path: JSON,
+        make: |n| {
+            let endpoint = |at| {
+                format!(
+                    "{{\"name\": \"n{at}\", \"method\": \"GET\", \"url\": \"https://{}/x\"}}, ",
+                    167_772_160 + at
+                )
+            };
+            let texts = "\"zzzzzzzzzzzzzzzz\", ".repeat(4 * n);
+            of(format!(
+                "{{\"name\": \"a\", \"zz\": [{texts}\"\"], \"endpoints\": [{}{{}}]}}",
+                numbered(n / 2, endpoint)
+            ))
+        },
+    },
     // --- parts that a reader combines: half of the document is one part, half the other ---
     Hostile {
         name: "schemes beside a long registration address",

@@ -72,7 +72,8 @@ pub(super) struct Text<'a> {
 }
 
 /// Cuts a body at the last full line under the cap and drops its byte order mark. UTF-16, which some editors write, is
-/// decoded if its mark says so: reading it as "no rules" would turn a prohibition into permission.
+/// decoded: reading it as "no rules" would turn a prohibition into permission. Without a mark, and for UTF-32, the zero bytes
+/// of its ASCII characters are dropped.
 pub(super) fn text(body: &[u8]) -> Text<'_> {
     let bytes = match body.get(..BODY_BYTES_MAX) {
         Some(head) => {
@@ -82,11 +83,22 @@ pub(super) fn text(body: &[u8]) -> Text<'_> {
         None => body,
     };
     let decoded = match bytes {
-        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)),
+        [0xff, 0xfe, rest @ ..] if !rest.starts_with(&[0, 0]) => Cow::Owned(utf16(rest, u16::from_le_bytes)),
         [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)),
+        _ if has_wide_characters(bytes) => {
+            // 0xfe and 0xff are the mark of UTF-32, and no bytes of UTF-8
+            Cow::Owned(bytes.iter().copied().filter(|byte| !matches!(byte, 0 | 0xfe | 0xff)).collect())
+        }
         _ => Cow::Borrowed(without_mark(bytes)),
     };
     Text { bytes: decoded, bytes_cut: body.len() - bytes.len() }
+}
+
+/// Whether a text of ASCII characters has two or four bytes for each of them: a third of its first bytes are zero. A few zero bytes
+/// are content.
+fn has_wide_characters(bytes: &[u8]) -> bool {
+    let first = bytes.get(..512).unwrap_or(bytes);
+    first.iter().filter(|byte| **byte == 0).count() * 3 > first.len()
 }
 
 /// A truncated byte order mark is skipped too.

@@ -2,7 +2,7 @@
 //!
 //! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply
 //! to no crawler; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are
-//! compared without a version or further words: `agentdex/1.0 (x)` is agentdex.
+//! compared without a version or further words: `agentdex/1.0 (x)` is agentdex. A line may name several crawlers.
 
 use std::time::Duration;
 
@@ -55,6 +55,22 @@ impl Group {
 
 fn longer(one: Option<CrawlDelay>, other: Option<CrawlDelay>) -> Option<CrawlDelay> {
     one.into_iter().chain(other).max_by_key(|delay| (delay.wait, std::cmp::Reverse(delay.line)))
+}
+
+/// The crawlers that a User-agent line names: one, or several in a list. A name ends at the first character that no product
+/// token has (§2.2.1), such as that of a version.
+fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| matches!(byte, b',' | b';' | b'|')).map(|part| {
+        let part = part.trim_ascii_start();
+        let part = part.strip_prefix(b"\"").or_else(|| part.strip_prefix(b"'")).unwrap_or(part);
+        if part.first() == Some(&b'*') {
+            return part.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or(part);
+        }
+        // Digits are no characters of a product token, but names of crawlers have them.
+        let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let end = part.iter().position(|byte| !is_token(byte)).unwrap_or(part.len());
+        part.get(..end).unwrap_or(part)
+    })
 }
 
 /// Whether an HTML page was served instead of a file: it begins with a tag.
@@ -130,13 +146,14 @@ impl<'t> Reader<'t> {
             self.close_group();
             self.position = Position::InAgents;
         }
-        let word = value.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
-        if word == b"*" {
-            self.names_all = true;
-            self.all.present = true;
-        } else if word.eq_ignore_ascii_case(self.token.as_bytes()) {
-            self.names_us = true;
-            self.own.present = true;
+        for name in agents(value) {
+            if name == b"*" {
+                self.names_all = true;
+                self.all.present = true;
+            } else if name.eq_ignore_ascii_case(self.token.as_bytes()) {
+                self.names_us = true;
+                self.own.present = true;
+            }
         }
     }
 

@@ -46,6 +46,36 @@ fn disallows_paths_that_are_expensive_to_compare() {
 }
 
 #[test]
+fn reads_two_and_four_bytes_for_each_character() {
+    let text = "user-agent: *\ndisallow: /private\n";
+    let wide = |bytes: usize, is_big_endian: bool| -> Vec<u8> {
+        text.bytes()
+            .flat_map(|byte| {
+                let mut unit = vec![0; bytes];
+                unit[if is_big_endian { bytes - 1 } else { 0 }] = byte;
+                unit
+            })
+            .collect()
+    };
+    for (mark, bytes, is_big_endian) in [
+        (&b""[..], 2, false),
+        (b"", 2, true),
+        (b"", 4, false),
+        (b"", 4, true),
+        (b"\xff\xfe", 2, false),
+        (b"\xfe\xff", 2, true),
+        (b"\xff\xfe\0\0", 4, false),
+        (b"\0\0\xfe\xff", 4, true),
+    ] {
+        let body = [mark, &wide(bytes, is_big_endian)].concat();
+        let verdict =
+            RobotsVerdict::of(RobotsResponse::Answered { status: 200, body: Some(&body) }, PRODUCT_TOKEN);
+        assert!(!verdict.decide("/private").is_allowed(), "{bytes} bytes, mark {mark:?}");
+        assert!(verdict.decide("/x").is_allowed());
+    }
+}
+
+#[test]
 fn paths_that_are_compared_together_share_the_work() {
     let file = verdict(&format!("user-agent: *\n{}", "allow: *b*\n".repeat(5_000)));
     let paths: Vec<String> = (0..100).map(|number| format!("/{}{number}", "a".repeat(2_000))).collect();
@@ -63,6 +93,16 @@ fn evaluates_simple_files() {
         ("", "/x", true, "an empty file permits everything"),
         ("\n\n# nothing\n", "/x", true, "so does one of comments"),
         ("user-agent: agentdex\ndisallow: /", "/x", false, "our own group"),
+        ("user-agent: agentdex, gptbot\ndisallow: /", "/x", false, "a list that begins with us"),
+        ("user-agent: gptbot, agentdex\ndisallow: /", "/x", false, "a list that ends with us"),
+        ("user-agent: gptbot; agentdex/1.0 | other\ndisallow: /", "/x", false, "other separators"),
+        ("user-agent: agentdex;\ndisallow: /", "/x", false, "a character behind the token"),
+        ("user-agent: agentdex*\ndisallow: /", "/x", false, "a star behind the token"),
+        ("user-agent: agentdex(bot)\ndisallow: /", "/x", false, "a comment behind the token"),
+        ("user-agent: \"agentdex\"\ndisallow: /", "/x", false, "quotes"),
+        ("user-agent: gptbot, *\ndisallow: /", "/x", false, "everyone in a list"),
+        ("user-agent: agentdex-images\ndisallow: /", "/x", true, "a longer token is another crawler"),
+        ("user-agent: not-agentdex, agent\ndisallow: /", "/x", true, "tokens are compared whole"),
         ("user-agent: *\ndisallow: /", "/x", false, "the group of everyone"),
         ("user-agent: *\ndisallow:", "/x", true, "an empty rule forbids nothing"),
         ("user-agent: *\ndisallow: /", "/robots.txt", true, "robots.txt is always allowed"),

@@ -64,6 +64,12 @@ pub enum RobotsVerdict {
     Unreachable(RobotsCause),
 }
 
+/// Whether a body is compressed without a Content-Encoding that says so: it begins as gzip (RFC 1952 §2.3.1) or Zstandard
+/// (RFC 8878 §3.1.1) does. Read as text it would have no rules.
+fn is_compressed(body: &[u8]) -> bool {
+    body.starts_with(&[0x1f, 0x8b]) || body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+}
+
 impl RobotsVerdict {
     /// The verdict for the crawler with this product token.
     pub fn of(answer: RobotsResponse<'_>, product_token: &str) -> Self {
@@ -95,9 +101,12 @@ impl RobotsVerdict {
     fn of_status(status: u16, body: Option<&[u8]>, product_token: &str) -> Self {
         match status {
             206 | 226 => Self::Unreachable(RobotsCause::PartialAnswer),
-            200..=299 => body.map_or(Self::Unreachable(RobotsCause::BodyNotRead), |body| {
-                Self::Rules(Box::new(RobotsFile::parse(body, product_token)))
-            }),
+            200..=299 => match body {
+                Some(body) if !is_compressed(body) => {
+                    Self::Rules(Box::new(RobotsFile::parse(body, product_token)))
+                }
+                _ => Self::Unreachable(RobotsCause::BodyNotRead),
+            },
             401 => Self::Denied(RobotsCause::Unauthorized),
             403 => Self::Denied(RobotsCause::Forbidden),
             451 => Self::Denied(RobotsCause::Legal),

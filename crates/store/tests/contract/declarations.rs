@@ -324,3 +324,31 @@ pub(crate) async fn the_declarations_that_are_read_with_a_manifest_are_bounded(d
     assert_eq!(by_id.members.as_slice(), all.members.get(..16).context("16")?);
     Ok(())
 }
+
+/// Processor time of this process in hundredths of a second; zero where the system does not say.
+fn cpu_ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    // User and system time are the fields 14 and 15; the name of the program is the second.
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// On SQLite the statements run in this process, and hold the lock of the writers of all sites. Eight times the calls may take
+/// twenty times as long, apart from two seconds for the noise of the machine; with the square they take 64 times as long.
+pub(crate) async fn many_declarations_are_saved_in_linear_time(Db { store, .. }: Db) -> Result<()> {
+    let mut times = Vec::new();
+    for (count, minutes) in [(300, 1), (2_400, 10)] {
+        let names: Vec<String> = (0..count).map(|number| format!("call{number}")).collect();
+        let paths: Vec<String> = (0..count).map(|number| format!("/call{number}")).collect();
+        let calls: Vec<(&str, &str)> =
+            names.iter().map(String::as_str).zip(paths.iter().map(String::as_str)).collect();
+        let text = count.to_string();
+        let before = cpu_ticks();
+        let documents = [AWP, CARD].map(|at| declares(at, &text, &calls, false, later(minutes)));
+        visited(&store, SHOP, later(minutes), documents.into()).await?;
+        times.push(cpu_ticks() - before);
+    }
+    let [few, many] = times.as_slice() else { anyhow::bail!("two times") };
+    assert!(*many <= 20 * few + 200, "{few} become {many} hundredths of a second");
+    Ok(())
+}

@@ -25,6 +25,14 @@ mod slow;
 mod suffixes;
 mod visits;
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_many_declarations_are_saved_in_linear_time() {
+    harness::run(harness::sqlite, |db| {
+        Box::pin(declarations::many_declarations_are_saved_in_linear_time(db))
+    })
+    .await;
+}
+
 /// One test for each case, on one backend.
 macro_rules! tests_on {
     ($backend:ident: $($module:ident :: { $($case:ident),* $(,)? }),* $(,)?) => {
