@@ -45,7 +45,7 @@ async fn prints_one_json_object_per_pass() {
         "etag:",
         "decision: kept, and requested with its validators at the next visit",
         "decision: nothing is kept; what was known here is removed at the second such visit in a row",
-        "https://shop.example  19 paths  not_found 404",
+        "https://shop.example  18 paths  not_found 404",
         "\n      /.well-known/agent.json\n",
         "time: names",
     ] {

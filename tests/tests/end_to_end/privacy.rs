@@ -1,5 +1,6 @@
 //! What an instance keeps about its clients: docs/PRIVACY.md.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -13,6 +14,9 @@ use crate::world::{Api, Backend, World, client};
 const WORD: &str = "zebracrossing";
 /// The client, as a trusted proxy names it.
 const ADDRESS: &str = "203.0.113.77";
+
+/// The proxy that names it. The metrics are read from another address, whose requests no proxy forwarded.
+const PROXY: &str = "127.0.0.2";
 
 #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
 async fn send(request: RequestBuilder) -> String {
@@ -46,28 +50,31 @@ pub(crate) async fn searches_and_addresses_of_clients_are_not_stored() {
     world.index();
     let log = std::fs::File::create(world.path("data/api.log")).unwrap();
     let mut api = Api::start(&world, |command| {
-        command.args(["--trusted-proxies", "127.0.0.1"]).stderr(Stdio::from(log));
+        command.args(["--trusted-proxies", PROXY]).stderr(Stdio::from(log));
     });
     api.wait_until_ready().await;
-    let get = |path: &str| client().get(format!("{}{path}", api.base()));
+    // The first client installs the crypto provider that each client needs.
+    drop(client());
+    let proxy = reqwest::Client::builder().local_address(PROXY.parse::<IpAddr>().unwrap()).build().unwrap();
+    let get = |path: &str| proxy.get(format!("{}{path}", api.base()));
     for path in ["search?q=", "suggest?q=", "search.atom?q=", "sites/sky.test/rank?q="] {
         send(get(&format!("/{path}{WORD}"))).await;
     }
     send(get(&format!("/search?q={WORD}")).header("accept", "text/html")).await;
     let manifest = format!(r#"{{"awp_version": "0.1", "intent": "{WORD}"}}"#);
-    send(client().post(format!("{}/validate", api.base())).body(manifest)).await;
+    send(proxy.post(format!("{}/validate", api.base())).body(manifest)).await;
     let call = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "find_capability", "arguments": {"query": WORD}}});
-    let mcp = client().post(format!("{}/mcp", api.base())).body(call.to_string());
+    let mcp = proxy.post(format!("{}/mcp", api.base())).body(call.to_string());
     let mcp = mcp
         .header("accept", "application/json, text/event-stream")
         .header("content-type", "application/json")
         .header("mcp-protocol-version", "2025-11-25");
     send(mcp).await;
-    let submission = client().post(format!("{}/sites", api.base()));
+    let submission = proxy.post(format!("{}/sites", api.base()));
     send(submission.body(r#"{"domain": "newcomer.test"}"#)).await;
     #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
-    let metrics = get("/metrics").send().await.unwrap().text().await.unwrap();
+    let metrics = client().get(format!("{}/metrics", api.base())).send().await.unwrap().text().await.unwrap();
     assert!(metrics.contains("agentdex_") && !metrics.contains(WORD) && !metrics.contains(ADDRESS));
     api.stop();
 
