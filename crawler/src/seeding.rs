@@ -51,26 +51,7 @@ pub(crate) async fn seed(
         && seed_files::are_recent(&files_before, clock::now());
     let soft = Stop { soft: stop.clone(), ..Stop::default() };
     let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), soft);
-    let incomplete = match config.seed_lists {
-        SeedLists::Added => Incomplete::Used,
-        SeedLists::Followed => Incomplete::Refused,
-    };
-    let mut sources = Vec::with_capacity(config.seeds.len());
-    for source in &config.seeds {
-        let content = match source {
-            SeedSource::Url(url) => SourceContent::Bytes(fetch_list(&mut requests, url).await?),
-            SeedSource::Registry(url) => {
-                SourceContent::Seeds(search_registry(&mut requests, url, incomplete).await?)
-            }
-            SeedSource::McpRegistry(url) => {
-                SourceContent::Seeds(list_mcp_registry(&mut requests, url, incomplete).await?)
-            }
-            SeedSource::File(path) => SourceContent::File(path.clone()),
-            SeedSource::Stdin => SourceContent::Stdin,
-            SeedSource::Text { text, .. } => SourceContent::Bytes(text.clone().into_bytes()),
-        };
-        sources.push((source.name(), content));
-    }
+    let mut sources = contents(config, &mut requests).await?;
     // each seed is taken once: what the operator lists counts before what a registry links to
     sources.sort_by_key(|(_, content)| matches!(content, SourceContent::Seeds(_)));
     let scope = config.egress.own_networks.site_scope();
@@ -112,6 +93,34 @@ pub(crate) async fn seed(
         }
     }
     Ok(report)
+}
+
+/// The sources with their content. Lists on the web are fetched here; files and pipes are read later.
+async fn contents(
+    config: &CrawlConfig,
+    requests: &mut StandaloneRequests,
+) -> Result<Vec<(String, SourceContent)>, CrawlError> {
+    let incomplete = match config.seed_lists {
+        SeedLists::Added => Incomplete::Used,
+        SeedLists::Followed => Incomplete::Refused,
+    };
+    let mut sources = Vec::with_capacity(config.seeds.len());
+    for source in &config.seeds {
+        let content = match source {
+            SeedSource::Url(url) => SourceContent::Bytes(fetch_list(requests, url).await?),
+            SeedSource::Registry(url) => {
+                SourceContent::Seeds(search_registry(requests, url, incomplete).await?)
+            }
+            SeedSource::McpRegistry(url) => {
+                SourceContent::Seeds(list_mcp_registry(requests, url, incomplete).await?)
+            }
+            SeedSource::File(path) => SourceContent::File(path.clone()),
+            SeedSource::Stdin => SourceContent::Stdin,
+            SeedSource::Text { text, .. } => SourceContent::Bytes(text.clone().into_bytes()),
+        };
+        sources.push((source.name(), content));
+    }
+    Ok(sources)
 }
 
 type Report = oneshot::Receiver<Result<SeedReport, SeedError>>;

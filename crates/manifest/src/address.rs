@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use crate::name::{ManifestUrl, URL_BYTES_MAX};
+use crate::name::{ManifestUrl, URL_BYTES_MAX, has_long_host};
 
 /// An absolute address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
         || text.len() > URL_BYTES_MAX
         || text.contains(char::is_whitespace)
         || text.contains(MARK)
+        || has_long_host(text)
     {
         return None;
     }

@@ -101,7 +101,7 @@ fn has_form(text: &str, kind: Kind) -> bool {
 /// Whether a text is an absolute URL with a host.
 pub(crate) fn is_url(text: &str) -> bool {
     let braceless = text.replace(['{', '}'], "x");
-    url::Url::parse(&braceless).is_ok_and(|url| url.has_host())
+    crate::name::parse_url(&braceless).is_ok_and(|url| url.has_host())
 }
 
 /// `MAJOR.MINOR.PATCH` with optional pre-release and build (Semantic Versioning 2.0.0).

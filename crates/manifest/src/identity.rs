@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::draft::{Draft, FINDINGS_PER_CODE_MAX, FindingLocation};
 use crate::model::SourceKind;
-use crate::name::{Host, SiteName};
+use crate::name::{Host, SiteName, parse_url};
 use crate::object::children;
 use crate::rule::findings;
 
@@ -75,7 +75,7 @@ fn addresses<'m>(draft: &'m Draft<'_>) -> impl Iterator<Item = &'m str> {
 fn host_of(text: &str) -> Option<Host> {
     let text = text.trim();
     if text.contains("://") {
-        return url::Url::parse(text).ok()?.host_str().and_then(|host| Host::parse(host).ok());
+        return parse_url(text).ok()?.host_str().and_then(|host| Host::parse(host).ok());
     }
     Host::parse(text.split('/').next()?).ok()
 }

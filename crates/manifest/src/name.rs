@@ -141,6 +141,34 @@ impl SiteName {
     }
 }
 
+/// Longest part of a URL that has the host, with user information and port: a name has at most 253 bytes (RFC 1035 §2.3.4).
+const AUTHORITY_BYTES_MAX: usize = 300;
+
+/// Whether the host of a URL of the web is longer than a name can be. Parsing it would take time by the square of a label's
+/// length, since international labels are encoded first (RFC 3492).
+pub(crate) fn has_long_host(url: &str) -> bool {
+    let is_slash = |letter: char| matches!(letter, '/' | '\\');
+    let url = url.trim_start();
+    let behind_scheme = match url.split_once(':') {
+        Some((scheme, rest)) if !scheme.contains(['/', '\\', '?', '#']) => {
+            let is_web = ["https", "http", "wss", "ws"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+            if !is_web && !rest.starts_with("//") {
+                return false;
+            }
+            rest
+        }
+        _ if url.chars().take(2).filter(|letter| is_slash(*letter)).count() == 2 => url,
+        _ => return false,
+    };
+    let authority = behind_scheme.trim_start_matches(is_slash);
+    authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len()) > AUTHORITY_BYTES_MAX
+}
+
+/// Parses a published URL.
+pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
+    if has_long_host(text) { Err(url::ParseError::IdnaError) } else { Url::parse(text) }
+}
+
 /// An absolute https URL with a host name, without user information and without fragment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -158,7 +186,7 @@ impl ManifestUrl {
             let start: String = text.chars().take(60).collect();
             return Err(NameError::Url(format!("{start}…"), format!("longer than {URL_BYTES_MAX} bytes")));
         }
-        let url = Url::parse(text).map_err(|error| NameError::Url(text.to_owned(), error.to_string()))?;
+        let url = parse_url(text).map_err(|error| NameError::Url(text.to_owned(), error.to_string()))?;
         Self::of_url(url)
     }
 
@@ -189,6 +217,12 @@ impl ManifestUrl {
 
     /// Resolves a reference found in this document (RFC 3986 section 5).
     pub fn join(&self, reference: &str) -> Result<Self, NameError> {
+        if has_long_host(reference) {
+            return Err(NameError::Url(
+                reference.to_owned(),
+                "its host is longer than a name can be".to_owned(),
+            ));
+        }
         let url = self
             .0
             .join(reference)
@@ -357,6 +391,37 @@ name_conversions!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_that_no_name_can_have_are_not_parsed() {
+        let (long, fits) = ("ü".repeat(151), "ü".repeat(150));
+        for start in [
+            "https://",
+            "HTTP:",
+            "//",
+            "\\\\",
+            "https:\\\\",
+            "https:///",
+            "wss://u:p@",
+            "custom://",
+            " https://",
+        ] {
+            assert!(has_long_host(&format!("{start}{long}/x")), "{start}");
+        }
+        for url in [
+            format!("https://{fits}/{long}"),
+            format!("/{long}"),
+            long.clone(),
+            format!("?u=https://{long}"),
+            format!("stdio:{long}"),
+            format!("urn:air:{long}"),
+        ] {
+            assert!(!has_long_host(&url), "{url}");
+        }
+        let base = ManifestUrl::parse("https://shop.example/agent.json").unwrap();
+        assert!(base.join(&format!("//{long}.example/")).is_err());
+        assert!(ManifestUrl::parse(&format!("https://{long}.example/")).is_err());
+    }
 
     #[test]
     fn normalises_and_validates_hosts() {

@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::Manifest;
-use crate::draft::SCHEMES_PER_CAPABILITY_MAX;
-use crate::model::{Auth, AuthScheme, Capability, UsageTerms};
+use crate::model::{Auth, AuthScheme, Capability, SCHEMES_PER_CAPABILITY_MAX, UsageTerms};
+use crate::name::parse_url;
 use crate::site_scope;
 
 crate::string_enum! {
@@ -124,9 +124,9 @@ fn parsed(address: &str) -> Result<Url, url::ParseError> {
     let fixed = fixed.as_deref().unwrap_or(address);
     match fixed.split_once("//") {
         Some((scheme, rest)) if scheme.is_empty() || is_variable_scheme(scheme) => {
-            Url::parse(&format!("https://{rest}"))
+            parse_url(&format!("https://{rest}"))
         }
-        _ => Url::parse(fixed),
+        _ => parse_url(fixed),
     }
 }
 

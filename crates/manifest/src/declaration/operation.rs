@@ -2,9 +2,9 @@
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use url::Url;
 
 use crate::model::{Capability, Invocation, Protocol};
+use crate::name::parse_url;
 
 /// Bytes of a hash that are kept: no two operations of one site share 128 bits.
 const KEY_BYTES: usize = 16;
@@ -42,7 +42,7 @@ fn tool_name(invocation: &Invocation) -> Option<&str> {
 /// The endpoint without what varies between spellings of it.
 fn normalized(endpoint: &str) -> String {
     let unnamed = without_names(endpoint.trim());
-    let Ok(mut url) = Url::parse(&unnamed) else { return unnamed };
+    let Ok(mut url) = parse_url(&unnamed) else { return unnamed };
     url.set_fragment(None);
     // The parser encodes the braces of a variable.
     let is_variable = |pair: &&str| pair.contains("{}") || pair.contains("%7B%7D");

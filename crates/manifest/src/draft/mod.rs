@@ -46,8 +46,6 @@ pub(crate) const NAME_CHARS_MAX: usize = 200;
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
 /// Characters of a native id; longer ones are cut.
 const NATIVE_ID_CHARS_MAX: usize = 200;
-/// Authentication schemes kept for one capability.
-pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
 /// Characters of the text of a finding, which may quote the document.
 const FINDING_CHARS_MAX: usize = 1_000;
 /// Bytes of a finding's pointer: beyond it the finding points at the part that holds the value.

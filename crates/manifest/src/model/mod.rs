@@ -17,6 +17,7 @@ pub use enums::{
     UnknownValue,
 };
 pub use finding::{Conformance, Finding};
+pub(crate) use parts::SCHEMES_PER_CAPABILITY_MAX;
 pub use parts::{
     AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
     Link, OAuthFlow, Payment, Policies, Provider, RateLimit, Sessions, Status, UsageTerms, Workflow,

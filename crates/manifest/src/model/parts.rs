@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::enums::{AuthScheme, PolicyChoice, Protocol};
 
+/// Authentication schemes kept for one capability.
+pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
+
 /// Who offers the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -681,6 +681,16 @@ pub(crate) const ALL: &[Hostile] = &[
             ))
         },
     },
+    Hostile {
+        name: "international hosts of many letters",
+        path: JSON,
+        make: |n| {
+            let host = "ü".repeat(1_000);
+            let endpoint =
+                |at| format!("{{\"name\": \"n{at}\", \"url\": \"https://{host}{at}.example/\"}}, ");
+            of(format!("{{\"name\": \"a\", \"endpoints\": [{}{{}}]}}", numbered(n / 100, endpoint)))
+        },
+    },
     // --- parts that a reader combines: half of the document is one part, half the other ---
     Hostile {
         name: "schemes beside a long registration address",

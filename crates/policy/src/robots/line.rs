@@ -94,11 +94,10 @@ pub(super) fn text(body: &[u8]) -> Text<'_> {
     Text { bytes: decoded, bytes_cut: body.len() - bytes.len() }
 }
 
-/// Whether a text of ASCII characters has two or four bytes for each of them: a third of its first bytes are zero. A few zero bytes
-/// are content.
+/// Whether a text begins with ASCII characters of two or four bytes each: every pair of bytes has a zero.
 fn has_wide_characters(bytes: &[u8]) -> bool {
-    let first = bytes.get(..512).unwrap_or(bytes);
-    first.iter().filter(|byte| **byte == 0).count() * 3 > first.len()
+    let zeros = |unit: &[u8]| unit.contains(&0);
+    bytes.len() >= 8 && bytes.get(..8).is_some_and(|first| first.chunks(2).all(zeros))
 }
 
 /// A truncated byte order mark is skipped too.

@@ -13,7 +13,7 @@ use crate::format::mcp::annotate;
 use crate::format::openapi;
 use crate::json::{self, push_index, push_name};
 use crate::model::{
-    AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
+    self, AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::schema::{self, Location, SchemaFlaw};
@@ -149,7 +149,7 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
         .manifest
         .auth
         .iter()
-        .take(draft::SCHEMES_PER_CAPABILITY_MAX)
+        .take(model::SCHEMES_PER_CAPABILITY_MAX)
         .map(|entry| entry.scheme)
         .collect();
 }

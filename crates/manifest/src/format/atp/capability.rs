@@ -6,7 +6,7 @@ use super::{parameter, rules};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::json::push_index;
-use crate::model::{AuthScheme, Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
+use crate::model::{self, AuthScheme, Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
 use crate::object::Object;
 use crate::reference::Resolver;
 use crate::walk::List;
@@ -136,7 +136,7 @@ fn authorization(
     }
     let declared = draft.manifest.auth.iter().map(|auth| auth.scheme);
     let mut schemes: Vec<AuthScheme> = Vec::new();
-    for scheme in declared.take(draft::SCHEMES_PER_CAPABILITY_MAX) {
+    for scheme in declared.take(model::SCHEMES_PER_CAPABILITY_MAX) {
         if !schemes.contains(&scheme) {
             schemes.push(scheme);
         }

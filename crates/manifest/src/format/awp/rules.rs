@@ -207,5 +207,5 @@ fn is_domain(text: &str) -> bool {
     let text = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or(text);
     let text = text.strip_suffix('/').unwrap_or(text);
     !text.contains(['/', '@', '?', '#'])
-        && url::Url::parse(&format!("https://{text}/")).is_ok_and(|url| url.has_host())
+        && crate::name::parse_url(&format!("https://{text}/")).is_ok_and(|url| url.has_host())
 }

@@ -11,7 +11,7 @@ use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, lenient, mcp};
 use crate::model::{Capability, Protocol, Tristate};
-use crate::name::ManifestUrl;
+use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
 use crate::schema;
 use crate::text;
@@ -71,7 +71,7 @@ impl Context {
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
         let base = object.text_of(BASE_KEYS).filter(|text| text.len() <= BASE_BYTES_MAX);
-        let base = base.and_then(|text| Url::parse(text).ok());
+        let base = base.and_then(|text| parse_url(text).ok());
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
@@ -97,7 +97,7 @@ impl Context {
     /// The context of what is inside an element: paths belong to the host of the element's own address.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
         let own = element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1);
-        let base = own.filter(|text| text.contains("://")).and_then(|text| Url::parse(text).ok());
+        let base = own.filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok());
         let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
         let other =
             base.filter(|base| self.base.as_ref().is_none_or(|known| known.host_str() != base.host_str()));

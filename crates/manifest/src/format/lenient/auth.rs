@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::auth;
-use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX, SCHEMES_PER_CAPABILITY_MAX};
-use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, Tristate};
+use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
 use crate::text::capped;
