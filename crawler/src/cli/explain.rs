@@ -18,7 +18,7 @@ use super::paths::why_left;
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
 use crate::visit::next_paths;
-use crate::{UsageError, clock, end_in_words, site_of};
+use crate::{UsageError, clock, site_of};
 
 /// Shows the timeline of a site.
 pub(super) async fn run(
@@ -71,12 +71,12 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// What is known of a site, as JSON.
+/// The state of a site as JSON.
 #[derive(Serialize)]
 struct Explained {
     #[serde(flatten)]
     report: SiteReport,
-    /// Absent while there is nothing to leave for later: before the first visit, and once every path was requested.
+    /// Absent before the first visit, and once every path was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<NextPaths>,
 }
@@ -187,7 +187,7 @@ fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
     if let (true, Some(budget)) =
         (host.requests_day == day_of(now), Scope::Authority.limits().requests_per_day_max)
     {
-        lines.push(format!("  requests today: {} of {budget} at the most", host.requests_today));
+        lines.push(format!("  requests today: {} of at most {budget}", host.requests_today));
     }
     if let Some(at) = host.next_ok_at.filter(|at| *at > now) {
         lines.push(format!("  next request not before {}, {}", time(at), from_now(at)));
@@ -236,7 +236,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
         format!(
             "Visit of {}: {}; {} requests, {} bytes, {}",
             time(visit.started_at),
-            end_in_words(visit.end),
+            visit.end.description(),
             visit.requests,
             visit.bytes_in,
             duration::in_words(took)
