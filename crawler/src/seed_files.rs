@@ -1,7 +1,7 @@
 //! Seed files that change while the crawler runs.
 //!
-//! A list is read again when its size, its time or its inode is not that of the list that was read, and the same at two polls in a
-//! row: a list that is being written is not complete. Only regular files are read again.
+//! A list is read again when its size, time or inode has changed since it was read and is the same at two polls in a row, because
+//! a list that is being written is incomplete. Only regular files are read again.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -13,10 +13,10 @@ use chrono::{DateTime, Utc};
 
 use crate::config::SeedSource;
 
-/// Poll interval of seed files: two polls of a list that is written at once are rarely equal.
+/// Poll interval of seed files: long enough that two polls of a file that is being written rarely agree.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// By what a changed file is recognised.
+/// The properties by which a changed file is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileState {
     bytes: u64,
@@ -77,7 +77,7 @@ impl SeedFiles {
         Self { read: read.collect(), sources: sources.to_vec(), last }
     }
 
-    /// Whether the files have changed and are the same as at the last poll. They count as read then.
+    /// Whether the files have changed since they were read, and not since the last poll. If so, they count as read.
     pub(crate) fn poll(&mut self) -> bool {
         let now = states(&self.sources);
         let is_settled = now == self.last;
@@ -89,7 +89,7 @@ impl SeedFiles {
         is_settled && has_changed
     }
 
-    /// The files could not be stored: the next polls find them changed.
+    /// Treats the files as changed at the next polls, because they could not be stored.
     pub(crate) fn forget(&mut self) {
         self.read.fill(None);
     }

@@ -86,7 +86,7 @@ fn check_cut_off(judged: &[Judged]) {
     let shown = &book.found[..usize::try_from(book.relevant).unwrap().min(book.found.len())];
     assert!(
         !shown.is_empty() && shown.iter().all(|key| key.starts_with("skyhop.example#")),
-        "\"book flight\" speaks of flights alone: {shown:?}"
+        "\"book flight\" has only flights as results: {shown:?}"
     );
 }
 

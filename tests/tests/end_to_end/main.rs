@@ -93,8 +93,8 @@ async fn clients_cannot_forge_log_lines_at_trace_level() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_honest_sites_keep_their_pace_among_hostile_ones() {
-    hostile_fleet::honest_sites_keep_their_pace_among_hostile_ones().await;
+async fn postgres_well_behaved_sites_keep_their_pace_among_hostile_ones() {
+    hostile_fleet::well_behaved_sites_keep_their_pace_among_hostile_ones().await;
 }
 
 /// Only on PostgreSQL: the embedded database has no connection to lose.
