@@ -193,7 +193,10 @@ pub(crate) async fn dump_holds_every_column_of_every_table(db: Db) -> Result<()>
             .await?;
     }
     let before = values(&db, &columns).await?;
-    assert!(before.iter().all(|column| column.len() == 1 && column[0] != ""), "every column has a value");
+    assert!(
+        before.iter().all(|column| column.len() == 1 && !column[0].is_empty()),
+        "every column has a value"
+    );
     let lines = dump(&db.store).await?;
     db.store.close().await;
     db.empty().await?;
@@ -205,8 +208,8 @@ pub(crate) async fn dump_holds_every_column_of_every_table(db: Db) -> Result<()>
     let lost: Vec<bool> = before.iter().zip(&after).map(|(before, after)| before != after).collect();
     let mut left_out = BTreeSet::new();
     for (column, _) in columns.iter().zip(&lost).filter(|(_, is_lost)| **is_lost) {
-        let of_table = columns.iter().zip(&lost).filter(|(other, _)| other.table == column.table);
-        let is_whole_table = of_table.map(|(_, is_lost)| *is_lost).all(|is_lost| is_lost);
+        let mut of_table = columns.iter().zip(&lost).filter(|(other, _)| other.table == column.table);
+        let is_whole_table = of_table.all(|(_, is_lost)| *is_lost);
         let name = format!("{}.{}", column.table, column.name);
         left_out.insert(if is_whole_table { column.table.clone() } else { name });
     }
