@@ -46,7 +46,7 @@ pub(crate) struct CatalogEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(crate) updated_at: Option<String>,
-    /// Plain values only, as the standard's schema demands.
+    /// Plain values only, as the schema of the standard requires.
     #[serde(skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object, required = false)]
     pub(crate) metadata: Map<String, Value>,

@@ -66,7 +66,7 @@ impl Client {
                 is_local: peer.is_loopback() && !speaks_for_others,
             };
         }
-        // A client may have sent other bytes than text, which hide neither what a proxy added to them nor that they were sent.
+        // A client may send bytes that are not text. They hide neither the address that a proxy appended nor the header itself.
         let values = headers.get_all(&FORWARDED_FOR).iter();
         let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
         let listed: Vec<&str> = values.iter().flat_map(|value| value.split(',')).map(str::trim).collect();

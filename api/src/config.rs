@@ -128,7 +128,7 @@ struct ConfigFile {
 }
 
 impl ApiSettings {
-    /// Fills what was not typed from the environment and the file.
+    /// Fills in missing flags from the environment and the file.
     pub fn or_file(self, path: Option<&Path>) -> Result<Self, ConfigError> {
         let file: ConfigFile = settings::load(path, &settings::variables())?;
         Ok(Self {

@@ -1,5 +1,5 @@
-//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer, and that a list takes
-//! too long to count is cached as a count is.
+//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer. The
+//! result that a list takes too long to count is cached, too.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -17,7 +17,7 @@ fn binding(listing: &str) -> Vec<u8> {
     Sha256::digest(listing.as_bytes()).iter().copied().take(BINDING_BYTES).collect()
 }
 
-/// A cursor behind `position` in a listing; `listing` names the route with its filters.
+/// A cursor after `position` in a listing; `listing` names the route with its filters.
 pub(crate) fn encode(listing: &str, position: &str) -> String {
     let mut bytes = binding(listing);
     bytes.extend_from_slice(position.as_bytes());
@@ -26,17 +26,22 @@ pub(crate) fn encode(listing: &str, position: &str) -> String {
 
 /// The position in a cursor of this listing.
 pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
-    let refused = |detail: &str| Problem::bad_request(detail).with_parameter("cursor");
-    let unreadable = || refused("\"cursor\" is not one of ours: pass next_cursor on unchanged");
     if cursor.len() > CURSOR_BYTES_MAX {
-        return Err(unreadable());
+        return Err(invalid());
     }
-    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| unreadable())?;
-    let (bound, position) = bytes.split_at_checked(BINDING_BYTES).ok_or_else(unreadable)?;
+    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| invalid())?;
+    let (bound, position) = bytes.split_at_checked(BINDING_BYTES).ok_or_else(invalid)?;
     if bound != binding(listing) {
-        return Err(refused("\"cursor\" belongs to another query: repeat the filters it was given for"));
+        let detail = "\"cursor\" belongs to another query: repeat the filters it was given for";
+        return Err(Problem::bad_request(detail).with_parameter("cursor"));
     }
-    String::from_utf8(position.to_vec()).map_err(|_| unreadable())
+    String::from_utf8(position.to_vec()).map_err(|_| invalid())
+}
+
+/// The problem of a cursor that this server did not issue.
+pub(crate) fn invalid() -> Problem {
+    let detail = "\"cursor\" was not issued by this server: pass next_cursor on unchanged";
+    Problem::bad_request(detail).with_parameter("cursor")
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl FairPermits {
         Self::with_client_max(total, usize::MAX)
     }
 
-    /// Permits of which one client has at most so many at once.
+    /// Permits; a client may hold only a limited number of them at once.
     pub(crate) fn with_client_max(total: usize, client_max: usize) -> Self {
         let state =
             State { free: total, held: HashMap::new(), round: VecDeque::new(), waiting: HashMap::new() };

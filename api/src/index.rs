@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use indexer::{Associations, Embedder, Searcher};
+use indexer::{Embedder, Searcher, WordWeights};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -73,7 +73,7 @@ impl IndexHandle {
     /// Opens the index, or makes a newer commit visible. Blocking.
     pub(crate) fn refresh(&self) {
         let IndexState::Open(searcher) = self.state() else {
-            let opened = Searcher::open_with(&self.dir, &Associations::built_in(), self.embedder.clone());
+            let opened = Searcher::open_with(&self.dir, &WordWeights::built_in(), self.embedder.clone());
             return self.set(
                 opened.map_or_else(|error| IndexState::Unavailable(error.to_string()), IndexState::Open),
             );

@@ -46,7 +46,7 @@ const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The memory of a manifest with so many bytes of JSON.
+/// The memory of a manifest by its bytes of JSON.
 const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
 }
@@ -139,7 +139,7 @@ where
     tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
 }
 
-/// What a response about a site is made of.
+/// The data for a response about a site.
 #[derive(Debug)]
 pub(crate) struct SiteManifests<S> {
     pub(crate) report: SiteReport,

@@ -411,7 +411,7 @@ async fn settle() {
     }
 }
 
-/// A capability with so many parameters, and with much of everything else.
+/// A capability with this number of parameters, and long values in all other members.
 fn wide(name: &str, letter: char, parameters: usize) -> Manifest {
     let mut manifest = declared(name, 0);
     let properties = |count: usize| -> serde_json::Map<String, Value> {

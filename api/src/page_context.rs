@@ -1,4 +1,4 @@
-//! What a page is rendered with besides its answer.
+//! The context of a page besides its answer.
 
 use chrono::{DateTime, Utc};
 

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 const PAIRS_MAX: usize = 64;
 /// Maximum length of a value in bytes: room for a question in full sentences.
 const VALUE_BYTES_MAX: usize = 1_024;
-/// Parameters that take what an answer before gave, up to [`CURSOR_BYTES_MAX`].
+/// Parameters that take a cursor of an earlier response, up to [`CURSOR_BYTES_MAX`].
 const CURSORS: [&str; 2] = ["cursor", "pageToken"];
 /// Maximum number of values of one key: more than the largest closed vocabulary.
 const VALUES_MAX: usize = 50;

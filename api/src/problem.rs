@@ -40,12 +40,12 @@ pub(crate) struct ProblemBody {
     /// Error code as in ARD.
     #[serde(rename = "errorCode")]
     pub(crate) error_code: &'static str,
-    /// The detail once more.
+    /// The same text as `detail`.
     message: String,
     /// The parameter that was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<String>,
-    /// What is known in its place.
+    /// The known values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, required = false)]
     pub(crate) known: Vec<String>,
@@ -208,7 +208,7 @@ impl IntoResponse for Problem {
 
 /// A cursor into entries of the feed that were deleted by age.
 pub(crate) fn feed_outrun() -> Problem {
-    let detail = "the entries behind this cursor were deleted by age: begin again with /export.jsonl, which ends with a \
+    let detail = "entries after this cursor were deleted by age: begin again with /export.jsonl, which ends with a \
                   cursor, or without a cursor at the first entry that is kept";
     Problem::new(StatusCode::GONE, detail).with_parameter("cursor")
 }

@@ -1,4 +1,4 @@
-//! What the visits of a process do at the moment, for the display of progress.
+//! The current activity of a process's visits, for the display of progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub struct ActivityCounts {
     pub requests: u64,
     /// Visits that wait for name servers.
     pub names: u64,
-    /// Visits that wait until their next request is polite.
+    /// Visits that wait for the delay before their next request.
     pub delays: u64,
     /// Visits that wait for an answer.
     pub answers: u64,

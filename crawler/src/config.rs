@@ -29,7 +29,7 @@ pub struct CrawlConfig {
     /// When an earlier pass began to read the seeds; the crawl reads them only when a file is newer.
     pub seeds_read_at: Option<DateTime<Utc>>,
     pub mode: Mode,
-    /// Least gap between two requests to an authority; robots.txt may ask for more.
+    /// Minimum delay between two requests to an authority; robots.txt may require more.
     pub delay: Duration,
     /// Requests per second of this process.
     pub rate: NonZeroU32,
@@ -56,7 +56,7 @@ pub struct CrawlConfig {
 
 impl CrawlConfig {
     /// The configuration for reading the seeds again. Standard input, pipes and devices are left out; then the lists only add
-    /// sites, since what those named is not known any more.
+    /// sites, since the sites that those named are no longer known.
     pub(crate) fn for_reading_again(&self) -> Self {
         let can_be_read_again = |source: &&SeedSource| {
             let reason = source.file().and_then(not_readable_again);
@@ -86,7 +86,7 @@ pub enum SeedLists {
 pub enum TextRecords {
     #[default]
     Ignored,
-    Asked,
+    Queried,
 }
 
 /// When a crawl ends.
@@ -143,7 +143,7 @@ impl SeedSource {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
-    /// How messages name it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),

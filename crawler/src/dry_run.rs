@@ -32,7 +32,7 @@ pub struct DryRun {
     pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
-    /// Responses may end a visit early, and a visit that finds something goes on.
+    /// Responses may end a visit early, and a visit that finds something continues.
     pub requests: usize,
 }
 
@@ -114,7 +114,7 @@ async fn plan_site(
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
         let parked = report.state.parked.as_ref().filter(|parked| parked.resume_at > now);
         match (&report.blocked, parked, report.summary.next_visit_at) {
-            (Some(_), ..) => Some("never: its owner asked to be left out".to_owned()),
+            (Some(_), ..) => Some("never: its owner opted out".to_owned()),
             (None, Some(parked), _) => {
                 Some(format!("resumes at {}: {}", later(parked.resume_at), parked.reason))
             }

@@ -1,7 +1,7 @@
 //! Fetches one document of a site under the rules of visits: robots.txt, permits, caps, allowed addresses.
 //!
-//! Only the parts that complete the document are requested besides it. Pass a store
-//! that is deleted afterwards, unless the site should be known from then on.
+//! Only the parts that complete the document are requested besides it. If the site should not become
+//! known, pass a store that is deleted afterwards.
 
 use async_recursion::async_recursion as boxed;
 use chrono::{DateTime, Utc};

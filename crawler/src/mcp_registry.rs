@@ -6,17 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use http::{HeaderMap, StatusCode};
 use manifest::{Host, ManifestUrl, SiteScope};
 use policy::BodyKind;
-use policy::outcome::bot_wall_header;
 use serde_json::Value;
 use store::Seed;
 
-use crate::egress::Reply;
-use crate::remote_seeds::{Incomplete, PAGES_MAX, TOKEN_BYTES_MAX, denial_text};
+use crate::registry_pages::{Incomplete, PageRequest, PagedRegistry, read_pages};
 use crate::seeds::SeedError;
-use crate::visit::{Message, StandaloneError, StandaloneRequests};
+use crate::visit::StandaloneRequests;
 
 /// The path of the list, unless the URL has one.
 const LIST_PATH: &str = "/v0.1/servers";
@@ -33,37 +30,31 @@ pub(crate) async fn list_mcp_registry(
     base: &ManifestUrl,
     incomplete: Incomplete,
 ) -> Result<Vec<Seed>, SeedError> {
-    let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let source = Arc::new(base.clone());
-    let (mut hosts, mut cursor) = (BTreeSet::new(), None::<String>);
-    for page in 0..PAGES_MAX {
-        let url = page_url(base, cursor.as_deref())
-            .ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
-        // the largest cap
-        let reply = match requests.ask(&url, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await {
-            Ok(reply) => reply,
-            Err(error @ StandaloneError::Waits { .. })
-                if incomplete == Incomplete::Used && !hosts.is_empty() =>
-            {
-                tracing::warn!(registry = %base, pages = page, %error, "the rest of a registry is not read");
-                break;
-            }
-            Err(error) => return Err(unfetched(error.to_string())),
-        };
-        let answer = read_page(reply).map_err(unfetched)?;
-        hosts.extend(hosts_of(&answer));
-        let next = answer["metadata"]["nextCursor"].as_str();
-        let next = next.filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
-        // the same page again would be an endless loop
-        if next.is_none() || next == cursor.as_deref() {
-            break;
-        }
-        cursor = next.map(str::to_owned);
-    }
-    if hosts.is_empty() {
-        return Err(SeedError::Empty { name: base.to_string() });
-    }
+    let hosts = read_pages(requests, base, incomplete, &McpRegistry { base }).await?;
+    let hosts: BTreeSet<Host> = hosts.into_iter().collect();
     Ok(hosts.into_iter().map(|host| Seed::linked_host(host, Arc::clone(&source))).collect())
+}
+
+struct McpRegistry<'a> {
+    base: &'a ManifestUrl,
+}
+
+impl PagedRegistry for McpRegistry<'_> {
+    type Item = Host;
+
+    fn request(&self, token: Option<&str>) -> Option<PageRequest> {
+        // the largest limit
+        Some(PageRequest { url: page_url(self.base, token)?, limit: BodyKind::OpenApi, body: None })
+    }
+
+    fn items(&self, page: &Value) -> Vec<Host> {
+        hosts_of(page)
+    }
+
+    fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
+        page["metadata"]["nextCursor"].as_str()
+    }
 }
 
 /// The URL of a page. The query of the operator, such as `updated_since`, is kept.
@@ -82,16 +73,6 @@ fn page_url(base: &ManifestUrl, cursor: Option<&str>) -> Option<ManifestUrl> {
     }
     drop(query);
     ManifestUrl::parse(url.as_str()).ok()
-}
-
-fn read_page(reply: Reply) -> Result<Value, String> {
-    let (StatusCode::OK, None, Some(body)) =
-        (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
-    else {
-        return Err(denial_text(&reply.head));
-    };
-    manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
-        .map_err(|error| format!("its answer is not usable JSON: {error}"))
 }
 
 /// The hosts of one page. An entry is a server.json, or wraps one as `server`.

@@ -5,38 +5,24 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use http::header::LOCATION;
-use http::{HeaderMap, StatusCode};
 use manifest::{ManifestUrl, SiteScope};
-use policy::outcome::bot_wall_header;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
 use store::Seed;
 
-use crate::egress::{Head, Reply};
+use crate::registry_pages::{Incomplete, PageRequest, PagedRegistry, denial_text, read_pages};
 use crate::seeds::SeedError;
-use crate::visit::{Message, StandaloneError, StandaloneRequests};
+use crate::visit::{Message, StandaloneRequests};
 
 /// Redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;
 /// Results per page; the maximum of ARD.
 const PAGE_SIZE: u32 = 100;
-/// Longest token of a page that is sent back.
-pub(crate) const TOKEN_BYTES_MAX: usize = 4 * 1_024;
-/// Pages of one registry: a hundred thousand entries.
-pub(crate) const PAGES_MAX: usize = 1_000;
 /// The query if the operator named none.
 const QUERY_DEFAULT: &str = "*";
-
-/// How to treat a registry whose daily budget ends before its last page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Incomplete {
-    /// Uses the pages read so far.
-    Used,
-    /// Uses nothing: sites that are not named would be removed.
-    Refused,
-}
 
 /// The bytes of a list at a URL.
 pub(crate) async fn fetch_list(
@@ -46,8 +32,8 @@ pub(crate) async fn fetch_list(
     let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
     let mut chain = vec![url.clone()];
     while let Some(current) = chain.last() {
-        // the largest cap
-        let answer = requests.ask(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
+        // the largest limit
+        let answer = requests.send(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
         let reply = answer.map_err(|error| unfetched(error.to_string()))?;
         let head = &reply.head;
         match (FetchOutcome::of_response(head.status.as_u16(), &head.headers), reply.body) {
@@ -64,7 +50,7 @@ pub(crate) async fn fetch_list(
             (Some(_), _) => return Err(unfetched(denial_text(&reply.head))),
         }
     }
-    Err(unfetched("there is nothing to ask".to_owned()))
+    Err(unfetched("there is no URL to request".to_owned()))
 }
 
 /// Every entry that a registry finds for the query in `?q=` of the URL.
@@ -73,42 +59,27 @@ pub(crate) async fn search_registry(
     base: &ManifestUrl,
     incomplete: Incomplete,
 ) -> Result<Vec<Seed>, SeedError> {
-    let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
-    let (search, text) =
-        search_of(base).ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
-    let source = Arc::new(base.clone());
-    let (mut seeds, mut token) = (Vec::new(), None::<String>);
-    for page in 0..PAGES_MAX {
-        let body = search_body(&text, token.as_deref());
-        let reply = match requests.ask(&search, BodyKind::Manifest, Message::Post(&body)).await {
-            Ok(reply) => reply,
-            Err(error @ StandaloneError::Waits { .. })
-                if incomplete == Incomplete::Used && !seeds.is_empty() =>
-            {
-                tracing::warn!(registry = %base, pages = page, %error, "the rest of a registry is not read");
-                break;
-            }
-            Err(error) => return Err(unfetched(error.to_string())),
-        };
-        let answer = read_page(reply).map_err(unfetched)?;
-        seeds.extend(entries(&answer, &source));
-        let next = answer["pageToken"].as_str().filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
-        // the same page again would be an endless loop
-        if next.is_none() || next == token.as_deref() {
-            break;
-        }
-        token = next.map(str::to_owned);
-    }
-    if seeds.is_empty() {
-        return Err(SeedError::Empty { name: base.to_string() });
-    }
-    Ok(seeds)
+    read_pages(requests, base, incomplete, &AgentRegistry { source: Arc::new(base.clone()) }).await
 }
 
-pub(crate) fn denial_text(head: &Head) -> String {
-    match bot_wall_header(&head.headers) {
-        Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
-        None => format!("the server answered {}", head.status),
+struct AgentRegistry {
+    source: Arc<ManifestUrl>,
+}
+
+impl PagedRegistry for AgentRegistry {
+    type Item = Seed;
+
+    fn request(&self, token: Option<&str>) -> Option<PageRequest> {
+        let (url, text) = search_of(&self.source)?;
+        Some(PageRequest { url, limit: BodyKind::Manifest, body: Some(search_body(&text, token)) })
+    }
+
+    fn items(&self, page: &Value) -> Vec<Seed> {
+        entries(page, &self.source)
+    }
+
+    fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str> {
+        page["pageToken"].as_str()
     }
 }
 
@@ -129,16 +100,6 @@ fn search_body(text: &str, token: Option<&str>) -> Value {
         object.insert("pageToken".to_owned(), token.into());
     }
     body
-}
-
-fn read_page(reply: Reply) -> Result<Value, String> {
-    let (StatusCode::OK, None, Some(body)) =
-        (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
-    else {
-        return Err(denial_text(&reply.head));
-    };
-    manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
-        .map_err(|error| format!("its answer is not usable JSON: {error}"))
 }
 
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.

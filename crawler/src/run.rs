@@ -2,7 +2,6 @@
 
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
-use policy::VisitEnd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{Backend, Seed, Share, SiteGroup, Store};
 use tokio::time::Instant;
@@ -156,32 +155,6 @@ pub async fn check(
     ran?;
     summary.end(started.elapsed());
     Ok(summary)
-}
-
-/// The end of a visit in words.
-pub fn end_in_words(end: VisitEnd) -> &'static str {
-    match end {
-        VisitEnd::Completed => "all planned paths were requested",
-        VisitEnd::NothingNew => "all known documents are fresh, so nothing was requested",
-        VisitEnd::DnsDead => "the name does not exist",
-        VisitEnd::DnsFailed => "the name servers failed",
-        VisitEnd::Unreachable => "no connection to any address",
-        VisitEnd::TlsFailed => "the TLS handshake failed or the certificate is not valid",
-        VisitEnd::RobotsDenied => "robots.txt forbids all planned paths",
-        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing may be requested",
-        VisitEnd::RateLimited => "the site asked for a delay",
-        VisitEnd::Blocked => "the site denies access",
-        VisitEnd::ServerErrors => "the server failed twice",
-        VisitEnd::TransportErrors => "the connection failed twice in a row",
-        VisitEnd::CatchAll => "the host answers every path with a page",
-        VisitEnd::OutOfTime => "the visit used up its time",
-        VisitEnd::OverBudget => "the day's budget of requests is used up",
-        VisitEnd::Parked => "the visit is parked and resumes at the next path",
-        VisitEnd::Interrupted => "the crawler was stopped; the visit resumes at the next path",
-        VisitEnd::OptedOut => "the owner asked to be left out",
-        VisitEnd::LeaseLost => "another worker has taken the site over",
-        VisitEnd::AddressRefused => "the name resolves to addresses that are refused",
-    }
 }
 
 /// The site that a domain or URL typed by a person belongs to.

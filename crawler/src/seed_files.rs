@@ -1,7 +1,7 @@
 //! Seed files that change while the crawler runs.
 //!
-//! A list is read again when its size, its time or its inode is not that of the list that was read, and the same at two polls in a
-//! row: a list that is being written is not complete. Only regular files are read again.
+//! A list is read again when its size, time or inode has changed since it was read and is the same at two polls in a row, because
+//! a list that is being written is incomplete. Only regular files are read again.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -13,10 +13,10 @@ use chrono::{DateTime, Utc};
 
 use crate::config::SeedSource;
 
-/// Poll interval of seed files: two polls of a list that is written at once are rarely equal.
+/// Poll interval of seed files: long enough that two polls of a file that is being written rarely agree.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// By what a changed file is recognised.
+/// The properties by which a changed file is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileState {
     bytes: u64,

@@ -131,7 +131,7 @@ async fn training_denied_for_a_part_is_denied_for_the_manifest() {
 }
 
 #[tokio::test]
-async fn tools_that_are_not_there_are_reported() {
+async fn reports_missing_documents_of_tools() {
     let page = testweb::Answer::html("<!doctype html><title>No</title>".to_owned());
     let elsewhere = testweb::Answer::redirect(302, "https://other.example/tools.json");
     let denied = format!("User-agent: *\nDisallow: {PART}\n");

@@ -158,7 +158,7 @@ async fn a_seed_that_names_a_url_gets_the_full_table() {
 }
 
 #[tokio::test]
-async fn agentmaps_and_finds_lead_to_the_full_table_in_the_same_visit() {
+async fn agentmaps_and_manifests_lead_to_the_full_table_in_the_same_visit() {
     let mapped = Host::new("mapped.example").robots("User-agent: *\nAllow: /\nAgentmap: /maps/agents.json\n");
     let found = shop().file("/llms.txt", "application/json", AWP.replace("buy_book", "lend_book"));
     let crawl = Crawl::of([mapped, found]).await;

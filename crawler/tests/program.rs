@@ -40,7 +40,7 @@ async fn prints_one_json_object_per_pass() {
         "/agent.json  found 200 as awp",
         "Allow: /",
         "rules that concern agentdex: 1",
-        "requests today: 20 of 40 at the most",
+        "requests today: 20 of at most 40",
         "Next visit:",
         "etag:",
         "decision: kept, and requested with its validators at the next visit",

@@ -349,7 +349,7 @@ async fn requests_urls_that_another_site_names_once() {
 
 /// Another site names hosts of the victim that do not exist, deny, fail, limit requests, or have nothing.
 #[tokio::test]
-async fn searches_hosts_that_another_site_names_last() {
+async fn visits_hosts_that_another_site_names_last() {
     const NAMED: usize = 60;
     for (case, answer) in [
         ("dead", None),
@@ -494,7 +494,7 @@ async fn fetches_seed_lists_under_the_rules_of_their_host() {
     let site = SiteName::parse("lists.example").unwrap();
     crawl.store.site_block(&site, "by letter", now()).await.unwrap();
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
-    assert!(refused.contains("asked to be left out"), "{refused}");
+    assert!(refused.contains("opted out"), "{refused}");
     assert_eq!(crawl.hits("lists.example").len(), 3);
 }
 
@@ -530,7 +530,7 @@ async fn redirects_of_a_list_obey_the_rules_of_their_target() {
     let site = SiteName::parse(VICTIM).unwrap();
     crawl.store.site_block(&site, "by letter", now()).await.unwrap();
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
-    assert!(refused.contains("the owner of victim.example asked to be left out"), "{refused}");
+    assert!(refused.contains("the owner of victim.example opted out"), "{refused}");
     assert_eq!(crawl.paths(VICTIM), ["/robots.txt"]);
 }
 

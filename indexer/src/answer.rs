@@ -145,7 +145,7 @@ pub struct SearchAnswer {
     pub hits: Vec<Hit>,
     /// Results on all pages.
     pub total: u64,
-    /// How many of the leading results speak of the request; `None` where they are not ordered by relevance.
+    /// How many of the leading results are about the request; `None` where they are not ordered by relevance.
     pub relevant: Option<u64>,
     /// The share of the request that the best results cover, 0 to 1.
     pub coverage: f32,

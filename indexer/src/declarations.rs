@@ -87,7 +87,7 @@ impl Declared {
 /// A capability as its leading declaration states it, with the most cautious values of all.
 #[derive(Debug, Clone)]
 pub struct MergedCapability {
-    /// Its id is the one that all declarations are answered with.
+    /// All declarations are served under its id.
     pub capability: Capability,
     /// The leading declaration first.
     pub declarations: Vec<Declaration>,

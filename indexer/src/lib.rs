@@ -32,9 +32,7 @@ pub use error::{CursorError, IndexError, SearchError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;
-#[doc(hidden)]
-pub use index::terms_of;
-pub use query::{Association, Associations};
+pub use query::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;

@@ -97,7 +97,7 @@ fn ranks_the_right_capability_first() {
 }
 
 #[test]
-fn counts_the_leading_results_that_speak_of_the_request() {
+fn counts_the_leading_relevant_results() {
     let mut web = web();
     let reminder = "Sets a reminder, about a book or anything else that should not be forgotten on the day.";
     support::add(&mut web[3], "set_reminder", reminder);

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use indexer::vectors::{VectorUpdate, catch_up, keep_current};
 use indexer::{
-    Associations, Embedder, EmbedderError, FacetKey, Filters, IndexBuilder, SearchAnswer, SearchRequest,
-    Searcher,
+    Embedder, EmbedderError, FacetKey, Filters, IndexBuilder, SearchAnswer, SearchRequest, Searcher,
+    WordWeights,
 };
 use store::{FeedPosition, StoredManifest};
 use tempfile::TempDir;
@@ -102,7 +102,7 @@ fn catch_up_once(dir: &Path, embedder: &Concepts) -> VectorUpdate {
 }
 
 fn open(dir: &Path, embedder: Concepts) -> Searcher {
-    Searcher::open_with(dir, &Associations::built_in(), Some(Arc::new(embedder))).unwrap()
+    Searcher::open_with(dir, &WordWeights::built_in(), Some(Arc::new(embedder))).unwrap()
 }
 
 /// An index with its vectors, opened for searching.

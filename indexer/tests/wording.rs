@@ -105,7 +105,7 @@ fn words_of_conversation_count_if_there_is_no_other_word() {
 }
 
 #[test]
-fn words_written_together_and_apart_meet() {
+fn finds_words_written_together_or_apart() {
     let mut web = web();
     let (_dir, apart_and_together) = searcher(&web);
     let mut names = found(&apart_and_together, "zip code");

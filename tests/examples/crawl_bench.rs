@@ -165,7 +165,7 @@ fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
         *last = hit.ended_us.max(*last);
     }
     let counts = report.counts();
-    // a client without an honest User-Agent violates a rule with every request, which would hide the others
+    // a client without a User-Agent that identifies it violates a rule with every request, which would hide the others
     let is_counted =
         |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TrackingHeader);
     let violations: usize = counts.iter().filter(|(rule, _)| is_counted(rule)).map(|(_, count)| count).sum();

@@ -15,7 +15,7 @@ use agentdex_tests::relevance::judge::{Scores, mean};
 use agentdex_tests::relevance::labelled;
 use agentdex_tests::relevance::sets::{self, PublicSet};
 use anyhow::Context;
-use indexer::{Associations, vectors};
+use indexer::{WordWeights, vectors};
 
 /// Our index with the vectors of the given model; the gate compares results without vectors.
 const WITH_EMBEDDER: &str = "agentdex with the embedder";
@@ -56,13 +56,13 @@ async fn main() -> anyhow::Result<()> {
     let mut table = Table::new();
     for set in &sets {
         let index = OwnIndex::of(set)?;
-        add(&mut table, "agentdex", set, &index.rank(&set.requests, &Associations::built_in(), None)?);
-        let none = Arc::new(Associations::default());
+        add(&mut table, "agentdex", set, &index.rank(&set.requests, &WordWeights::built_in(), None)?);
+        let none = Arc::new(WordWeights::default());
         add(&mut table, "agentdex, nothing learnt", set, &index.rank(&set.requests, &none, None)?);
         if let Some(embedder) = &embedder {
             index.embed(&**embedder)?;
             let with = Some(Arc::clone(embedder));
-            let ranked = index.rank(&set.requests, &Associations::built_in(), with)?;
+            let ranked = index.rank(&set.requests, &WordWeights::built_in(), with)?;
             add(&mut table, WITH_EMBEDDER, set, &ranked);
         }
         add(&mut table, "SQLite FTS5", set, &sqlite(set).await?);

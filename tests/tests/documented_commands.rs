@@ -186,7 +186,7 @@ impl Session {
         command
     }
 
-    /// Runs the commands of a block; services go on until the next block that starts one or crawls.
+    /// Runs the commands of a block; services run until the next block that starts one or crawls.
     async fn run_block(&mut self, block: &[String]) {
         if block.iter().any(|line| (is_service(line) || is_crawl(line)) && exemption(line).is_none()) {
             self.stop();

@@ -11,7 +11,7 @@ use agentdex_tests::relevance::engines::{OwnIndex, scores};
 use agentdex_tests::relevance::judge::{Scores, mean};
 use agentdex_tests::relevance::labelled::{self, Judged};
 use agentdex_tests::relevance::sets;
-use indexer::{Associations, IndexBuilder, SearchRequest, Searcher, stems_of};
+use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights, stems_of};
 use store::FeedPosition;
 
 /// Mean of nDCG@10 over the five sets below which the ranking has regressed.
@@ -39,10 +39,10 @@ fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
         println!("no relevance data beside the workspace: nothing to rank");
         return;
     };
-    // Associations that were learnt from these requests are left out too, so that the minimum is met without them.
+    // The weights were learned from these requests; they are left out too, so that the minimum is met without them.
     let runs = [
-        ("agentdex", Associations::built_in()),
-        ("agentdex, nothing learnt", Arc::new(Associations::default())),
+        ("agentdex", WordWeights::built_in()),
+        ("agentdex, nothing learnt", Arc::new(WordWeights::default())),
     ];
     let ranked: Vec<[Scores; 2]> = std::thread::scope(|scope| {
         let judge = |set: &sets::PublicSet| {
@@ -86,7 +86,7 @@ fn check_cut_off(judged: &[Judged]) {
     let shown = &book.found[..usize::try_from(book.relevant).unwrap().min(book.found.len())];
     assert!(
         !shown.is_empty() && shown.iter().all(|key| key.starts_with("skyhop.example#")),
-        "\"book flight\" speaks of flights alone: {shown:?}"
+        "\"book flight\" has only flights as results: {shown:?}"
     );
 }
 

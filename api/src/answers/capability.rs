@@ -65,7 +65,7 @@ pub(crate) fn exported_details(
     object_of(&record::exported_detail(stored, merged))
 }
 
-/// The capability that an id is answered with.
+/// The capability of an id, or the merged one to which its declaration belongs.
 pub(crate) async fn find(
     manifests: ManifestReader<'_>,
     id: CapabilityId,
@@ -78,7 +78,7 @@ pub(crate) async fn find(
     Ok(FoundCapability { declaration, shared, stored })
 }
 
-/// Capabilities with a similar description; `None` if the index does not have the one that an id is answered with.
+/// Capabilities with a similar description; `None` if the capability of the id is not in the index.
 pub(crate) async fn similar(
     store: &Store,
     index: &IndexHandle,

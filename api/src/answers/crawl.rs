@@ -14,10 +14,10 @@ use crate::problem::Problem;
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(1);
 const HOURS: i32 = 24;
 const SITES_MAX: u32 = 10;
-/// Workers that are named.
+/// Maximum number of listed workers.
 const WORKERS_MAX: u32 = 100;
 
-/// The queue, the last day, and who makes trouble.
+/// The queue, the last day, and the sites that fail.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CrawlAnswer {
     pub(crate) queue: Queue,
@@ -40,7 +40,7 @@ pub(crate) struct CrawlAnswer {
     pub(crate) requests_last_day: u64,
 }
 
-/// What is to do.
+/// The work that is due.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Queue {
     pub(crate) due: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Queue {
     pub(crate) parked: u64,
     pub(crate) blocked: u64,
     pub(crate) oldest_due_at: Option<DateTime<Utc>>,
-    /// How long the site has been due that has waited longest, in seconds.
+    /// For how long the oldest due site has been due, in seconds.
     pub(crate) lag_s: u64,
 }
 

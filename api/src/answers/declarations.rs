@@ -26,7 +26,7 @@ const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct SharedDeclarations(SharedCapabilities<Declared>);
 
-/// A declaration, and about what it takes in memory.
+/// A declaration, and its approximate size in memory.
 fn read(stored: StoredDeclaration) -> (Declared, usize) {
     let declared = Declared::of_stored(stored);
     let bytes = declared.bytes();

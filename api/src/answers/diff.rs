@@ -1,7 +1,7 @@
 //! What changed between two versions of a manifest, capability by capability, and whether that breaks a caller.
 //!
-//! Pure. A change breaks a caller that was right before: something it may call is gone or elsewhere, something it must
-//! give is new, something it may give is no longer taken, or it needs more caution. By semantic
+//! Pure. A change breaks a correct caller if an operation is gone or has moved, if a new argument is required, if an
+//! argument is no longer accepted, or if the call needs more caution. By semantic
 //! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
 //!
 //! Publishers decide how long lists are. Lists are compared as sets, in linear time. The listed changes are limited, and what breaks
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
 use manifest::model::Tristate;
-use manifest::{Capability, CapabilityId, Confirmation, Manifest, SafetyClass};
+use manifest::{Capability, CapabilityId, Confirmation, Manifest, SafetyClass, required_properties};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -229,8 +229,7 @@ fn properties(schema: Option<&Value>) -> BTreeMap<&str, &Value> {
 }
 
 fn required(schema: Option<&Value>) -> BTreeSet<&str> {
-    let names = schema.and_then(|schema| schema.get("required")?.as_array());
-    names.map(|names| names.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+    schema.into_iter().flat_map(required_properties).collect()
 }
 
 fn parameters(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: &mut Vec<FieldChange>) {
@@ -262,7 +261,7 @@ fn or_null<'a>(value: Option<&&'a Value>) -> &'a Value {
     value.copied().unwrap_or(&Value::Null)
 }
 
-/// Why a value that was right before may be wrong now.
+/// Why a value that was valid before may be invalid now.
 fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
     let kinds = |schema: &Value| -> BTreeSet<String> {
         match schema.get("type") {

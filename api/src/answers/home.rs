@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Fields that are shown, and examples of each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
-/// Letters of a name that says something.
+/// Minimum number of letters of a meaningful name.
 const NAME_LETTERS_MIN: usize = 4;
 /// Capabilities among which the examples are chosen, so that they can be of different sites.
 const CANDIDATES: &str = "20";

@@ -35,7 +35,7 @@ pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
     pub(crate) results: Vec<Map<String, Value>>,
     total: u64,
-    /// How many of the leading results speak of the request: the others share a word with it. Null if the results are not
+    /// How many of the leading results are about the request: the others only share a word with it. Null if the results are not
     /// ordered by relevance.
     relevant: Option<u64>,
     /// Always true: every match is counted.
@@ -127,7 +127,7 @@ pub(crate) fn search_problem(error: &SearchError) -> Problem {
     }
 }
 
-/// 503 for a missing index, with what to do; 500 for one that fails.
+/// 503 with advice for a missing index; 500 for one that fails.
 pub(crate) fn index_problem(error: &IndexError) -> Problem {
     match error {
         IndexError::Engine { .. } | IndexError::Row(_) => Problem::internal(error),

@@ -24,7 +24,7 @@ use crate::manifests::{ManifestReader, SiteManifests};
 use crate::problem::Problem;
 use crate::text::{self, is_hidden};
 
-/// Visits that are listed: enough to see a rhythm, few enough for one page.
+/// Number of listed visits: enough to show a pattern, few enough for one page.
 const VISITS_MAX: u32 = 20;
 /// Listed hosts: the host named like the site first, then those with requests.
 const HOSTS_MAX: u32 = 200;
@@ -40,7 +40,7 @@ const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
 /// Maximum length of a capability's summary, in characters.
 const SUMMARY_CHARS_MAX: usize = 140;
-/// A shorter description says no more than a name.
+/// Minimum length of a description that says more than a name.
 const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
@@ -77,7 +77,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) text_is: &'static str,
 }
 
-/// A host with what its robots.txt came to.
+/// A host with the verdict of its robots.txt.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HostLine {
     #[schema(value_type = String)]
@@ -97,7 +97,7 @@ pub(crate) struct RobotsLine {
     pub(crate) fetched_at: DateTime<Utc>,
     pub(crate) expires_at: DateTime<Utc>,
     pub(crate) failures_in_row: u32,
-    /// The file as read, its beginning where it is long.
+    /// The file as read, truncated if it is long.
     pub(crate) text: Option<String>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct ResourceLine {
     pub(crate) manifest_left_out: Option<ManifestId>,
 }
 
-/// A manifest in short, with everything that is wrong with it.
+/// A summary of a manifest with its findings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ManifestLine {
     #[schema(value_type = String)]
@@ -345,7 +345,7 @@ fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
     lines.push(manifest_line(stored, LINES_BYTES_MAX.saturating_sub(listed)));
 }
 
-/// A manifest in short. Its findings and capabilities are listed as far as they fit into `bytes_left`.
+/// A summary of a manifest. Its findings and capabilities are listed as far as they fit into `bytes_left`.
 fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let training = stored.training_policy();
     let manifest = stored.manifest;

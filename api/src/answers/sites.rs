@@ -24,7 +24,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SitesAnswer {
     pub(crate) sites: Vec<SiteLine>,
-    /// On all pages; some seconds old, and up to five minutes where there are so many that counting them takes its time.
+    /// On all pages. Some seconds old; up to five minutes if counting takes long.
     /// Null while there are too many to count.
     pub(crate) total: Option<u64>,
     pub(crate) next_cursor: Option<String>,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::index::IndexHandle;
 use crate::problem::Problem;
 
-/// New sites that are named.
+/// Maximum number of new sites in the answer.
 const NEWEST_MAX: u32 = 10;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -57,7 +57,7 @@ impl Submissions<'_> {
             exhausted.problem("this address has submitted as many domains as it may for now")
         })?;
         self.refuse_blocked(&site).await?;
-        self.limits.visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
+        self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
         let has_url = url.is_some();
         let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
         let added = self.store.seeds_add(&[seed], clock::now()).await?;
@@ -89,9 +89,9 @@ impl Submissions<'_> {
             return Err(Problem::too_many(detail, wait_s));
         }
         let quota = self.limits.submission(self.client).map_err(|exhausted| {
-            exhausted.problem("this address has asked for as many visits as it may for now")
+            exhausted.problem("this address has submitted too many sites; try again later")
         })?;
-        self.limits.visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
+        self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
         let hosts = story.state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
         let mut hosts: Vec<Host> = hosts.collect();
         if hosts.is_empty() {
@@ -117,11 +117,11 @@ impl Submissions<'_> {
     }
 }
 
-fn just_asked(site: &SiteName, exhausted: Exhausted) -> Problem {
-    exhausted.problem(&format!("a visit to {site} was asked for less than ten minutes ago"))
+fn recently_requested(site: &SiteName, exhausted: Exhausted) -> Problem {
+    exhausted.problem(&format!("a visit to {site} was requested less than ten minutes ago"))
 }
 
-/// Seconds to wait after a visit that has just been.
+/// Seconds to wait after a recent visit.
 fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<u32> {
     let wait = last_visit_at? + RECHECK_EVERY - now;
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)

@@ -97,7 +97,7 @@ pub(crate) fn read(
     Ok(answer(manifest, Some(&document.bytes)))
 }
 
-/// What a manifest came to; with the bytes of its document, each finding has its line.
+/// The validation of a manifest; with the bytes of its document, each finding has its line.
 pub(crate) fn answer(mut manifest: Manifest, bytes: Option<&[u8]>) -> ValidateAnswer {
     let is_indexable = manifest.format().is_indexable();
     let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();

@@ -23,7 +23,7 @@ use crate::state::App;
 
 const PAGE_DEFAULT: usize = 20;
 const PAGE_MAX: usize = 100;
-/// What cursors over manifests are bound to.
+/// The listing that cursors over manifests are bound to.
 const MANIFESTS: &str = "agents?manifests";
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,7 +40,7 @@ pub(super) struct ListAnswer {
     page_token: Option<String>,
 }
 
-/// Entries in a fixed order, filtered and never ranked, as ARD 0.91 has it.
+/// Entries in a fixed order, filtered and never ranked, as ARD 0.91 defines it.
 #[utoipa::path(
     get,
     path = "/agents",
@@ -48,7 +48,7 @@ pub(super) struct ListAnswer {
     params(
         ("filter" = Option<String>, Query, description = "Comparisons joined by AND, as in metadata.format = 'awp'", max_length = 1024),
         ("orderBy" = Option<String>, Query, description = "displayName, updatedAt DESC, or createdAt DESC", max_length = 64),
-        ("pageSize" = Option<u32>, Query, description = "At most so many; 20 unless given", minimum = 1, maximum = 100),
+        ("pageSize" = Option<u32>, Query, description = "Maximum number of results; the default is 20", minimum = 1, maximum = 100),
         ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 10240, pattern = "^[A-Za-z0-9_-]*$"),
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
@@ -125,7 +125,7 @@ async fn manifests(
         return Err(Problem::bad_request(detail).with_parameter("filter"));
     }
     let unreadable = || {
-        Problem::bad_request("\"pageToken\" is not one of ours: pass it on unchanged")
+        Problem::bad_request("\"pageToken\" was not issued by this server: pass it on unchanged")
             .with_parameter("pageToken")
     };
     let after = match token {

@@ -22,7 +22,7 @@ use crate::state::App;
 /// browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
 
-/// A catalog, as the standard's schema has it.
+/// A catalog, as defined by the schema of the standard.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = ArdCatalog)]

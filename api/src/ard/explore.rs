@@ -76,7 +76,7 @@ impl From<FacetBuckets> for Buckets {
     }
 }
 
-/// How many entries have which value, as ARD 0.91 has it.
+/// How many entries have which value, as ARD 0.91 defines it.
 #[utoipa::path(
     post,
     path = "/explore",

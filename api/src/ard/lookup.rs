@@ -1,6 +1,6 @@
 //! `GET /agents/{identifier}`: one entry by its whole identifier (ARD 0.91 §5.3.4).
 //!
-//! Exact and case-sensitive, in this index only: no other registry is asked, and nothing is redirected. Catalogs may name
+//! Exact and case-sensitive, in this index only: no other registry is queried, and nothing is redirected. Catalogs may name
 //! the same artefact; of several entries with one identifier, that of the publisher's own site is returned.
 
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ const IDENTIFIER_BYTES_MAX: usize = 512;
 /// Entries among which the one with the identifier is looked for; others only differ in case, or have it as a name.
 const CANDIDATES_MAX: usize = 100;
 
-/// The entry with an identifier, as ARD 0.91 has it.
+/// The entry with an identifier, as ARD 0.91 defines it.
 #[utoipa::path(
     get,
     path = "/agents/{identifier}",

@@ -86,7 +86,7 @@ impl Query {
     }
 }
 
-/// No request goes to another registry: `auto` and `none` answer from this index, `referrals` names others beside.
+/// No request goes to another registry: `auto` and `none` answer from this index, `referrals` names other registries as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ArdFederation)]
@@ -136,7 +136,7 @@ struct Referral {
     url: String,
 }
 
-/// Entries by relevance, as ARD 0.91 has it.
+/// Entries by relevance, as ARD 0.91 defines it.
 #[utoipa::path(
     post,
     path = "/search",
@@ -210,7 +210,7 @@ async fn page(
         let mut taken: Vec<_> = matching.take(room + 1).collect();
         let has_more = taken.len() > room;
         taken.truncate(room);
-        // The next page begins behind the last entry of this one.
+        // The next page begins after the last entry of this one.
         let last = taken.last().map_or(0, |(position, _, _)| position + 1);
         page.entries.extend(taken.into_iter().map(|(_, entry, score)| (entry, score)));
         if has_more {

@@ -151,7 +151,7 @@ pub(crate) struct CapabilityPage {
     similar: Vec<Card>,
 }
 
-/// What the page is made from besides the capability.
+/// The inputs of the page besides the capability.
 #[derive(Clone, Copy)]
 pub(crate) struct CapabilityRequest<'a> {
     /// The values of the form.
@@ -235,7 +235,7 @@ fn frame(capability: &Capability, name: &str, site: &str, context: &PageContext,
 }
 
 /// Capabilities of other sites that do much the same: of a common type, or of the same field with a word of the name in common.
-/// Descriptions alone make neighbours of unrelated things.
+/// Descriptions alone would relate unrelated capabilities.
 fn elsewhere<'a>(
     capability: &'a Capability,
     manifest: &Manifest,

@@ -10,7 +10,7 @@ use super::{icons, labels};
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
 
-/// Two forms of a word differ in an ending of so many characters, behind a stem of so many.
+/// Maximum number of characters in which two forms of a word differ at the end, and minimum length of their common stem.
 const ENDING_CHARS_MAX: usize = 2;
 const STEM_CHARS_MIN: usize = 3;
 
@@ -56,7 +56,7 @@ pub(crate) struct Card {
     pub(crate) status: &'static str,
 }
 
-/// The card of a result; `words` are those that the person asked for, which alone are highlighted.
+/// The card of a result; `words` are those of the request; only they are highlighted.
 pub(crate) fn card(hit: &Hit, words: &str, now: DateTime<Utc>) -> Card {
     let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
@@ -130,9 +130,9 @@ pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
 }
 
 /// A snippet of the index, which is escaped already, with no markup but `<mark>`: everything else that could open or close
-/// an element or an attribute is escaped here once more. Words that only go with those asked for are not marked.
+/// an element or an attribute is escaped here once more. Other highlighted words, such as synonyms, are not marked.
 fn marked(snippet: &str, words: &str) -> String {
-    let asked: Vec<String> = words.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
+    let wanted: Vec<String> = words.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect();
     let mut html = String::with_capacity(snippet.len());
     for (index, part) in snippet.split("<mark>").enumerate() {
         if index == 0 {
@@ -140,7 +140,7 @@ fn marked(snippet: &str, words: &str) -> String {
             continue;
         }
         let (inside, after) = part.split_once("</mark>").unwrap_or((part, ""));
-        if asked.iter().any(|word| is_form_of(&inside.to_lowercase(), word)) {
+        if wanted.iter().any(|word| is_form_of(&inside.to_lowercase(), word)) {
             html.extend(["<mark>", &inert(inside), "</mark>"]);
         } else {
             html.push_str(&inert(inside));
@@ -150,15 +150,15 @@ fn marked(snippet: &str, words: &str) -> String {
     html
 }
 
-/// Whether two words are forms of one: they begin alike but for an ending, as `flights` and `flight`. Words without spaces
-/// between them, as of Chinese, contain each other.
-fn is_form_of(found: &str, asked: &str) -> bool {
-    let shorter = found.chars().count().min(asked.chars().count());
-    let common = found.chars().zip(asked.chars()).take_while(|(a, b)| a == b).count();
-    let is_alike =
+/// Whether two words differ only in their endings, as `flights` and `flight` do. In scripts without spaces, such as Chinese, one
+/// contains the other.
+fn is_form_of(found: &str, wanted: &str) -> bool {
+    let shorter = found.chars().count().min(wanted.chars().count());
+    let common = found.chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
+    let has_same_stem =
         shorter > 0 && common >= shorter.saturating_sub(ENDING_CHARS_MAX).max(shorter.min(STEM_CHARS_MIN));
-    let is_part = !asked.is_ascii() && (found.contains(asked) || asked.contains(found));
-    is_alike || (is_part && shorter > 0)
+    let is_part = !wanted.is_ascii() && (found.contains(wanted) || wanted.contains(found));
+    has_same_stem || (is_part && shorter > 0)
 }
 
 fn inert(text: &str) -> String {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_highlighted() {
+    fn highlights_only_words_of_the_request() {
         let snippet = "<mark>Reserves</mark> a seat: <mark>booking</mark> of <mark>flights</mark>, <mark>calendar</mark>";
         assert_eq!(
             marked(snippet, "book flight"),

@@ -38,7 +38,7 @@ struct Row {
 }
 
 impl Row {
-    /// Whether an entry says the same of the same site once more.
+    /// Whether an entry repeats the previous one of the same site.
     fn repeats(&self, other: &Self) -> bool {
         self.site == other.site
             && self.change == other.change
@@ -145,9 +145,8 @@ fn reason(change: FeedChange, slug: &str) -> String {
         return labels::counted(count, "capability", "capabilities");
     }
     let outcome = slug.parse::<FetchOutcome>().map(labels::outcome).ok();
-    let end = || slug.parse::<VisitEnd>().map(labels::visit_end).ok();
+    let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();
     let words = match slug {
-        "opted_out" => Some("the owner opted out"),
         "unlisted" => Some("no document names it any more"),
         _ => outcome.or_else(end),
     };

@@ -30,7 +30,7 @@ const PLACEHOLDERS: [(&str, &str); 6] = [
 const ROW_HEIGHT: u32 = 24;
 const NAME_WIDTH: u32 = 150;
 
-/// A labelled column with the part of it that is in trouble.
+/// A labelled column with the part of it that failed.
 pub(crate) struct Column {
     pub(crate) label: String,
     pub(crate) value: u64,

@@ -1,6 +1,7 @@
 //! The health of the crawl: the queue, the results of visits by hour, and the sites that fail.
 
 use askama::Template;
+use policy::VisitEnd;
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
@@ -52,7 +53,9 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         visits: labels::grouped(hour.visits),
         troubled: labels::grouped(hour.troubled),
     };
-    let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
+    let end = |slug: &str| {
+        slug.parse().map_or_else(|_| slug.to_owned(), |end: VisitEnd| end.description().to_owned())
+    };
     CrawlPage {
         frame: Frame::new("The crawl", Section::Crawl)
             .at(context, "/crawl")
@@ -95,7 +98,7 @@ fn load(worker: &store::WorkerLoad) -> String {
 
 fn failing(site: &store::FailingSite) -> Host {
     let times = labels::counted(u64::from(site.failures_in_row), "visit", "visits in a row");
-    let end = site.last_end.map(|end| format!("; the last: {}", labels::visit_end(end))).unwrap_or_default();
+    let end = site.last_end.map(|end| format!("; the last: {}", end.description())).unwrap_or_default();
     Host { site: site.site.to_string(), text: format!("{times}{end}") }
 }
 

@@ -184,7 +184,7 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// A schema as indented JSON, with the first level of its references replaced; `None` for one that says nothing.
+/// A schema as indented JSON, with the first level of its references replaced; `None` for an empty one.
 fn shown(document: &Value, schema: &Value) -> Option<String> {
     let schema = resolved(document, schema);
     let members: Map<String, Value> = schema.as_object()?.clone();

@@ -2,7 +2,7 @@
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
 use manifest::{Format, SafetyClass, Strength};
-use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
+use policy::{FetchOutcome, RobotsKind, Status};
 
 /// A dialect's name from its slug; the slug itself where it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
@@ -81,7 +81,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
         Status::Denied => "reading is not allowed",
         Status::OptedOut => "opted out",
         Status::Invalid => "unreadable",
-        Status::CatchAll => "answers every path alike",
+        Status::CatchAll => "answers every path with a page",
     }
 }
 
@@ -155,31 +155,6 @@ pub(crate) const fn outcome_class(outcome: FetchOutcome) -> &'static str {
         "denied"
     } else {
         "plain"
-    }
-}
-
-pub(crate) const fn visit_end(end: VisitEnd) -> &'static str {
-    match end {
-        VisitEnd::Completed => "all planned paths were fetched",
-        VisitEnd::NothingNew => "nothing was fetched, since all known resources are fresh",
-        VisitEnd::DnsDead => "the name does not exist",
-        VisitEnd::DnsFailed => "the name servers did not answer",
-        VisitEnd::Unreachable => "no connection",
-        VisitEnd::TlsFailed => "the TLS handshake failed or the certificate is not valid",
-        VisitEnd::RobotsDenied => "robots.txt disallows all planned paths",
-        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing was fetched",
-        VisitEnd::RateLimited => "the site asked for a delay",
-        VisitEnd::Blocked => "the site refused several requests",
-        VisitEnd::ServerErrors => "the server failed twice",
-        VisitEnd::TransportErrors => "the connection failed twice",
-        VisitEnd::CatchAll => "the host answers every path with a page",
-        VisitEnd::OutOfTime => "the visit used up its time",
-        VisitEnd::OverBudget => "the budget of requests for today is used up",
-        VisitEnd::Parked => "waiting for the delay that the site asks for",
-        VisitEnd::Interrupted => "the crawler was stopped",
-        VisitEnd::OptedOut => "the owner opted out",
-        VisitEnd::LeaseLost => "another worker took over",
-        VisitEnd::AddressRefused => "the name resolves to addresses that are refused",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use manifest::required_properties;
 use serde_json::Value;
 
 use crate::text;
@@ -41,13 +42,7 @@ pub(crate) fn rows_left_out(schema: &Value) -> usize {
 /// The first properties of an object schema, required ones first.
 pub(crate) fn rows(schema: &Value) -> Vec<Row> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
-    let required: HashSet<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: HashSet<&str> = required_properties(schema).collect();
     let mut rows: Vec<Row> =
         properties.iter().take(ROWS_MAX).map(|(name, property)| row(name, property, &required)).collect();
     rows.sort_by_key(|row| !row.required);

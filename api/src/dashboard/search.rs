@@ -51,7 +51,7 @@ struct Choice {
     chosen: bool,
 }
 
-/// A site that came into the index lately.
+/// A site that was added to the index recently.
 struct NewSite {
     site: String,
     icon: String,
@@ -100,7 +100,7 @@ pub(crate) struct SearchPage {
     /// Results beyond the relevance cut-off.
     less_related: Vec<Card>,
     nothing_good: bool,
-    /// What to search instead.
+    /// Searches to try instead.
     suggested: Vec<Link>,
     /// Filters whose removal brings results, with how many.
     dropped: Vec<(Link, String)>,
@@ -279,7 +279,7 @@ pub(crate) fn results(
     }
 }
 
-/// How many of the leading results of the page speak of the request; `None` where that is not known.
+/// How many of the leading results of the page are about the request; `None` where that is not known.
 fn relevant_on_page(answer: &SearchAnswer, request: &SearchRequest, paging: Paging) -> Option<usize> {
     let relevant = answer.relevant.filter(|_| request.cursor.is_none() && !request.phrasings.is_empty())?;
     Some(usize::try_from(relevant).unwrap_or(usize::MAX).saturating_sub(paging.skipped()))

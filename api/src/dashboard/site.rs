@@ -384,7 +384,7 @@ fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
         visit.fetches.iter().partition(|fetch| fetch.outcome == FetchOutcome::NotFound);
     Visit {
         at: Moment::new(visit.started_at, now),
-        end: labels::visit_end(visit.end),
+        end: visit.end.description(),
         summary: format!("{requests}, {}, {seconds:.1} seconds", labels::bytes(visit.bytes_in)),
         fetches: shown.iter().take(FETCHES_MAX).map(|fetch| fetch_view(fetch)).collect(),
         absent: (!absent.is_empty()).then(|| {

@@ -94,7 +94,7 @@ pub(crate) struct Suggestion {
     text: String,
     #[schema(inline)]
     kind: SuggestionWord,
-    /// Capabilities behind it.
+    /// Number of capabilities with it.
     count: u64,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct FeedLine {
     site: String,
     #[schema(inline)]
     manifest_id: ManifestId,
-    /// Why; `opted_out` where the site's owner asked to be left out.
+    /// Why; `opted_out` if the site's owner opted out.
     reason: Option<String>,
 }
 

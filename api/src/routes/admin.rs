@@ -37,7 +37,7 @@ pub(crate) struct BlockAnswer {
     #[schema(value_type = String)]
     site: SiteName,
     blocked: bool,
-    /// False where the site stood so before.
+    /// False if the site was already in this state.
     changed: bool,
     manifests_removed: u32,
     documents_removed: u32,
@@ -130,22 +130,22 @@ pub(crate) async fn unblock(
 
 /// Rebuilds the index; searches continue meanwhile.
 #[utoipa::path(post, path = "/admin/reindex", tag = "admin",
-    responses((status = 202, description = "The indexer was told", body = ReindexAnswer)), security(("admin" = [])))]
+    responses((status = 202, description = "The rebuild was requested", body = ReindexAnswer)), security(("admin" = [])))]
 pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
     let config = indexer::IndexConfig { dir: app.index.dir().to_owned() };
-    let asked_for = app
+    let requested = app
         .index
         .searches()
         .run(Client::on_this_machine(), move || indexer::follow::request_rebuild(&config))
         .await?;
-    asked_for.map_err(|error| {
-        tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
+    requested.map_err(|error| {
+        tracing::error!(error = &error as &dyn std::error::Error, "the rebuild was not requested");
         Problem::unavailable(
             "the folder of the index cannot be written by this process: run `indexer rebuild` instead",
         )
     })?;
-    tracing::info!(admin.name = admin.name, "rebuild of the index asked for");
+    tracing::info!(admin.name = admin.name, "rebuild of the index requested");
     let answer = ReindexAnswer { status: "asked", message: "a running indexer begins within a second" };
     Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
 }
@@ -155,7 +155,7 @@ pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -
     responses((status = 200, description = "The queue", body = QueueAnswer)), security(("admin" = [])))]
 pub(crate) async fn queue(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
-    tracing::debug!(admin.name = admin.name, "queue looked at");
+    tracing::debug!(admin.name = admin.name, "queue read");
     let numbers = app.stats().await?;
     let parked = app.store.parked_list(PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });

@@ -43,7 +43,7 @@ pub(crate) struct FeedbackRemoved {
         ("client" = Option<String>, Query, description = "Only from this client of one day", max_length = 64),
         ("capability" = Option<String>, Query, description = "Only about this capability", max_length = 32),
         ("before" = Option<i64>, Query, description = "next_before of the page before"),
-        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "A page of lines", body = FeedbackPage)),
     security(("admin" = [])),

@@ -1,6 +1,6 @@
 //! `GET /.well-known/http-message-signatures-directory`: the keys that our crawler signs its requests with (Web Bot Auth).
 //!
-//! The crawler leaves them in the data directory, beside the index. Without a signing crawler there is nothing here.
+//! The crawler writes them to the data directory, beside the index. Without a signing crawler there is nothing here.
 
 use axum::extract::State;
 
@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
-/// What the crawler calls the file.
+/// Name of the file.
 const FILE_NAME: &str = "bot-keys.json";
 /// A directory of many keys has a few KiB.
 const BYTES_MAX: usize = 64 * 1024;

@@ -31,7 +31,7 @@ const SUMMARIES_MAX: usize = 8;
 pub(crate) struct ChangesAnswer {
     #[schema(value_type = Vec<crate::openapi::schemas::FeedLine>)]
     changes: Vec<FeedEntry>,
-    /// Behind the last entry; always given, for the next time.
+    /// The cursor after the last entry; present even if there are no more entries.
     next_cursor: String,
     more: bool,
 }
@@ -43,11 +43,11 @@ pub(crate) struct ChangesAnswer {
     tag = "feed",
     params(
         ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
-        ("limit" = Option<u32>, Query, description = "At most so many; 100 unless given", minimum = 1, maximum = 1000),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 100", minimum = 1, maximum = 1000),
     ),
     responses(
         (status = 200, description = "Changes in order, removals included", body = ChangesAnswer),
-        (status = 410, description = "The feed is another one, or the entries behind the cursor were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 410, description = "The feed is another one, or entries after the cursor were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
@@ -73,7 +73,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     context.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
 }
 
-/// The cursor behind a position.
+/// The cursor after a position.
 pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
     cursor::encode("changes", &format!("{}:{feed_id}", position.0))
 }
@@ -121,12 +121,12 @@ pub(super) async fn feed_bounds(app: &App) -> Result<(FeedPosition, FeedPosition
     Ok((app.store.feed_first().await?, head))
 }
 
-/// Behind which position the latest entries begin, so many at most and none that was deleted by age.
+/// The position after which the latest entries begin: a limited number of them, none of which retention deleted.
 pub(super) fn latest_after(first: FeedPosition, last: FeedPosition, entries_max: u32) -> FeedPosition {
     FeedPosition(last.0.saturating_sub(i64::from(entries_max)).max(first.0.saturating_sub(1)).max(0))
 }
 
-/// The position in a cursor of this feed, behind which nothing was deleted.
+/// The position in a cursor of this feed; an error if entries after it were deleted.
 pub(super) async fn position(app: &App, feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let text = cursor::decode("changes", cursor)?;
     let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));
@@ -134,11 +134,10 @@ pub(super) async fn position(app: &App, feed_id: &str, cursor: &str) -> Result<F
         let detail = "this cursor belongs to a feed that is no longer served: begin again without it";
         return Err(Problem::new(StatusCode::GONE, detail).with_parameter("cursor"));
     }
-    let unreadable = || Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor");
-    let position = position.parse().map(FeedPosition).map_err(|_| unreadable())?;
+    let position = position.parse().map(FeedPosition).map_err(|_| cursor::invalid())?;
     let (first, head) = feed_bounds(app).await?;
     match position.0 {
-        beyond if beyond < 0 || beyond > head.0 => Err(unreadable()),
+        beyond if beyond < 0 || beyond > head.0 => Err(cursor::invalid()),
         // The cursor of a reader that has read nothing.
         0 => Ok(position),
         deleted if deleted < first.0.saturating_sub(1) => Err(feed_outrun()),

@@ -34,12 +34,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     path = "/changes/stream",
     tag = "feed",
     params(
-        ("cursor" = Option<String>, Query, description = "Begin behind this cursor of /changes", max_length = 512),
-        ("Last-Event-ID" = Option<String>, Header, description = "Begin behind this event"),
+        ("cursor" = Option<String>, Query, description = "Begin after this cursor of /changes", max_length = 512),
+        ("Last-Event-ID" = Option<String>, Header, description = "Begin after this event"),
     ),
     responses(
         (status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream"),
-        (status = 410, description = "The feed is another one, or the entries behind the event were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+        (status = 410, description = "The feed is another one, or entries after the event were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers: HeaderMap) -> HttpResult {

@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(seen.concat().len(), CHUNK_BYTES * AHEAD * 2 + 3);
     }
 
-    /// 100 bytes a step, each a tenth of a second: a client below the least rate is left behind in the end.
+    /// 100 bytes a step, each a tenth of a second: a client below the least rate is aborted in the end.
     #[tokio::test]
     async fn aborts_an_export_below_the_minimum_rate() {
         let pace = MinRate { allowance: Duration::from_millis(500), bytes_per_second: 100_000 };

@@ -28,9 +28,9 @@ use crate::state::App;
 use crate::text::one_line;
 
 const BODY_BYTES_MAX: usize = 4 * 1024;
-/// Longest request that is kept; people type a sentence.
+/// Longest request that is stored; people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
-/// Results among which the choice has to be: people read no further.
+/// Number of first results that may be chosen: people read no further.
 const LOOKED_AT_MAX: usize = 100;
 /// A person chooses a few dozen times a day; a site's lines beyond some hundreds teach nothing new; all of them together
 /// are some megabytes.
@@ -153,7 +153,7 @@ fn fresh_salt() -> String {
     HEXLOWER.encode(&rand::random::<[u8; 32]>())
 }
 
-/// Who it was, for this day: without the salt, which is forgotten at its end, it leads back to no address.
+/// Identifies a client for one day. The salt is deleted at the end of the day; without it, the key identifies no address.
 fn key(salt: &str, address: IpAddr) -> String {
     let digest = Sha256::new().chain_update(salt).chain_update(address.to_string()).finalize();
     HEXLOWER.encode(digest.get(..CLIENT_BYTES).unwrap_or_default())
@@ -164,14 +164,16 @@ fn full(cap: FeedbackCap, feedback: &Feedback) -> Problem {
     let wait_s = u32::try_from(until_midnight).unwrap_or(u32::MAX);
     let site = &feedback.site;
     match cap {
-        FeedbackCap::Client => Problem::too_many("this address has told all it may today", wait_s),
+        FeedbackCap::Client => Problem::too_many("this address has used up its feedback for today", wait_s),
         FeedbackCap::ClientForSite => {
-            Problem::too_many(format!("this address has told all it may about {site} today"), wait_s)
+            Problem::too_many(format!("this address has used up its feedback about {site} for today"), wait_s)
         }
         FeedbackCap::Site => {
-            Problem::forbidden(format!("enough is known about {site}: nothing more is kept"))
+            Problem::forbidden(format!("the feedback about {site} has reached its limit: no more is stored"))
         }
-        FeedbackCap::All => Problem::forbidden("enough is kept: the operator has to remove some of it first"),
+        FeedbackCap::All => Problem::forbidden(
+            "the feedback has reached its limit: the operator has to remove some of it first",
+        ),
     }
 }
 

@@ -23,7 +23,7 @@ const SEARCH_WORD: &str = "search";
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
 /// Timeout for the position of the feed.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
-/// How old the answer may be: watching costs one search a second, however many watch.
+/// Maximum age of the answer, so that any number of probes costs one search per second.
 const SEARCH_KEPT_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, ToSchema)]
@@ -102,7 +102,7 @@ async fn search_failure(app: &App) -> Option<String> {
     tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
 }
 
-/// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to take clients away. The
+/// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to redirect clients. The
 /// slots of clients have to move.
 async fn try_search(app: &App) -> Result<(), String> {
     if !app.index.searches().make_progress(SEARCH_DEADLINE).await {

@@ -55,7 +55,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
     tag = "feed",
     params(
         ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the page before", max_length = 512),
-        ("limit" = Option<u32>, Query, description = "At most so many; 30 unless given", minimum = 1, maximum = 100),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 30", minimum = 1, maximum = 100),
         ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
         ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
         ("version" = Option<String>, Query, description = "`latest`, or one exact version", max_length = 255),
@@ -71,7 +71,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let search = query.one("search")?.map(str::to_lowercase);
     let version = query.one("version")?.filter(|version| *version != "latest").map(ToOwned::to_owned);
     let listing = format!("servers {search:?} {since:?} {version:?}");
-    let after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
+    let after = query.one("cursor")?.map(|text| position(&listing, text)).transpose()?;
     let body = CountedBytes::new(&app.capacity.buffered_bytes, client.address);
     let filter = ServerFilter { since, search, version };
     let mut page = Page { filter, limit, body, servers: 0, after, ended: None };
@@ -193,9 +193,8 @@ impl Page {
     }
 }
 
-fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
-    ManifestId::parse(&cursor::decode(listing, text)?)
-        .map_err(|_| Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor"))
+fn position(listing: &str, text: &str) -> Result<ManifestId, Problem> {
+    ManifestId::parse(&cursor::decode(listing, text)?).map_err(|_| cursor::invalid())
 }
 
 /// The `server.json` of a manifest that declares an MCP endpoint.
@@ -298,7 +297,7 @@ pub(super) fn is_registry_name(name: &str) -> bool {
     parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
 }
 
-/// An entry of the list. Of one name, [`super::mcp_server_versions`] tells the latest version.
+/// An entry of the list. [`super::mcp_server_versions`] determines the latest version of a name.
 pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));

@@ -51,7 +51,7 @@ pub(crate) struct Placed {
     why: Option<Value>,
 }
 
-/// Where a site stands for a search.
+/// The rank of a site for a query.
 #[utoipa::path(
     get,
     path = "/sites/{domain}/rank",

@@ -57,7 +57,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     response.await?
 }
 
-/// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.
+/// The same query over the same commit, with the same sites left out, has the same answer, apart from the time it took.
 fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
     let generation = format!("{:?}", app.index.searcher()?.generation());
     let query = context.uri.query().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `GET /capabilities/{id}/similar`: capabilities that are described alike.
+//! `GET /capabilities/{id}/similar`: capabilities with similar descriptions.
 
 use axum::extract::Path;
 use manifest::CapabilityId;
@@ -15,7 +15,7 @@ use crate::response::{Caching, HttpResult};
 const LIMIT_DEFAULT: u32 = 10;
 const LIMIT_MAX: u32 = 50;
 
-/// The most alike first, in the rows of a search.
+/// The most similar first, in the rows of a search.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SimilarAnswer {
     #[schema(value_type = String)]
@@ -24,16 +24,16 @@ pub(crate) struct SimilarAnswer {
     results: Vec<Map<String, Value>>,
 }
 
-/// Capabilities that are described like this one.
+/// Capabilities with descriptions similar to this one's.
 #[utoipa::path(
     get,
     path = "/capabilities/{id}/similar",
     tag = "capabilities",
     params(
         ("id" = inline(crate::openapi::schemas::CapabilityId), Path, description = "Id of a capability"),
-        ("limit" = Option<u32>, Query, description = "At most so many; 10 unless given", minimum = 1, maximum = 50),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 10", minimum = 1, maximum = 50),
     ),
-    responses((status = 200, description = "What is alike", body = SimilarAnswer)),
+    responses((status = 200, description = "Similar capabilities", body = SimilarAnswer)),
 )]
 pub(crate) async fn show(
     Request { app, client, context, query }: Request,

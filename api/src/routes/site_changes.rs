@@ -35,7 +35,7 @@ pub(crate) struct SiteChangesAnswer {
     params(
         ("domain" = String, Path, description = "A domain name"),
         ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
-        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
     ),
     responses((status = 200, description = "Changes, the latest first", body = SiteChangesAnswer)),
 )]
@@ -60,8 +60,5 @@ pub(crate) async fn list(
 
 fn position(listing: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let position = cursor::decode(listing, cursor)?.parse();
-    position.map(FeedPosition).map_err(|_| {
-        Problem::bad_request("\"cursor\" is not one of ours: pass next_cursor on unchanged")
-            .with_parameter("cursor")
-    })
+    position.map(FeedPosition).map_err(|_| cursor::invalid())
 }

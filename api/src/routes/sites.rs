@@ -26,7 +26,7 @@ const LIMIT_MAX: u32 = 500;
         ("status" = inline(Option<crate::openapi::schemas::StatusWord>), Query, description = "Only those that stand so"),
         ("with_manifests" = Option<bool>, Query, description = "Only those with, or those without, manifests"),
         ("prefix" = Option<String>, Query, description = "Only names that begin so", max_length = 1024),
-        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
         ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
     ),
     responses((status = 200, description = "A page of sites", body = SitesAnswer)),
@@ -78,10 +78,7 @@ fn request(query: &QueryPairs) -> Result<SitesRequest, Problem> {
 
 /// The name after which the page of a cursor begins.
 fn after(listing: &str, cursor: &str) -> Result<SiteName, Problem> {
-    SiteName::parse(&cursor::decode(listing, cursor)?).map_err(|_| {
-        Problem::bad_request("\"cursor\" is not one of ours: pass next_cursor on unchanged")
-            .with_parameter("cursor")
-    })
+    SiteName::parse(&cursor::decode(listing, cursor)?).map_err(|_| cursor::invalid())
 }
 
 #[cfg(test)]

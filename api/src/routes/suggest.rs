@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Completions, by default: what fits below a search box.
+/// Default number of completions: as many as fit below a search box.
 const LIMIT_DEFAULT: u32 = 8;
 const LIMIT_MAX: u32 = 50;
 
@@ -27,8 +27,8 @@ pub(crate) struct SuggestAnswer {
     path = "/suggest",
     tag = "search",
     params(
-        ("q" = String, Query, description = "What was typed so far; a blank at the end asks for the next word", max_length = 1024),
-        ("limit" = Option<u32>, Query, description = "At most so many; 8 unless given", minimum = 1, maximum = 50),
+        ("q" = String, Query, description = "The text typed so far; a trailing space requests completions of the next word", max_length = 1024),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 8", minimum = 1, maximum = 50),
     ),
     responses((status = 200, description = "Completions", body = SuggestAnswer)),
 )]

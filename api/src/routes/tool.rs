@@ -1,7 +1,7 @@
 //! `GET /capabilities/{id}/tool?as=`: a tool definition, compiled from the declaration alone.
 //!
-//! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. Its hash is
-//! the ETag's companion, in the header `x-agentdex-hash`.
+//! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. The header
+//! `x-agentdex-hash` has its hash.
 
 use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -25,7 +25,7 @@ const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
         ("as" = inline(Option<crate::openapi::schemas::ToolShape>), Query, description = "The shape; mcp unless given"),
     ),
     responses(
-        (status = 200, description = "The definition in the shape asked for, its texts publisher-supplied and untrusted", body = Object,
+        (status = 200, description = "The definition in the requested shape, its texts publisher-supplied and untrusted", body = Object,
          headers(("x-agentdex-hash" = String, description = "sha256 of the definition, in hexadecimal"))),
         (status = 422, description = "It cannot be called from its declaration alone; the detail says why",
          body = crate::problem::ProblemBody, content_type = "application/problem+json"),

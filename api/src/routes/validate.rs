@@ -18,10 +18,10 @@ use crate::response::{Caching, HttpResult};
     path = "/validate",
     tag = "site owners",
     params(
-        ("url" = Option<String>, Query, description = "Where the document lies; without a body, the stored document of this address is read", max_length = 1024),
-        ("as" = inline(Option<crate::openapi::schemas::FormatWord>), Query, description = "Read it as this format, whatever it looks like"),
+        ("url" = Option<String>, Query, description = "URL of the document; without a body, the stored document of this address is read", max_length = 1024),
+        ("as" = inline(Option<crate::openapi::schemas::FormatWord>), Query, description = "Read it as this format instead of detecting one"),
     ),
-    request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "The document, at most 4 MiB; nothing of it is kept"),
+    request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "The document, at most 4 MiB; it is not stored"),
     responses((status = 200, description = "Dialect, findings, and what would be indexed", body = ValidateAnswer)),
 )]
 pub(crate) async fn check(

@@ -45,7 +45,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let how = json!({
         "how": "POST the document itself to this address",
-        "parameters": {"url": "where the document lies", "as": "read it as this format"},
+        "parameters": {"url": "URL of the document", "as": "read it as this format"},
         "formats": formats,
         "bytes_max": BODY_BYTES_MAX,
     });
@@ -61,7 +61,7 @@ pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
             .any(|(name, _)| matches!(&*name, "document" | "url" | "as"))
 }
 
-/// What the form's document came to; without one, the stored document of the address is read.
+/// The validation of the form's document; without one, the stored document of the address is read.
 pub(super) async fn submitted(app: &App, client: Client, context: RequestContext, body: Bytes) -> HttpResult {
     let reader = app.document_readers.reader();
     let (of_form, for_form) = (context.clone(), reader.clone());
@@ -73,7 +73,7 @@ pub(super) async fn submitted(app: &App, client: Client, context: RequestContext
     of_stored(app, client, context, typed, url).await
 }
 
-/// What the stored document of an address came to.
+/// The validation of the stored document of an address.
 async fn of_stored(
     app: &App,
     client: Client,
@@ -100,7 +100,7 @@ async fn of_stored(
     }
 }
 
-/// What a form asks for.
+/// The request of a form.
 enum Submission {
     Answered(Response),
     /// To read the stored document of an address.

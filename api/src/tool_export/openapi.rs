@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use manifest::AuthScheme;
+use manifest::{AuthScheme, required_properties};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -159,10 +159,7 @@ impl Split {
         let published = parts.parameters.as_ref();
         let empty = Map::new();
         let properties = published.and_then(|schema| schema.get("properties")?.as_object()).unwrap_or(&empty);
-        let required: BTreeSet<&str> = published
-            .and_then(|schema| schema.get("required")?.as_array())
-            .map(|names| names.iter().filter_map(Value::as_str).collect())
-            .unwrap_or_default();
+        let required: BTreeSet<&str> = published.into_iter().flat_map(required_properties).collect();
         let in_path = variables(&address.path).unwrap_or_default();
         let in_query: Vec<(&str, &str)> = address
             .query

@@ -114,7 +114,7 @@ fn tools_carry_what_a_call_needs_besides_parameters() {
 }
 
 #[test]
-fn tools_say_where_credentials_come_from_and_in_what_state_the_service_is() {
+fn tools_state_the_source_of_credentials_and_the_state_of_the_service() {
     let mut manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/pay"},
         "auth": {"required": "yes", "schemes": ["oauth2", "api_key"]},
@@ -374,7 +374,7 @@ fn parameters_that_no_model_reads_are_refused() {
 }
 
 #[test]
-fn large_response_is_left_out_and_said() {
+fn reports_a_large_response_that_it_leaves_out() {
     let mut manifest = booking();
     manifest.capabilities[0].response = Some(with_properties(60_000));
     let mcp = compiled(&manifest, ToolShape::Mcp).unwrap().definition;

@@ -80,7 +80,7 @@ pub(super) fn definition() -> Definition {
         "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
     let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {
         "results": {"type": "array", "items": row}, "total": {"type": "integer"}, "total_is_exact": {"type": "boolean"},
-        "relevant": {"type": ["integer", "null"], "description": "How many of the leading results speak of the query; the others share a word with it. Null without a query."},
+        "relevant": {"type": ["integer", "null"], "description": "How many of the leading results are about the query; the others only share a word with it. Null without a query."},
         "nothing_good": {"type": "boolean", "description": "No capability in the index matches the query well."},
         "coverage": {"type": "number", "description": "How much of the query the best result covers, 0 to 1."},
         "advice": {"type": ["string", "null"]}, "did_you_mean": {"type": ["string", "null"]},

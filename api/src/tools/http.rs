@@ -146,7 +146,7 @@ pub(crate) async fn run_by_name(
     get,
     path = "/tools/{name}",
     tag = "tools",
-    params(("name" = inline(ToolName), Path, description = "A tool; `tools/list` of MCP tells its arguments")),
+    params(("name" = inline(ToolName), Path, description = "Name of a tool; `tools/list` of MCP lists its arguments")),
     responses((status = 200, description = "The answer of the tool", body = Object)),
 )]
 async fn ask(Request { app, client, query, .. }: Request, Path(name): Path<String>) -> HttpResult {
@@ -184,7 +184,7 @@ fn argument(query: &QueryPairs, name: &str, schema: &Value) -> Result<Option<Val
     post,
     path = "/tools/{name}",
     tag = "tools",
-    params(("name" = inline(ToolName), Path, description = "A tool; `tools/list` of MCP tells its arguments")),
+    params(("name" = inline(ToolName), Path, description = "Name of a tool; `tools/list` of MCP lists its arguments")),
     request_body(content = Object, description = "Its arguments"),
     responses((status = 200, description = "The answer of the tool", body = Object)),
 )]

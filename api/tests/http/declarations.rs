@@ -111,7 +111,7 @@ async fn filters_names_and_words_of_every_declaration_find_the_capability() {
 }
 
 #[tokio::test]
-async fn the_ids_of_all_declarations_answer_with_one_capability() {
+async fn the_ids_of_all_declarations_return_one_capability() {
     let world = world().await;
     let answer = world.get(&format!("/capabilities/{}", book())).await.json();
     assert_eq!(answer["id"], book().as_str());

@@ -157,7 +157,7 @@ async fn reading_tools_of_mcp_answer_pages_of_every_origin() {
 }
 
 #[tokio::test]
-async fn writing_tools_of_mcp_refuse_foreign_origins_in_words() {
+async fn writing_tools_of_mcp_refuse_foreign_origins_with_an_explanation() {
     let world = world().await;
     for (origin, is_accepted) in [
         (None, true),

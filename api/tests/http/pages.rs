@@ -218,7 +218,7 @@ async fn page_of_an_unknown_site_offers_to_add_it() {
 }
 
 #[tokio::test]
-async fn check_again_too_soon_explains_itself() {
+async fn recheck_that_is_too_early_returns_an_explanation() {
     let world = World::new().await;
     let request = Request::post("/sites/skyhop.example/recheck").header("accept", "text/html");
     let first = world.send(request.body(Body::empty()).unwrap()).await;
@@ -242,7 +242,7 @@ async fn result_of_a_stored_document_has_an_address() {
 }
 
 #[tokio::test]
-async fn pages_of_results_lead_back_and_forth() {
+async fn result_pages_link_to_the_previous_and_the_next_page() {
     let world = World::new().await;
     let first = world.page("/search?format=awp&limit=1").await.text();
     assert!(first.contains("rel=\"next\"") && !first.contains("rel=\"prev\""), "{first}");

@@ -70,7 +70,7 @@ fn assert_outside(what: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn no_list_or_tool_sends_agents_into_a_network() {
+async fn no_list_or_tool_names_a_private_address() {
     let documents = documents();
     let documents: Vec<(&str, Value)> =
         documents.iter().map(|(url, body)| (url.as_str(), body.clone())).collect();

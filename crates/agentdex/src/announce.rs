@@ -11,13 +11,13 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Announcement<'a> {
-    /// The web of the demo runs.
+    /// The sites of the demo are running.
     Demo { sites: usize, address: String, data_dir: String },
     /// The dashboard and the API can be reached.
     Serving { url: &'a str },
-    /// A pass is over.
+    /// A pass has ended.
     Crawled(&'a Summary),
-    /// What to do with the results.
+    /// Commands for the results.
     Indexed { url: &'a str, program: String, data_dir: &'a str },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
@@ -48,7 +48,7 @@ impl Announcement<'_> {
                     Some(at) => format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")),
                     None => "No site is due.".to_owned(),
                 };
-                format!("The crawl goes on. {next} Press Ctrl-C to stop; everything is kept.")
+                format!("The crawl continues. {next} Press Ctrl-C to stop; everything is kept.")
             }
         }
     }

@@ -72,7 +72,7 @@ const USED: [(&str, &[&[&str]]); 10] = [
     ("man", &[]),
 ];
 
-/// The subcommands by what people want to do.
+/// The subcommands by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Crawl and serve", &["demo", "mcp"]),
     ("Look", &["search", "status", "explain", "paths"]),

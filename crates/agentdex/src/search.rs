@@ -14,11 +14,11 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::serve::{self, ServeFlags};
 
-/// The columns of the table with their greatest widths; the last one takes what is left.
+/// The columns of the table with their maximum widths; the last one takes the rest.
 const COLUMNS: [(&str, usize); 4] = [("NAME", 30), ("SITE", 28), ("TYPE", 24), ("WHAT IT DOES", usize::MAX)];
 /// Spaces between two columns.
 const GAP: usize = 2;
-/// Least width of the last column.
+/// Minimum width of the last column.
 const LAST_WIDTH_MIN: usize = 20;
 
 /// Search the index of the data directory
@@ -158,7 +158,7 @@ fn line(row: &[String; 4], widths: [usize; 4]) -> String {
     format!("{}\n", cells.collect::<String>().trim_end())
 }
 
-/// A text of at most this width; what is left out is marked.
+/// A text of at most this width; omissions are marked.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

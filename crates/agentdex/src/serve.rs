@@ -53,7 +53,7 @@ pub(crate) struct ServeFlags {
 /// Poll interval while the index catches up with the crawl.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
 
-/// Default schedule of housekeeping while the crawl goes on: once an hour, a little after the hour.
+/// Default schedule of housekeeping while the crawl runs: once an hour, a little after the hour.
 const HOUSEKEEPING: &str = "23 * * * *";
 
 /// What the program does after the pass over the seeds.

@@ -50,5 +50,6 @@ pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameErr
 pub use position::finding_positions;
 pub use public_address::AddressRefusal;
 pub use read::{READER_VERSION, read};
+pub use schema::required_properties;
 pub use semantic::{known_types, semantic_namespace};
 pub use site_scope::SiteScope;

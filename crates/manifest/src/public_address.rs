@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_sent_to_public_addresses_of_the_web_only() {
+    fn names_only_public_web_addresses_to_agents() {
         let manifest = served_from("https://shop.example/agent.json");
         for address in ["https://shop.example/x", "wss://shop.example/x", "https://{tenant}.shop.example/x"] {
             assert_eq!(manifest.address_for_agents(address), Some(address));

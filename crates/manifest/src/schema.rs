@@ -392,6 +392,12 @@ fn merge(schema: &mut Option<Value>, found: Option<Value>) {
     }
 }
 
+/// The names in `required` of an object schema, in order.
+pub fn required_properties(schema: &Value) -> impl Iterator<Item = &str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// The types of JSON Schema.
 pub(crate) const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 

@@ -1,6 +1,6 @@
 //! agents.json documents, read and checked.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use manifest::model::Format;
 use manifest::{Discovery, Document, Manifest, ManifestUrl};

@@ -1,6 +1,6 @@
 //! AWP documents, read and checked.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use manifest::model::{Confirmation, ExecutionModel, Finding, Format, Severity};
 use manifest::{Discovery, Document, Manifest, ManifestUrl};

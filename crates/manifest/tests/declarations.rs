@@ -1,6 +1,6 @@
 //! Layouts in which a site declares its capabilities several times, read from documents.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};

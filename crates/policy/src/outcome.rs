@@ -168,7 +168,7 @@ string_enum! {
         RobotsDenied = "robots_denied",
         /// robots.txt could not be read.
         RobotsUnreachable = "robots_unreachable",
-        /// 429 or 503: the site asked to wait.
+        /// 429 or 503: the site asked for a delay.
         RateLimited = "rate_limited",
         /// Three denials or bot walls.
         Blocked = "blocked",
@@ -196,6 +196,32 @@ string_enum! {
 }
 
 impl VisitEnd {
+    /// What happened, as a part of a sentence.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Completed => "all planned paths were requested",
+            Self::NothingNew => "all known documents are fresh, so nothing was requested",
+            Self::DnsDead => "the name does not exist",
+            Self::DnsFailed => "the name servers failed",
+            Self::Unreachable => "no connection to any address",
+            Self::TlsFailed => "the TLS handshake failed or the certificate is not valid",
+            Self::RobotsDenied => "robots.txt forbids all planned paths",
+            Self::RobotsUnreachable => "robots.txt could not be read, so nothing may be requested",
+            Self::RateLimited => "the site asked for a delay",
+            Self::Blocked => "the site denied several requests",
+            Self::ServerErrors => "the server failed twice",
+            Self::TransportErrors => "the connection failed twice in a row",
+            Self::CatchAll => "the host answers every path with a page",
+            Self::OutOfTime => "the visit used up its time",
+            Self::OverBudget => "the day's budget of requests is used up",
+            Self::Parked => "the visit waits for the site's delay and continues at the next path",
+            Self::Interrupted => "the crawler was stopped; the visit continues at the next path",
+            Self::OptedOut => "the owner opted out",
+            Self::LeaseLost => "another worker took the site over",
+            Self::AddressRefused => "the name resolves to addresses that are refused",
+        }
+    }
+
     /// Whether the site could not be reached or failed to respond, so that its manifests remain unknown. A denial is a
     /// response, not a failure.
     pub const fn is_failure(self) -> bool {
@@ -230,7 +256,7 @@ string_enum! {
         Gone = "gone",
         /// The site forbids reading it.
         Denied = "denied",
-        /// The owner asked to be left out.
+        /// The owner opted out.
         OptedOut = "opted_out",
         /// Present, but not readable as a manifest.
         Invalid = "invalid",

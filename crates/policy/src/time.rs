@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub(crate) const HOUR: Duration = Duration::from_hours(1);
 pub(crate) const DAY: Duration = Duration::from_hours(24);
 
-/// `now` and `wait` later, or the end of time.
+/// `now` plus `wait`, or the latest representable time.
 pub(crate) fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
     TimeDelta::from_std(wait)
         .ok()

@@ -36,12 +36,15 @@ pub enum NextStep {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 enum Canary {
     #[default]
-    NotAsked,
-    Asked,
-    Quiet,
+    #[serde(rename = "not_asked")]
+    NotRequested,
+    #[serde(rename = "asked")]
+    Requested,
+    /// It answered like a host that does not answer every path.
+    #[serde(rename = "quiet")]
+    Passed,
 }
 
 /// The state of the rules for one host.
@@ -113,8 +116,8 @@ impl VisitRules {
         let Some(document) = document else { return NextStep::Continue };
         self.documents.push(document.clone());
         let same = self.documents.iter().filter(|seen| *seen == document).count();
-        if same >= SAME_DOCUMENT_MAX && self.canary == Canary::NotAsked {
-            self.canary = Canary::Asked;
+        if same >= SAME_DOCUMENT_MAX && self.canary == Canary::NotRequested {
+            self.canary = Canary::Requested;
             return NextStep::RequestCanary;
         }
         NextStep::Continue
@@ -122,7 +125,7 @@ impl VisitRules {
 
     /// After the canary path: a host that serves something there answers every path.
     pub fn observe_canary(&mut self, outcome: FetchOutcome) -> NextStep {
-        self.canary = Canary::Quiet;
+        self.canary = Canary::Passed;
         match outcome {
             FetchOutcome::Found | FetchOutcome::Html | FetchOutcome::NotAManifest => {
                 NextStep::Stop(VisitEnd::CatchAll)

@@ -1,7 +1,7 @@
 //! Reads a document in a separate process, under limits of the operating system.
 //!
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and writes the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document is.
+//! JSON on its standard output. It ends at its limits of memory and processor time.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -38,7 +38,7 @@ const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
 pub struct ReaderProgram {
     /// The executable.
     pub path: PathBuf,
-    /// What it is called with.
+    /// Its command line arguments.
     pub arguments: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl ReaderProgram {
 /// Sends the document and parses the answer.
 fn exchange(child: &mut Child, document: &OwnedDocument) -> io::Result<Manifest> {
     if let Some(mut input) = child.stdin.take() {
-        // a process that ended reads no more; what it answered decides
+        // a process that ended reads no more; its answer decides
         drop(document.write_to(&mut input));
     }
     let output = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;

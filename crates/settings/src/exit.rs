@@ -1,6 +1,6 @@
 //! The exit codes of every program: one table for the help, the documents and the programs.
 
-/// An error of the program or of what it works with.
+/// An error of the program, or of its database, index or network.
 pub const FAILURE: u8 = 1;
 /// The command line or the settings are invalid.
 pub const USAGE: u8 = 2;

@@ -20,7 +20,7 @@ const WINDOW_LOG_MAX: u32 = 23;
 
 /// Planned time of a blocked site (year 2255), later than any schedule.
 pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
-/// Planned time of a site that no seed asked to visit. Earlier than [`NEVER_MS`], so that the site can be leased by name.
+/// Planned time of a site that no seed names. Earlier than [`NEVER_MS`], so that the site can be leased by name.
 pub(crate) const UNPLANNED_MS: i64 = 8_000_000_000_000_000;
 
 pub(crate) const fn millis(at: DateTime<Utc>) -> i64 {

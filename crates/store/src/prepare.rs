@@ -136,7 +136,7 @@ struct CapabilityRow<'a> {
     kind: &'a str,
 }
 
-/// By what a capability is grouped with other declarations of its site.
+/// The keys by which a capability is grouped with other declarations of its site.
 #[derive(Serialize)]
 pub(crate) struct CapabilityKeys<'a> {
     id: &'a str,

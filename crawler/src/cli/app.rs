@@ -47,7 +47,7 @@ fn complain(error: &anyhow::Error, format: LogFormat) -> ExitCode {
     ExitCode::from(if is_usage(error) { exit::USAGE } else { exit::FAILURE })
 }
 
-/// Whether the reader of standard output reads no more, such as `head`.
+/// Whether the reader of standard output, such as `head`, has stopped reading.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

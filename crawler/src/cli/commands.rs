@@ -20,7 +20,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
         blocked.is_empty(),
-        "{site} is blocked: its owner asked to be left out; see {} unblock",
+        "{site} is blocked: its owner opted out; see {} unblock",
         super::app::program()
     );
     let output = settings.output;
@@ -34,7 +34,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let visit = known.as_ref().and_then(|known| known.visits.first());
     let ended = match (summary.parked.first(), visit) {
         (Some(parked), _) => format!("the visit waits: {}", parked.reason),
-        (None, Some(visit)) => crate::end_in_words(visit.end).to_owned(),
+        (None, Some(visit)) => visit.end.description().to_owned(),
         (None, None) => "another worker visits it now".to_owned(),
     };
     output::line(&format!("{site}: {ended}; {}", counted(summary.requests, "request")))?;

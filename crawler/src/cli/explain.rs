@@ -20,7 +20,7 @@ use super::report::{counted, plural};
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
 use crate::visit::next_paths;
-use crate::{UsageError, clock, end_in_words, site_of};
+use crate::{UsageError, clock, site_of};
 
 /// Fetches without a result that are shown as one entry; fewer are shown one by one.
 const FOLDED_MIN: usize = 3;
@@ -76,12 +76,12 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// What is known of a site, as JSON.
+/// The state of a site as JSON.
 #[derive(Serialize)]
 struct Explained {
     #[serde(flatten)]
     report: SiteReport,
-    /// Absent while there is nothing to leave for later: before the first visit, and once every path was requested.
+    /// Absent before the first visit, and once every path was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<NextPaths>,
 }
@@ -195,7 +195,7 @@ fn host_lines(host: &HostState, robots_body: Option<&[u8]>) -> Vec<String> {
     if let (true, Some(budget)) =
         (host.requests_day == day_of(now), Scope::Authority.limits().requests_per_day_max)
     {
-        lines.push(format!("  requests today: {} of {budget} at the most", host.requests_today));
+        lines.push(format!("  requests today: {} of at most {budget}", host.requests_today));
     }
     if let Some(at) = host.next_ok_at.filter(|at| *at > now) {
         lines.push(format!("  next request not before {}, {}", time(at), from_now(at)));
@@ -244,7 +244,7 @@ fn visit_lines(visit: &VisitReport) -> Vec<String> {
         format!(
             "Visit of {}: {}; {}, {}, {}",
             time(visit.started_at),
-            end_in_words(visit.end),
+            visit.end.description(),
             counted(visit.requests.into(), "request"),
             counted(visit.bytes_in, "byte"),
             duration::in_words(took)

@@ -34,7 +34,7 @@ pub struct CrawlFlags {
     /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too
     #[arg(long)]
     pub follow_seeds: bool,
-    /// Visit what is due once, and exit; without it `agentdex` goes on, and `crawler` exits too
+    /// Visit what is due once, and exit; without it, `agentdex` continues, and `crawler` exits too
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,
     /// Visit sites as they become due, until stopped; needs a contact
@@ -49,7 +49,7 @@ pub struct CrawlFlags {
     /// Requests a second of this process, over all sites [default: 1000]
     #[arg(long, global = true, value_name = "COUNT")]
     pub rate: Option<u32>,
-    /// Least gap between two requests to a host [default: 3s]
+    /// Minimum delay between two requests to a host [default: 3s]
     #[arg(long, global = true, value_name = "DURATION")]
     pub delay: Option<String>,
     /// How long a killed process keeps its sites from others [default: 3m]
@@ -87,7 +87,7 @@ pub struct OperatorFlags {
     /// Apply every rule of public addresses (lowest delay, gaps, budgets) in networks of your own too
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Name servers to ask in place of the system's
+    /// Name servers to use instead of the system's
     #[arg(long, global = true, value_name = "ADDRESS[:PORT]", value_delimiter = ',')]
     pub name_servers: Vec<String>,
     /// Query `_atp` and `_agent` TXT records of hosts for manifests
@@ -141,7 +141,7 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
         /// Kept with the block
-        #[arg(long, default_value = "the owner asked to be left out")]
+        #[arg(long, default_value = "the owner opted out")]
         reason: String,
     },
     /// Allow blocked sites again

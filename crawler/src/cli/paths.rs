@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_why_paths_are_left() {
+    fn explains_why_paths_are_left() {
         let table = [
             (
                 Remaining::Unlikely { chance_ppm: 765 },

@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_mins(1);
 const VISITS_FOR_MEAN: u64 = 5;
 /// Requests that a visit is assumed to make until then: the whole table of paths.
 const REQUESTS_ASSUMED: u64 = 20;
-/// Ends of visits that are listed, the commonest first.
+/// Number of ends of visits that are listed, the most common first.
 const ENDS_SHOWN: usize = 4;
 
 /// The counters at an earlier time.
@@ -42,7 +42,7 @@ struct PerSecond {
     sites: f64,
 }
 
-/// What is shown of a crawl.
+/// The displayed state of a crawl.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Shown {
     pub(super) sites_done: u64,
@@ -83,7 +83,7 @@ impl Rates {
         Duration::ZERO
     }
 
-    /// What to show of a state.
+    /// The display of a state.
     pub(super) fn shown(&mut self, state: &CrawlState<'_>, now: Instant) -> Shown {
         let summary = state.summary;
         let done = summary.sites_visited;
@@ -165,7 +165,7 @@ impl Shown {
         details
     }
 
-    /// How far the crawl is.
+    /// The share of sites that are done.
     pub(super) fn head(&self) -> String {
         let known = self.sites_known.map_or_else(String::new, |known| format!(" of {known}"));
         format!("{}{known} sites done, {}", self.sites_done, self.pace())

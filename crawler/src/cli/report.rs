@@ -8,7 +8,6 @@ use policy::VisitEnd;
 
 use super::duration;
 use crate::dry_run::DryRun;
-use crate::run::end_in_words;
 use crate::seeds::SeedReport;
 use crate::summary::Summary;
 
@@ -17,7 +16,7 @@ const SHOWN_MAX: usize = 10;
 
 /// Reasons for failures shown.
 const REASONS_MAX: usize = 3;
-/// What to do about visits that failed; what only the owner of a site can change is left out.
+/// Advice about failed visits, without what only the owner of a site can change.
 const ADVICE: [(VisitEnd, &str); 7] = [
     (
         VisitEnd::DnsDead,
@@ -37,7 +36,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
     ),
     (VisitEnd::RobotsDenied, "These sites do not want to be read; `explain` shows the rule."),
-    (VisitEnd::Blocked, "These sites deny access to crawlers; --contact-url tells their owners who you are."),
+    (VisitEnd::Blocked, "These sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
 
 /// Where the next command is shown.
@@ -106,7 +105,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// The end of a pass that had nothing to do, and when there is something to do again.
+/// The report of a pass without due sites, with the next due time.
 fn nothing_due(summary: &Summary) -> String {
     let next = match summary.next_due_at {
         Some(at) => format!("The next site is due at {}", at.format("%Y-%m-%d %H:%M:%S UTC")),
@@ -117,7 +116,7 @@ fn nothing_due(summary: &Summary) -> String {
     )
 }
 
-/// The commonest reasons why sites were not read, with what to do.
+/// The most common reasons why sites were not read, with advice.
 fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
     if summary.reached_no_site() {
         writeln!(out, "No site was reached.")?;
@@ -129,12 +128,12 @@ fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
     reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
     for (end, count, advice) in reasons.iter().take(REASONS_MAX) {
         let of = format!("{count} of {}", counted(summary.sites_visited, "site"));
-        writeln!(out, "{of}: {}. {advice}", end_in_words(*end))?;
+        writeln!(out, "{of}: {}. {advice}", end.description())?;
     }
     Ok(())
 }
 
-/// What a dry run found, in text.
+/// The results of a dry run as text.
 pub(super) fn dry_run_text(plan: &DryRun) -> String {
     // writing into a string does not fail
     planned(plan).unwrap_or_default().trim_end().to_owned()
@@ -157,7 +156,7 @@ fn planned(plan: &DryRun) -> Result<String, std::fmt::Error> {
     };
     let (sites, requests) =
         (counted(plan.sites.len() as u64, "site"), counted(plan.requests as u64, "request"));
-    writeln!(out, "{sites}, {requests} at the most{rest}; nothing was sent")?;
+    writeln!(out, "{sites}, at most {requests}{rest}; nothing was sent")?;
     Ok(text)
 }
 

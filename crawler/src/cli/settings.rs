@@ -1,4 +1,4 @@
-//! What the flags, the environment and the configuration file mean together. Flags win over the file, the file over
+//! The settings that the flags, the environment and the configuration file give together. Flags win over the file, the file over
 //! defaults; everything is checked here, before anything is opened or sent.
 
 use std::io::IsTerminal;
@@ -88,7 +88,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a crawl that goes on until it is stopped. Site owners must be able to reach its operator. Without a contact
+    /// The settings of a crawl that runs until it is stopped. Site owners must be able to reach its operator. Without a contact
     /// it visits only the operator's own networks.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ fn crawl_config(
         retention: retention(flags, file)?,
         events: first(flags.operator.events.as_ref(), table.events.as_ref()),
         text_records: if flags.operator.text_records || table.text_records {
-            TextRecords::Asked
+            TextRecords::Queried
         } else {
             TextRecords::Ignored
         },
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crawl_that_goes_on_without_a_contact_stays_in_own_networks() {
+    fn a_continuous_crawl_without_a_contact_stays_in_own_networks() {
         let own = CrawlFlags { allow_addresses: vec!["10.0.0.0/8".to_owned()], ..CrawlFlags::default() };
         let reach = |flags: &CrawlFlags| resolved(flags).map(|settings| settings.crawl.egress.reach);
         assert_eq!(reach(&own), Ok(Reach::Everywhere));

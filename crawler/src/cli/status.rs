@@ -88,7 +88,7 @@ fn lines(report: &Status) -> Vec<String> {
         });
     }
     for failing in &report.failing {
-        let end = failing.last_end.map(crate::end_in_words).unwrap_or_default();
+        let end = failing.last_end.map(policy::VisitEnd::description).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
         lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
     }

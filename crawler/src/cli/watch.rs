@@ -40,7 +40,7 @@ enum Output {
     Nowhere,
 }
 
-/// What is remembered between two updates.
+/// State kept between two updates.
 struct State {
     rates: Rates,
     /// When the last line was written; short crawls need none.

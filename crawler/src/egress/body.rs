@@ -1,4 +1,4 @@
-//! Bodies, read chunk by chunk under caps: on the wire, decoded, in ratio, in time and in pace.
+//! Bodies, read chunk by chunk under limits: bytes on the wire and decoded, compression ratio, time, and rate.
 //!
 //! The HTTP client decodes nothing. gzip is decoded here into a sink that refuses the first byte beyond its cap, so that a
 //! bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4). Brotli is not accepted: a server chooses the
@@ -111,7 +111,7 @@ pub(crate) async fn skip(mut response: reqwest::Response) -> u64 {
     pace.wire_bytes
 }
 
-/// Time and pace of a body.
+/// Time and rate of a body.
 struct Pace {
     started: Instant,
     time_max: Duration,

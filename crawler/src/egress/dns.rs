@@ -1,6 +1,6 @@
 //! Names to addresses, through the system's name servers.
 //!
-//! A bounded cache keeps the addresses of names for their TTL, within bounds, and that names have none. Nothing else of a
+//! A bounded cache keeps the addresses of names for their TTL, within bounds, and negative responses. Nothing else of a
 //! response is kept: a name server may add as many records as it likes. Equal concurrent queries are sent once. The hosts file of the
 //! machine is not read: the index shows what the public sees.
 
@@ -128,8 +128,8 @@ impl Dns {
     /// The TXT records of a name; empty after a failure.
     pub(crate) async fn texts(&self, name: &str) -> Vec<String> {
         let _slot = self.slots.acquire().await;
-        let asked = timeout(LOOKUP_TIME_MAX, self.resolver.txt_lookup(format!("{name}."))).await;
-        let Ok(Ok(found)) = asked else { return Vec::new() };
+        let lookup = self.resolver.txt_lookup(format!("{name}."));
+        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, lookup).await else { return Vec::new() };
         let texts = found.answers().iter().filter_map(|record| match &record.data {
             RData::TXT(text) => Some(text.to_string()),
             _ => None,
@@ -140,8 +140,8 @@ impl Dns {
     /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself. Empty after a failure.
     pub(crate) async fn services(&self, name: &str) -> Vec<String> {
         let _slot = self.slots.acquire().await;
-        let asked = self.resolver.lookup(format!("{name}."), RecordType::SVCB);
-        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, asked).await else { return Vec::new() };
+        let lookup = self.resolver.lookup(format!("{name}."), RecordType::SVCB);
+        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, lookup).await else { return Vec::new() };
         let targets = found.answers().iter().filter_map(|record| match &record.data {
             RData::SVCB(service) => target_of(service),
             _ => None,

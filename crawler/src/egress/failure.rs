@@ -1,4 +1,4 @@
-//! Why a request has no usable response, as a closed word for the database and a sentence for people.
+//! Why a request has no usable response, as a slug for the database and a sentence for people.
 //!
 //! Every error of resolver, connector, TLS and HTTP is classified here; nothing is retried or swallowed. The text describes
 //! what the other side did, not the types of this crate.

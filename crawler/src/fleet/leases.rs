@@ -36,16 +36,16 @@ impl HeldLeases {
             return;
         }
         match store.leases_renew(&tokens, lease, clock::now()).await {
-            Ok(renewed) => self.keep(&tokens, &renewed),
+            Ok(renewed) => self.update(&tokens, &renewed),
             Err(error) => tracing::warn!(%error, "leases could not be renewed"),
         }
     }
 
-    fn keep(&self, asked: &[LeaseToken], renewed: &[LeaseToken]) {
+    fn update(&self, requested: &[LeaseToken], renewed: &[LeaseToken]) {
         let renewed: HashMap<&SiteName, &LeaseToken> =
             renewed.iter().map(|token| (&token.site, token)).collect();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for token in asked {
+        for token in requested {
             match (renewed.get(&token.site), held.get_mut(&token.site)) {
                 (Some(renewed), Some((kept, _))) => *kept = (*renewed).clone(),
                 (None, Some((_, lost))) => lost.cancel(),

@@ -34,13 +34,13 @@ use crate::visit::Tools;
 
 /// Sites leased by one statement: a few milliseconds' work for a database.
 const LEASE_BATCH_MAX: usize = 200;
-/// A lease is renewed this many times before it would end: two renewals may fail.
+/// Renewals within the duration of a lease: two may fail in a row.
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// Interval of [`Progress::State`].
 const STATE_EVERY: Duration = Duration::from_secs(1);
 /// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
-/// Heartbeat interval of a worker that shares no addresses, which needs none.
+/// Heartbeat interval of a worker that shares no addresses and needs no heartbeat.
 const NO_HEARTBEAT: Duration = Duration::from_hours(24);
 /// Delay after an error of the database.
 const OUTAGE_DELAY: Duration = Duration::from_secs(1);
@@ -283,7 +283,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Whether sites of this pass are due that were not leased: those of other workers, perhaps dead ones.
+    /// Whether sites of this pass are due that were not leased: those of other workers, which may have ended.
     async fn others_have_due(&self, work: &Work) -> bool {
         if self.tools.groups.is_unshared() {
             return false;
@@ -349,7 +349,7 @@ impl<'a> Fleet<'a> {
             .await
     }
 
-    /// Resumes parked visits that are due. One that another worker holds, perhaps a dead one, or whose address is
+    /// Resumes parked visits that are due. One that another worker holds, even if it has ended, or whose address is
     /// another worker's, is tried again, unless it is no longer parked.
     async fn resume(
         &self,

@@ -1,4 +1,4 @@
-//! What a crawl tells its caller while it runs.
+//! The progress that a crawl reports while it runs.
 
 use chrono::{DateTime, Utc};
 use store::StoreError;
@@ -22,7 +22,7 @@ pub enum Progress<'a> {
     Parked(&'a ParkedSite),
     /// Nothing is due; parked visits are waited for.
     Waiting { parked: usize, until: DateTime<Utc> },
-    /// Nothing is due; other processes, perhaps dead ones, hold sites.
+    /// Nothing is due; other processes hold sites. They may have ended.
     Held { sites: u64, until: DateTime<Utc> },
     /// The database is unavailable; nothing is lost.
     Outage(&'a StoreError),

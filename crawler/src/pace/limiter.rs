@@ -23,7 +23,7 @@ const IDLE_ENTRIES_MAX: usize = 100_000;
 /// Longest wait of a visit that keeps its connection.
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// Something that requests share a rate limit at.
+/// The scope of a shared rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Address(IpNet),
@@ -169,7 +169,7 @@ pub(super) enum SlotAnswer {
         until: DateTime<Utc>,
         scope: Scope,
     },
-    /// The clocks ask for a longer delay than a connection is kept for.
+    /// The clocks require a longer delay than a connection is kept open.
     Refused(Pace),
 }
 

@@ -107,7 +107,7 @@ pub(crate) struct Target {
     pub(crate) crawl_delay: Option<Duration>,
 }
 
-/// What is written with the clocks of a request.
+/// The data that is written with the clocks of a request.
 pub(crate) struct Departure<'p> {
     pub(crate) permit: &'p mut Permit,
     pub(crate) progress: Option<VisitProgress>,

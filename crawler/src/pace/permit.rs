@@ -41,12 +41,12 @@ pub(super) struct Reservation {
 #[expect(clippy::large_enum_variant, reason = "taken apart by its receiver, and nearly always a permit")]
 pub(crate) enum PermitAnswer {
     Granted(Permit),
-    /// Ask again after this.
+    /// Try again after this.
     Wait {
         until: DateTime<Utc>,
         scope: Scope,
     },
-    /// Too long to keep a connection for.
+    /// The wait is too long to keep a connection open.
     Park {
         until: DateTime<Utc>,
         scope: Scope,
@@ -64,7 +64,7 @@ pub(crate) enum PermitAnswer {
 }
 
 impl PermitAnswer {
-    /// The answer for a decision against sending now.
+    /// The answer for a decision not to send now.
     pub(super) const fn refused(decision: Decision, now: DateTime<Utc>) -> Self {
         match decision {
             Decision::Park { until, scope } => Self::Park { until, scope },

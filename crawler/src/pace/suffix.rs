@@ -93,7 +93,7 @@ impl SuffixPermits {
     }
 
     /// Joins both parts of a permit. The gap of the address counts from the reserved time. If that time passed in the queue of the
-    /// address, the visit asks again.
+    /// address, the visit requests another permit.
     pub(super) async fn join(&self, address: Slot, mut suffix: SuffixPermit) -> PermitAnswer {
         if !suffix.reservation.is_in_time() {
             return PermitAnswer::Wait { until: clock::now(), scope: Scope::PublicSuffix };

@@ -36,7 +36,7 @@ impl WriteTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clearance {
     Granted,
-    /// The owner asked to be left out.
+    /// The owner opted out.
     OptedOut,
     /// Another worker owns the address now.
     Moved,

@@ -58,7 +58,7 @@ impl MemoryBudget {
         self.hold(held, bytes).await
     }
 
-    /// Memory for the parsed rules of a robots.txt of so many bytes.
+    /// Memory for the parsed rules of a robots.txt, by its bytes.
     pub(crate) async fn hold_rules(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
         self.hold(held, bytes * RULES_FACTOR).await
     }

@@ -48,7 +48,7 @@ pub(crate) enum Reading {
 /// Why a document was not read; never because of the document.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadingError {
-    /// This machine has no room for it now.
+    /// This machine has no capacity for it now.
     #[error("{0}")]
     Busy(String),
     #[error(transparent)]

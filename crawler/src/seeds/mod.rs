@@ -29,7 +29,7 @@ const LINE_BYTES_MAX: u64 = 16 * 1024;
 const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum number of reported lines; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
-/// Names that are read of one source. The fingerprints of so many take 2 GB; Common Crawl knows about as many domains.
+/// Maximum number of names of one source. Their fingerprints take 2 GB; Common Crawl lists about as many domains.
 const NAMES_MAX: u64 = 100_000_000;
 /// Characters of a bad line that are shown.
 const SHOWN_CHARS_MAX: usize = 80;

@@ -315,12 +315,12 @@ fn not_modified(
     conditions: &HeaderMap,
     at: DateTime<Utc>,
 ) -> ControlFlow<Box<Fetched>> {
-    let asked = if conditions.is_empty() {
+    let request = if conditions.is_empty() {
         freshness::RequestKind::Unconditional
     } else {
         freshness::RequestKind::Conditional
     };
-    match freshness::on_not_modified(stored, asked, &reply.head.headers, clock::now()) {
+    match freshness::on_not_modified(stored, request, &reply.head.headers, clock::now()) {
         NotModified::Valid(cache) => {
             let fetched = answered(task, reply, FetchOutcome::NotModified, at);
             ControlFlow::Break(Box::new(Fetched { cache: Some(Box::new(cache)), ..fetched }))

@@ -1,4 +1,4 @@
-//! What a visit is given, and why it may not go on.
+//! The inputs of a visit, and the reasons why it stops.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::ManifestUrl;
@@ -80,7 +80,7 @@ pub(crate) enum Scope {
     Document(ManifestUrl),
 }
 
-/// Why a visit does not go on.
+/// Why a visit stops.
 #[derive(Debug)]
 pub(super) enum Interrupt {
     Park {

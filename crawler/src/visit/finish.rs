@@ -1,4 +1,4 @@
-//! The record of a visit: how the site stands, what changed, and when to come back.
+//! The record of a visit: the status of the site, what changed, and the time of the next visit.
 
 use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{Seed, VisitEnd};
@@ -14,7 +14,7 @@ use crate::clock;
 use crate::egress::VERSION;
 
 impl Visit<'_> {
-    /// Reads what has to be read before the visit ends. A visit that has to wait for it ends in the same way when it is resumed.
+    /// Reads the documents that wait for others. A visit that has to wait here ends in the same way when it is resumed.
     pub(super) async fn prepare_end(&mut self, end: VisitEnd) -> Interrupt {
         self.progress.ended_as = Some(end);
         if end == VisitEnd::CatchAll {
@@ -94,11 +94,11 @@ fn in_words(next: &NextVisit) -> String {
         Reason::Transport => "it could not be reached",
         Reason::RobotsUnreachable => "robots.txt could not be read",
         Reason::RobotsDenied => "robots.txt forbids everything",
-        Reason::Blocked => "it refuses us",
-        Reason::RetryAfter => "it asked for a pause (Retry-After)",
+        Reason::Blocked => "it denies access",
+        Reason::RetryAfter => "it asked for a delay (Retry-After)",
         Reason::OverBudget => "the day's budget of requests is used up",
-        Reason::Resumed => "the visit goes on",
-        Reason::OptedOut => "the owner asked to be left out",
+        Reason::Resumed => "the visit continues",
+        Reason::OptedOut => "the owner opted out",
     }
     .to_owned()
 }

@@ -38,7 +38,7 @@ impl Plan {
         }
     }
 
-    /// Adds tasks of the site itself, behind its other tasks, once per URL.
+    /// Adds tasks of the site itself, after its other tasks, once per URL.
     pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
         for task in tasks {
             if self.is_new(&task) {
@@ -60,7 +60,7 @@ impl Plan {
         self.planned.len() < TASKS_MAX && self.planned.insert(fingerprint_of(&task.url))
     }
 
-    /// Goes on after an interruption; `fetched` are the URLs that were requested before it.
+    /// Continues after an interruption; `fetched` are the URLs that were requested before it.
     pub(crate) fn resume<'a>(&mut self, fetched: impl Iterator<Item = &'a ManifestUrl>) {
         if let Some(task) = self.current.take() {
             self.queue.push_front(task);
@@ -96,7 +96,7 @@ impl Plan {
         self.rules.entry(host.clone()).or_default()
     }
 
-    /// Ends one host, or breaks with the end of the visit where the whole site asked for it. After a URL that others named, only
+    /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a URL that others named, only
     /// tasks that others named are dropped.
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd> {
         let host = &task.url.host();

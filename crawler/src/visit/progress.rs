@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_as_its_hosts_did() {
+    fn a_visit_ends_like_its_hosts() {
         let mut progress = begun();
         assert_eq!(progress.overall_end(|_| true), VisitEnd::NothingNew);
         progress.findings.record(None, fetched("https://a.example/1", FetchOutcome::Fresh));

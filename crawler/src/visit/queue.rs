@@ -31,7 +31,7 @@ impl Queue {
         }
     }
 
-    /// Adds a task behind the tasks of the site itself.
+    /// Adds a task after the tasks of the site itself.
     pub(crate) fn insert_before_others(&mut self, task: Task) {
         let is_of_others =
             |segment: &Segment| matches!(segment, Segment::Task(task) if task.named_by == NamedBy::Others);

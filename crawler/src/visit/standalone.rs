@@ -28,7 +28,7 @@ const HELD_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a site is leased for one request. The lease is not renewed, and given back at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
-/// How long after the lease began the last request may begin. robots.txt behind five hops and the request take less, each with
+/// Time after the start of the lease in which the last request may begin. robots.txt after five redirects and the request take less, each with
 /// its wait for a permit; what takes longer continues under another lease.
 const REQUESTS_WITHIN: Duration = Duration::from_mins(10);
 /// The last request ends before the lease does.
@@ -37,7 +37,7 @@ const _: () = assert!(REQUESTS_WITHIN.as_secs() + REQUEST_TIME_MAX.as_secs() < L
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StandaloneError {
-    #[error("the owner of {0} asked to be left out")]
+    #[error("the owner of {0} opted out")]
     OptedOut(SiteName),
     #[error("robots.txt of {host} does not allow it: {rule}")]
     Disallowed { host: manifest::Host, rule: String },
@@ -58,11 +58,11 @@ pub(crate) struct StandaloneRequests {
     /// Longest wait for one request.
     wait_max: Duration,
     stop: Stop,
-    begun: HashMap<SiteName, Begun>,
+    started: HashMap<SiteName, SiteRequests>,
 }
 
 /// What the next request to a site reuses: the connection and the progress.
-struct Begun {
+struct SiteRequests {
     session: Session,
     progress: Progress,
 }
@@ -76,11 +76,11 @@ enum Attempt {
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
-        Self { tools, worker, wait_max, stop, begun: HashMap::new() }
+        Self { tools, worker, wait_max, stop, started: HashMap::new() }
     }
 
     /// Sends one request when it is permitted.
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         &mut self,
         url: &ManifestUrl,
         kind: BodyKind,
@@ -123,26 +123,27 @@ impl StandaloneRequests {
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
         };
         let (tools, stop) = (&self.tools, &self.stop);
-        let Begun { session, mut progress } = self.begun.remove(site).unwrap_or_else(|| Begun {
-            session: tools.egress.session(site.clone()),
-            progress: Progress::new(clock::now(), PathSlots::default()),
-        });
+        let SiteRequests { session, mut progress } =
+            self.started.remove(site).unwrap_or_else(|| SiteRequests {
+                session: tools.egress.session(site.clone()),
+                progress: Progress::new(clock::now(), PathSlots::default()),
+            });
         let leased = (token.clone(), &state);
         let mut requester = Requester::new(tools, stop, leased, session, &progress.traffic).until(ends_at);
-        let asked = request(&mut requester, &mut progress, url, kind, message).await;
+        let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         requester.save_clocks(&mut progress.traffic).await;
         let session = requester.into_session();
         // kept in the store, where a visit may replace them before the next request
         let robots: Vec<_> =
             std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
-        self.begun.insert(site.clone(), Begun { session, progress });
+        self.started.insert(site.clone(), SiteRequests { session, progress });
         let store = &self.tools.store;
         match retry_while_unavailable("release lease", || store.standalone_end(&token, &robots)).await {
             // another worker holds the site now, without this robots.txt
             Ok(()) | Err(StoreError::LeaseLost { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        asked
+        attempt
     }
 
     /// Leases a site for one request, whatever visit is planned; `None` while another worker holds it.

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::config::TextRecords;
 
 impl Visit<'_> {
-    /// Does one task; returns how the visit goes on.
+    /// Does one task; returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = known(self.site, &task.url).cloned().map(Box::new);
@@ -45,10 +45,10 @@ impl Visit<'_> {
         }
         // the visit keeps the rules of one host; a redirect may lead to another
         drop(verdict);
-        if is_first_request && self.tools.text_records == TextRecords::Asked {
+        if is_first_request && self.tools.text_records == TextRecords::Queried {
             Box::pin(self.follow_records(task)).await;
         }
-        // a part without a stored copy has to arrive whole; a manifest was read when it arrived
+        // a part without a stored copy must be received completely; a manifest was read when it was received
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
         let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
         if copy == StoredCopy::Damaged || is_part_without_copy {
@@ -156,7 +156,7 @@ impl Visit<'_> {
         let rules = self.progress.plan.rules(&task.url.host());
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),
-            // links may well lead to pages
+            // links may lead to pages
             _ if fetched.outcome == FetchOutcome::Html && task.slot.is_none() => NextStep::Continue,
             _ => rules.observe(fetched.outcome, task.body, fetched.hash.as_ref()),
         };

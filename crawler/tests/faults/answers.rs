@@ -344,7 +344,7 @@ async fn fifty_thousand_names_below_a_domain_are_one_site() {
     assert!(many <= few, "{many} requests, {few} with fifty names");
 }
 
-/// Requests of the visit to a site with so many names.
+/// Number of requests of the visit to a site with this number of names.
 async fn requests_to_names(count: usize) -> u64 {
     let web = Web::builder().many(count, "n{}.shop.example", |_| Host::new("any.example"));
     let web = web.start().await.unwrap();

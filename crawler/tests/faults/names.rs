@@ -239,7 +239,7 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.manifests_added), (1, 0), "{summary:?}");
     assert_eq!(responder.asked("_atp.long.example", TXT), 0, "only where the operator wants it");
-    crawl.config.text_records = TextRecords::Asked;
+    crawl.config.text_records = TextRecords::Queried;
     let summary = crawl.pass_again().await;
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
     let found = crawl.fetch("long.example", "/declared/agent.json").await;

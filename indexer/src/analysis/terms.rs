@@ -14,7 +14,7 @@ pub(crate) fn terms(text: &str, stemming: Stemming) -> Vec<String> {
         .collect()
 }
 
-/// The distinct terms of a request: the keys of associations.
+/// The distinct terms of a request.
 #[doc(hidden)]
 pub fn stems_of(request: &str) -> BTreeSet<String> {
     let stemming = Stemming::for_language(&language_of(None, request));

@@ -49,17 +49,6 @@ const SITE_WORDS_MAX: usize = 10;
 /// Bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// The native id and the distinct terms of every capability of a manifest.
-#[doc(hidden)]
-pub fn terms_of(stored: &StoredManifest) -> Vec<(String, BTreeSet<String>)> {
-    let Some(manifest) = ManifestText::of(stored) else { return Vec::new() };
-    let terms = |capability: &Capability| {
-        let all = CapabilityText::of(&manifest, capability).terms(&manifest).all;
-        (capability.native_id.clone(), all.split(' ').map(str::to_owned).collect())
-    };
-    stored.manifest.capabilities.iter().map(terms).collect()
-}
-
 /// What all capabilities of a manifest share.
 pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,

@@ -10,7 +10,6 @@ mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
-pub use document::terms_of;
 pub(crate) use forward::{Part as StemPart, decoded, gram_number, stem_number};
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;

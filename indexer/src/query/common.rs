@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::associations::Associations;
 use super::synonyms::synonyms;
+use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, is_chat_verb, words};
 
 /// The common words of one language per line.
@@ -22,7 +22,7 @@ pub(super) fn is_common_word(word: &str) -> bool {
     COMMON.contains(word)
         || is_chat_verb(word)
         || !synonyms(&stem).is_empty()
-        || Associations::built_in().get(&stem).is_some()
+        || WordWeights::built_in().get(&stem).is_some()
 }
 
 #[cfg(test)]

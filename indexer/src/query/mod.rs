@@ -1,6 +1,5 @@
 //! From the text of a request to the terms that are searched for.
 
-mod associations;
 mod common;
 mod correct;
 mod intent;
@@ -8,9 +7,10 @@ mod parse;
 mod plan;
 mod restriction;
 mod synonyms;
+mod word_weights;
 
-pub use associations::{Association, Associations};
 pub(crate) use correct::{corrections, replacements};
 pub(crate) use parse::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse};
 pub(crate) use plan::{Correction, Plan, QueryTerm, Role};
 pub(crate) use restriction::{FilterPart, Restriction, restrictions};
+pub use word_weights::WordWeights;

@@ -4,11 +4,11 @@
 //! sentences is also scored sentence by sentence, since each may request another capability.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::associations::Associations;
 use super::intent::Intent;
 use super::synonyms::synonyms;
+use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
 /// Maximum number of words of one phrasing that count.
@@ -34,10 +34,6 @@ const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
 /// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
 const FORMS_MAX: usize = 6;
-/// Weight of an association, times its strength.
-const ASSOCIATION_WEIGHT: f32 = 0.1;
-/// Maximum number of associations of one phrasing; the strongest are taken.
-const ASSOCIATIONS_MAX: usize = 40;
 
 /// Where a term comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +44,6 @@ pub(crate) enum Role {
     Bigram,
     Correction,
     Synonym,
-    /// Associated with a word; ranks candidates, but selects none.
-    Association,
     /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
     Talk,
     /// What the request does not ask for, if it is in the name; ranks candidates, but selects none.
@@ -59,7 +53,7 @@ pub(crate) enum Role {
 impl Role {
     /// Whether a term with this role selects candidates.
     pub(crate) fn selects(self) -> bool {
-        !matches!(self, Self::Association | Self::Talk | Self::Opposite)
+        !matches!(self, Self::Talk | Self::Opposite)
     }
 }
 
@@ -93,7 +87,7 @@ pub(crate) struct Plan {
 struct Analysis<'a> {
     stemming: Stemming,
     keeps_chat: bool,
-    known: &'a Associations,
+    weights: &'a WordWeights,
 }
 
 /// A word that counts.
@@ -115,10 +109,10 @@ pub(crate) struct Correction {
 }
 
 impl Plan {
-    pub(crate) fn of(text: &str, known: &Associations) -> Self {
+    pub(crate) fn of(text: &str, weights: &WordWeights) -> Self {
         let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
         let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
-        let analysis = Analysis { stemming, keeps_chat, known };
+        let analysis = Analysis { stemming, keeps_chat, weights };
         let mut plan = Self { stemming, ..Self::default() };
         let mut seen = HashSet::new();
         let mut parts: Vec<Vec<usize>> = Vec::new();
@@ -181,7 +175,7 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                let weight = analysis.known.get(&stem).map_or(1.0, |known| known.weight);
+                let weight = analysis.weights.get(&stem).unwrap_or(1.0);
                 self.push(term, Role::Word, weight, self.words.len());
                 self.words.push(PlanWord { text: word.text, stem, count: 0 });
             }
@@ -329,32 +323,6 @@ impl Plan {
         }
     }
 
-    /// Adds associations, each to the part of its word. The strengths of a stem that is associated with several words add up.
-    pub(crate) fn add_associations(&mut self, known: &Associations) {
-        let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
-        let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();
-        for (at, term) in self.terms.iter().enumerate().filter(|(_, term)| term.role == Role::Word) {
-            let Some(known) = self.words.get(term.word).and_then(|word| known.get(&word.stem)) else {
-                continue;
-            };
-            for (stem, strength) in &known.stems {
-                if !self.words.iter().any(|word| word.stem == *stem) {
-                    found.entry((part_of(&self.parts, at), stem)).or_insert((0.0, term.word)).0 += strength;
-                }
-            }
-        }
-        let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by(|(a, (strong, _)), (b, (stronger, _))| {
-            stronger.total_cmp(strong).then_with(|| a.cmp(b))
-        });
-        for ((part, stem), (strength, word)) in found.into_iter().take(ASSOCIATIONS_MAX) {
-            if let Some(part) = part.and_then(|part| self.parts.get_mut(part)) {
-                part.push(self.terms.len());
-            }
-            self.push(stem.to_owned(), Role::Association, ASSOCIATION_WEIGHT * strength, word);
-        }
-    }
-
     fn has_term(&self, text: &str) -> bool {
         self.terms.iter().any(|term| term.text == text)
     }
@@ -390,7 +358,7 @@ mod tests {
     use super::*;
 
     fn plan_of(text: &str) -> Plan {
-        Plan::of(text, &Associations::default())
+        Plan::of(text, &WordWeights::default())
     }
 
     fn texts(plan: &Plan, role: Role) -> Vec<&str> {

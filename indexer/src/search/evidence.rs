@@ -36,7 +36,7 @@ impl WordShares {
             Role::Word | Role::Variant => 1.0,
             Role::Correction => 0.8,
             Role::Synonym => 0.4,
-            Role::Bigram | Role::Association | Role::Talk | Role::Opposite => return,
+            Role::Bigram | Role::Talk | Role::Opposite => return,
         };
         if let (Role::Word, Some(slot)) = (term.role, self.importance.get_mut(term.word)) {
             *slot = slot.max(importance);

@@ -352,7 +352,7 @@ fn plans(
 ) -> Result<(Vec<Plan>, Vec<Vec<Correction>>), SearchError> {
     let mut plans = Vec::with_capacity(phrasings.len());
     for phrasing in phrasings {
-        let mut plan = Plan::of(&phrasing.text, &opened.associations);
+        let mut plan = Plan::of(&phrasing.text, &opened.word_weights);
         if plan.terms.is_empty() {
             continue;
         }
@@ -369,7 +369,6 @@ fn plans(
         plan.add_intent(&phrasing.text);
         plan.add_corrections(&corrections);
         plan.add_synonyms();
-        plan.add_associations(&opened.associations);
         plans.push((plan, corrections));
     }
     Ok(plans.into_iter().unzip())

@@ -44,7 +44,7 @@ use manifest::CapabilityId;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
-use crate::query::Associations;
+use crate::query::WordWeights;
 use crate::request::{ExploreRequest, SearchRequest};
 use crate::vectors::{Embedder, QueryEmbedder};
 pub use cursor::CURSOR_BYTES_MAX;
@@ -77,19 +77,19 @@ impl std::fmt::Debug for Searcher {
 impl Searcher {
     /// Opens the index below a directory.
     pub fn open(dir: &Path) -> Result<Self, IndexError> {
-        Self::open_with(dir, &Associations::built_in(), None)
+        Self::open_with(dir, &WordWeights::built_in(), None)
     }
 
-    /// Opens the index below a directory with other associations than the built-in ones, and with the vectors beside it if
+    /// Opens the index below a directory with other word weights than the built-in ones, and with the vectors beside it if
     /// there is an embedder.
     pub fn open_with(
         dir: &Path,
-        associations: &Arc<Associations>,
+        word_weights: &Arc<WordWeights>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
         let embedder = embedder.map(|embedder| Arc::new(QueryEmbedder::new(embedder)));
-        let opened = OpenedIndex::open(&generations, associations)?;
+        let opened = OpenedIndex::open(&generations, word_weights)?;
         let state = RwLock::new(Arc::new(SearchState::first(dir, opened, embedder.as_ref())));
         Ok(Self { inner: Arc::new(Inner { generations, embedder, state, reloading: Mutex::default() }) })
     }

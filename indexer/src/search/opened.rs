@@ -16,7 +16,7 @@ use crate::analysis::Stemming;
 use crate::error::IndexError;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
-use crate::query::{Associations, QueryTerm, Role};
+use crate::query::{QueryTerm, Role, WordWeights};
 
 /// Maximum number of language tags that are read in a segment: publishers declare any text as a language.
 const LANGUAGE_TAGS_MAX: usize = 1_000;
@@ -46,7 +46,7 @@ pub(crate) struct OpenedIndex {
     pub(crate) statistics: Statistics,
     pub(crate) words: TermCache,
     pub(crate) bigrams: TermCache,
-    pub(crate) associations: Arc<Associations>,
+    pub(crate) word_weights: Arc<WordWeights>,
     /// The languages of its capabilities that have stems of their own.
     pub(crate) languages: Vec<Stemming>,
     /// By segment.
@@ -56,12 +56,12 @@ pub(crate) struct OpenedIndex {
 impl OpenedIndex {
     pub(crate) fn open(
         generations: &Generations,
-        associations: &Arc<Associations>,
+        word_weights: &Arc<WordWeights>,
     ) -> Result<Self, IndexError> {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let path = generations.current()?;
-            match Self::open_path(generations.dir(), &path, associations) {
+            match Self::open_path(generations.dir(), &path, word_weights) {
                 Ok(opened) => return Ok(opened),
                 Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
                 Err(error) if path == generations.current()? => last = Some(error),
@@ -71,13 +71,13 @@ impl OpenedIndex {
         Err(last.unwrap_or_else(|| IndexError::Missing { dir: generations.dir().to_owned() }))
     }
 
-    fn open_path(dir: &Path, path: &Path, associations: &Arc<Associations>) -> Result<Self, IndexError> {
+    fn open_path(dir: &Path, path: &Path, word_weights: &Arc<WordWeights>) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let open = || {
             let index = Index::open_in_dir(path).map_err(|error| corrupt(error.to_string()))?;
             let payload = Payload::read(dir, &index)?;
             let opstamp = opstamp(&index)?;
-            Self::first(path, index, generation(payload, opstamp), associations)
+            Self::first(path, index, generation(payload, opstamp), word_weights)
                 .map_err(|error| corrupt(error.to_string()))
         };
         // tantivy panics on files that are shorter than their own footer.
@@ -88,7 +88,7 @@ impl OpenedIndex {
         path: &Path,
         index: Index,
         generation: IndexGeneration,
-        associations: &Arc<Associations>,
+        word_weights: &Arc<WordWeights>,
     ) -> tantivy::Result<Self> {
         register_tokenizers(&index);
         let fields = Fields::of(&index.schema())?;
@@ -103,7 +103,7 @@ impl OpenedIndex {
             languages: languages(&searcher, &fields)?,
             columns: Columns::of(&searcher, &fields, &[])?,
             path: path.to_owned(),
-            associations: Arc::clone(associations),
+            word_weights: Arc::clone(word_weights),
             index,
             reader,
             searcher,
@@ -115,7 +115,7 @@ impl OpenedIndex {
     /// The newer commit or generation, if there is one.
     pub(crate) fn newer(&self, generations: &Generations) -> Result<Option<Self>, IndexError> {
         if generations.current()? != self.path {
-            return Self::open(generations, &self.associations).map(Some);
+            return Self::open(generations, &self.word_weights).map(Some);
         }
         if opstamp(&self.index)? == self.generation.opstamp {
             return Ok(None);
@@ -144,7 +144,7 @@ impl OpenedIndex {
             languages: languages(&searcher, &fields)?,
             columns: Columns::of(&searcher, &fields, &self.columns)?,
             path: self.path.clone(),
-            associations: Arc::clone(&self.associations),
+            word_weights: Arc::clone(&self.word_weights),
             index: self.index.clone(),
             reader: self.reader.clone(),
             searcher,

@@ -3,8 +3,8 @@
 /// Largest value of a code.
 const CODE_MAX: f32 = 127.0;
 
-/// A quantized vector. It has half the size of half floats, and is many times as fast to compare on processors without instructions for them. The error, some
-/// thousandths of a cosine, is irrelevant for the order.
+/// A quantized vector: half the size of 16-bit floats, and much faster to compare on processors without instructions for those.
+/// The error, some thousandths of a cosine, is irrelevant for the order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Code {
     pub(super) numbers: Vec<u8>,

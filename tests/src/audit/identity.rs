@@ -1,4 +1,4 @@
-//! Identity of the crawler: an honest User-Agent and From, GET or HEAD, no Referer and no Cookie.
+//! Identity of the crawler: a User-Agent and From that identify it, GET or HEAD, no Referer and no Cookie.
 
 use testweb::Hit;
 

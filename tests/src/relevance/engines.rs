@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::Context;
-use indexer::{Associations, Embedder, IndexBuilder, SearchRequest, Searcher, vectors};
+use indexer::{Embedder, IndexBuilder, SearchRequest, Searcher, WordWeights, vectors};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::FeedPosition;
 use tokio_util::sync::CancellationToken;
@@ -55,10 +55,10 @@ impl OwnIndex {
     pub fn rank(
         &self,
         requests: &[Request],
-        known: &Arc<Associations>,
+        word_weights: &Arc<WordWeights>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> anyhow::Result<Rankings> {
-        let searcher = Searcher::open_with(self.dir.path(), known, embedder)?;
+        let searcher = Searcher::open_with(self.dir.path(), word_weights, embedder)?;
         let one = |request: &Request| {
             let phrasings = vec![request.text.clone()];
             let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };

@@ -6,5 +6,4 @@
 pub mod engines;
 pub mod judge;
 pub mod labelled;
-pub mod learning;
 pub mod sets;

@@ -19,7 +19,7 @@ use store::StoredManifest;
 pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl", "livemcp"];
 
 /// Beginning of the made-up names of sites; no word begins like this.
-pub const MADE_UP: &str = "qx";
+const MADE_UP: &str = "qx";
 
 /// A tool in the format of the sets.
 #[derive(Debug, Clone, Deserialize)]

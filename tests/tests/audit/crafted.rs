@@ -1,4 +1,4 @@
-//! Handwritten logs. By default a log is polite: an honest crawler that waits a second between requests.
+//! Handwritten logs. By default a log is polite: a crawler that identifies itself and waits a second between requests.
 
 use agentdex_tests::audit::{self, Policy, Report, Rule};
 use testweb::{

@@ -5,7 +5,7 @@ use agentdex_tests::audit::{Policy, Rule};
 use crate::crafted::Crafted;
 
 #[test]
-fn requires_an_honest_user_agent() {
+fn requires_a_user_agent_that_identifies_the_crawler() {
     let policy = Policy::default();
     let honest = "agentdex/2.10 (+https://bot.example/; mailto:bot@bot.example)";
     Crafted::new().request(|request| request.user_agent = Some(honest.to_owned())).keeps(&policy);

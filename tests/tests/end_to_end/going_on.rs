@@ -1,4 +1,4 @@
-//! `agentdex --seeds` goes on after its first pass; with `--once` it ends.
+//! `agentdex --seeds` continues after its first pass; with `--once` it ends.
 
 use std::fs::File;
 use std::process::Command;

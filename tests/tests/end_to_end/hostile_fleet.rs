@@ -1,6 +1,6 @@
-//! A fleet under `--strict` among hostile sites: servers that drip, flood, stall and send bombs, beside honest ones.
+//! A fleet under `--strict` among hostile sites: servers that drip, flood, stall and send bombs, beside well-behaved ones.
 //!
-//! 2,000 honest and 4,000 hostile sites with `tests/faults full`; an ordinary run has a few dozen of each.
+//! 2,000 well-behaved and 4,000 hostile sites with `tests/faults full`; an ordinary run has a few dozen of each.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
@@ -15,10 +15,10 @@ use crate::world::{Backend, World};
 
 /// From this size on the required pace applies; smaller runs are dominated by other work on the machine.
 const FULL: usize = 1_000;
-/// Share of their pace without hostile sites that honest sites keep, in per cent.
+/// Share of their pace without hostile sites that well-behaved sites keep, in per cent.
 const PACE_PERCENT_MIN: f64 = 90.0;
 const PACE_PERCENT_MIN_SMALL: f64 = 40.0;
-const HONEST_DEFAULT: usize = 40;
+const GOOD_SITES_DEFAULT: usize = 40;
 const HOSTILE_DEFAULT: usize = 64;
 const CRAWLERS: usize = 2;
 /// The delay between requests to one host. In a full run it is so long that politeness, not the processor, decides when a site
@@ -44,8 +44,8 @@ fn count_from(variable: &str, small: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(small)
 }
 
-fn honest(index: usize) -> Host {
-    Host::new(&format!("honest{index}.test")).robots(ROBOTS).file("/agent.json", JSON, airline("book_flight"))
+fn well_behaved(index: usize) -> Host {
+    Host::new(&format!("good{index}.test")).robots(ROBOTS).file("/agent.json", JSON, airline("book_flight"))
 }
 
 /// The kinds of hostile sites, in rotation.
@@ -73,12 +73,12 @@ fn hostile(index: usize) -> Host {
 }
 
 struct Run {
-    /// Honest sites finished a minute, from the first request to the last of theirs.
+    /// Well-behaved sites finished a minute, from the first request to the last of theirs.
     pace: f64,
     /// Highest memory of one crawler.
     peak_kib: u64,
     violations: audit::Report,
-    /// Honest sites whose manifest was received completely.
+    /// Well-behaved sites whose manifest was received completely.
     read: usize,
 }
 
@@ -120,7 +120,7 @@ async fn watch(mut fleet: Vec<Child>) -> u64 {
 }
 
 fn is_honest(hit: &Hit) -> bool {
-    hit.host.starts_with("honest")
+    hit.host.starts_with("good")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of sites and of microseconds, far below 2^52")]
@@ -130,16 +130,16 @@ fn pace(hits: &[Hit], sites: usize) -> f64 {
     sites as f64 * 60_000_000.0 / ended.saturating_sub(began).max(1) as f64
 }
 
-async fn run(honest_sites: usize, hostile_sites: usize) -> Run {
+async fn run(good_sites: usize, hostile_sites: usize) -> Run {
     let web = Web::builder()
         .addresses(Addresses::OneEach)
-        .hosts((0..honest_sites).map(honest))
+        .hosts((0..good_sites).map(well_behaved))
         .hosts((0..hostile_sites).map(hostile));
     let mut world = World::start(Backend::Postgres, web).await;
-    world.delay = if honest_sites >= FULL { DELAY_FULL } else { DELAY };
+    world.delay = if good_sites >= FULL { DELAY_FULL } else { DELAY };
     let hostile = (0..hostile_sites).map(|index| format!("hostile{index}.test"));
-    world.write_seeds((0..honest_sites).map(|index| format!("honest{index}.test")).chain(hostile));
-    let peak_kib = watch(spawn(&world, honest_sites + hostile_sites)).await;
+    world.write_seeds((0..good_sites).map(|index| format!("good{index}.test")).chain(hostile));
+    let peak_kib = watch(spawn(&world, good_sites + hostile_sites)).await;
     let hits = world.web.log().hits();
     let policy = audit::Policy {
         site_gap: Some(SITE_GAP),
@@ -153,25 +153,25 @@ async fn run(honest_sites: usize, hostile_sites: usize) -> Run {
         |hit: &&Hit| is_honest(hit) && hit.path == "/agent.json" && hit.complete && hit.status == Some(200);
     let read: BTreeSet<&str> = hits.iter().filter(is_read).map(|hit| hit.host.as_str()).collect();
     Run {
-        pace: pace(&hits, honest_sites),
+        pace: pace(&hits, good_sites),
         peak_kib,
         violations: audit::check(&hits, &policy),
         read: read.len(),
     }
 }
 
-/// Requires that every honest site is read, no rule is broken, memory stays within the limit for as many honest visits, and
-/// honest sites finish at nine tenths of their pace without hostile ones.
+/// Requires that every well-behaved site is read, no rule is broken, memory stays within the limit for as many visits to them, and
+/// well-behaved sites finish at nine tenths of their pace without hostile ones.
 #[expect(clippy::print_stdout, reason = "the measurement, for the table of faults")]
-pub(crate) async fn honest_sites_keep_their_pace_among_hostile_ones() {
-    let honest_sites = count_from("AGENTDEX_TEST_HONEST_SITES", HONEST_DEFAULT);
+pub(crate) async fn well_behaved_sites_keep_their_pace_among_hostile_ones() {
+    let good_sites = count_from("AGENTDEX_TEST_GOOD_SITES", GOOD_SITES_DEFAULT);
     let hostile_sites = count_from("AGENTDEX_TEST_HOSTILE_SITES", HOSTILE_DEFAULT);
     let began = Instant::now();
-    let alone = run(honest_sites, 0).await;
-    let among = run(honest_sites, hostile_sites).await;
+    let alone = run(good_sites, 0).await;
+    let among = run(good_sites, hostile_sites).await;
     let kept = 100.0 * among.pace / alone.pace;
     println!(
-        "{honest_sites} honest sites alone: {:.0} a minute, {} KiB at the most; among {hostile_sites} hostile ones: {:.0} a \
+        "{good_sites} well-behaved sites alone: {:.0} a minute, {} KiB at the most; among {hostile_sites} hostile ones: {:.0} a \
          minute ({kept:.0} %), {} KiB; {:?} in all",
         alone.pace,
         alone.peak_kib,
@@ -181,15 +181,15 @@ pub(crate) async fn honest_sites_keep_their_pace_among_hostile_ones() {
     );
     for run in [&alone, &among] {
         run.violations.assert_clean();
-        assert_eq!(run.read, honest_sites, "honest sites were not read");
+        assert_eq!(run.read, good_sites, "well-behaved sites were not read");
     }
-    let open = u64::try_from(honest_sites + hostile_sites).unwrap();
+    let open = u64::try_from(good_sites + hostile_sites).unwrap();
     let most = LOADED_KIB_MAX + OPEN_VISIT_KIB_MAX * open + READING_KIB_MAX;
     assert!(
         among.peak_kib <= most,
         "{} KiB with at most {open} visits open; {most} are allowed",
         among.peak_kib
     );
-    let least = if honest_sites >= FULL { PACE_PERCENT_MIN } else { PACE_PERCENT_MIN_SMALL };
-    assert!(kept >= least, "honest sites keep {kept:.0} % of their pace; {least} % are required");
+    let least = if good_sites >= FULL { PACE_PERCENT_MIN } else { PACE_PERCENT_MIN_SMALL };
+    assert!(kept >= least, "well-behaved sites keep {kept:.0} % of their pace; {least} % are required");
 }

@@ -99,8 +99,8 @@ async fn searches_and_addresses_of_clients_are_not_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_honest_sites_keep_their_pace_among_hostile_ones() {
-    hostile_fleet::honest_sites_keep_their_pace_among_hostile_ones().await;
+async fn postgres_well_behaved_sites_keep_their_pace_among_hostile_ones() {
+    hostile_fleet::well_behaved_sites_keep_their_pace_among_hostile_ones().await;
 }
 
 /// Only on PostgreSQL: the embedded database has no connection to lose.

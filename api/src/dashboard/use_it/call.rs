@@ -14,7 +14,7 @@ use crate::dashboard::schema::Row;
 
 /// Characters that stay as they are in a path or a query (RFC 3986 section 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What an envelope has in the place of the parameters.
+/// The placeholder for the parameters in an envelope.
 const PARAMETERS: &str = "{parameters}";
 /// Why there is no text for a request that no tab could show.
 pub(super) const TOO_LONG: &str = "The request is too long for this page.";

@@ -1,5 +1,6 @@
 //! Example values of parameters: those that the publisher gives, else values of the stated type.
 
+use manifest::required_properties;
 use serde_json::{Map, Value, json};
 
 /// Maximum nesting of an example; deeper objects are left empty.
@@ -59,13 +60,7 @@ fn of_kind(name: &str, schema: &Value, depth_left: u8) -> Value {
 /// The required members, or the first ones if none is required.
 fn object(schema: &Value, depth_left: u8) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> = required_properties(schema).collect();
     let members = properties.into_iter().flatten();
     let wanted = members.filter(|(name, _)| required.is_empty() || required.contains(&name.as_str()));
     let member = |(name, schema): (&String, &Value)| (name.clone(), value(name, schema, depth_left - 1));

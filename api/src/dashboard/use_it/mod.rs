@@ -40,7 +40,7 @@ pub(crate) struct Snippet {
     pub(crate) text: Option<String>,
     /// Why there is no text, or where it is if it is too long.
     pub(crate) instead: String,
-    /// What to know about the text.
+    /// A note about the text.
     pub(crate) note: String,
     /// The text alone.
     pub(crate) href: Option<String>,
@@ -73,7 +73,7 @@ pub(crate) struct UseIt {
     pub(crate) is_filled: bool,
 }
 
-/// Everything to use a capability with.
+/// Everything that a person needs to use a capability.
 pub(crate) fn use_it(
     stored: &StoredManifest,
     capability: &Capability,

@@ -83,8 +83,8 @@ pub(super) fn python(call: &Call) -> String {
                  async with ClientSession(read, write) as session:\n            \
                  await session.initialize()\n            \
                  print(await session.call_tool({}, {}))\n\n\nasyncio.run(main())",
-                literal(&Value::from(url.as_str())),
-                literal(&Value::from(tool.as_str())),
+                quoted(url),
+                quoted(tool),
                 python_value(arguments, 12),
             )
         }
@@ -92,28 +92,21 @@ pub(super) fn python(call: &Call) -> String {
 }
 
 fn python_http(call: &HttpCall) -> String {
-    let mut arguments =
-        vec![literal(&Value::from(call.method.as_str())), literal(&Value::from(call.url.as_str()))];
+    let mut arguments = vec![quoted(&call.method), quoted(&call.url)];
     let key = format!("os.environ[\"{API_KEY}\"]");
-    let mut headers: Vec<String> = call
-        .headers
-        .iter()
-        .map(|(name, value)| {
-            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
-        })
-        .collect();
+    let mut headers = stated_headers(call);
     match &call.secret {
         Some(Secret::Bearer) => {
             headers.push(format!("\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]"));
         }
         Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))));
+            headers.push(format!("{}: {key}", quoted(name)));
         }
         Some(Secret::Query(name)) => {
-            arguments.push(format!("params={{{}: {key}}}", literal(&Value::from(name.as_str()))));
+            arguments.push(format!("params={{{}: {key}}}", quoted(name)));
         }
         Some(Secret::Cookie(name)) => {
-            arguments.push(format!("cookies={{{}: {key}}}", literal(&Value::from(name.as_str()))));
+            arguments.push(format!("cookies={{{}: {key}}}", quoted(name)));
         }
         None => {}
     }
@@ -127,11 +120,6 @@ fn python_http(call: &HttpCall) -> String {
         "# pip install requests\n{imports}\n\nresponse = requests.request(\n    {},\n)\nresponse.raise_for_status()\nprint(response.json())",
         arguments.join(",\n    ")
     )
-}
-
-/// JSON strings are literals of Python and of TypeScript, too.
-fn literal(value: &Value) -> String {
-    value.to_string()
 }
 
 /// A value as a literal of Python, its lines indented by `indent`.
@@ -148,15 +136,11 @@ fn python_value(value: &Value, indent: usize) -> String {
         }
         Value::Object(members) if !members.is_empty() => {
             let member = |(name, value): (&String, &Value)| {
-                format!(
-                    "{inner}{}: {},\n",
-                    literal(&Value::from(name.as_str())),
-                    python_value(value, indent + 4)
-                )
+                format!("{inner}{}: {},\n", quoted(name), python_value(value, indent + 4))
             };
             format!("{{\n{}{outer}}}", members.iter().map(member).collect::<String>())
         }
-        other => literal(other),
+        other => other.to_string(),
     }
 }
 
@@ -178,8 +162,8 @@ pub(super) fn typescript(call: &Call) -> String {
                  const client = new Client({{ name: \"my-agent\", version: \"1.0.0\" }});\n\
                  await client.connect(new StreamableHTTPClientTransport(new URL({}){options}));\n\
                  console.log(await client.callTool({{ name: {}, arguments: {} }}));",
-                literal(&Value::from(url.as_str())),
-                literal(&Value::from(tool.as_str())),
+                quoted(url),
+                quoted(tool),
                 pretty(arguments, 0),
             )
         }
@@ -187,27 +171,21 @@ pub(super) fn typescript(call: &Call) -> String {
 }
 
 fn typescript_http(call: &HttpCall) -> String {
-    let mut lines = vec![format!("method: {}", literal(&Value::from(call.method.as_str())))];
-    let mut headers: Vec<String> = call
-        .headers
-        .iter()
-        .map(|(name, value)| {
-            format!("{}: {}", literal(&Value::from(name.as_str())), literal(&Value::from(value.as_str())))
-        })
-        .collect();
+    let mut lines = vec![format!("method: {}", quoted(&call.method))];
+    let mut headers = stated_headers(call);
     let key = format!("process.env.{API_KEY}!");
-    let mut url = literal(&Value::from(call.url.as_str()));
+    let mut url = quoted(&call.url);
     match &call.secret {
         Some(Secret::Bearer) => headers.push(format!("Authorization: `Bearer ${{process.env.{TOKEN}}}`")),
         Some(Secret::Header(name)) => {
-            headers.push(format!("{}: {key}", literal(&Value::from(name.as_str()))));
+            headers.push(format!("{}: {key}", quoted(name)));
         }
         Some(Secret::Query(name)) => {
             let joint = if call.url.contains('?') { '&' } else { '?' };
-            url = format!("{} + {key}", literal(&Value::from(format!("{}{joint}{name}=", call.url))));
+            url = format!("{} + {key}", quoted(&format!("{}{joint}{name}=", call.url)));
         }
         Some(Secret::Cookie(name)) => {
-            headers.push(format!("Cookie: {} + {key}", literal(&Value::from(format!("{name}=")))));
+            headers.push(format!("Cookie: {} + {key}", quoted(&format!("{name}="))));
         }
         None => {}
     }
@@ -222,6 +200,16 @@ fn typescript_http(call: &HttpCall) -> String {
         "const response = await fetch({url}, {{\n  {},\n}});\nif (!response.ok) throw new Error(`HTTP ${{response.status}}`);\nconsole.log(await response.json());",
         lines.join(",\n  ")
     )
+}
+
+/// The headers of a call apart from the credential's, as members of an object.
+fn stated_headers(call: &HttpCall) -> Vec<String> {
+    call.headers.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect()
+}
+
+/// A literal of JSON, which Python and TypeScript read as well.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 /// JSON over several lines, its further lines indented by `indent`.

@@ -84,7 +84,7 @@ fn tools_of_mcp_servers_are_called_by_their_protocol() {
 }
 
 #[test]
-fn request_without_a_public_address_or_a_method_says_why() {
+fn explains_why_a_call_has_no_example() {
     for (invocation, why) in [
         (json!({"protocol": "http", "method": "GET"}), "no public web address"),
         (json!({"protocol": "http", "method": "GET", "url": "javascript:alert(1)"}), "no public web address"),
@@ -139,7 +139,7 @@ fn a_variable_is_filled_wherever_it_stands() {
 }
 
 #[test]
-fn credentials_say_what_to_obtain_where() {
+fn names_each_credential_and_where_to_obtain_it() {
     let manifest = booking("oauth2");
     let capability = &manifest.capabilities[0];
     let of = credentials::of(&manifest, capability);
@@ -154,7 +154,7 @@ fn credentials_say_what_to_obtain_where() {
 }
 
 #[test]
-fn warning_names_the_effect_and_who_is_asked() {
+fn warning_names_the_effect_and_who_confirms() {
     let manifest = booking("oauth2");
     let mut capability = manifest.capabilities[0].clone();
     let words = warning(&capability).unwrap();

@@ -32,7 +32,7 @@ const OPEN_FILES_MIN: u64 = 1_024;
 /// A rebuild of the index needs its size again; SQLite's log and the logs need space.
 const FREE_BYTES_FAIR: u64 = 5 * 1024 * 1024 * 1024;
 const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
-/// Changes by which an index may lag; the indexer reads thousands a second.
+/// Maximum number of changes by which an index may lag; the indexer reads thousands a second.
 const LAG_FAIR: i64 = 10_000;
 
 pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool) -> Vec<Finding> {

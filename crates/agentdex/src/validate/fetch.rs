@@ -26,7 +26,7 @@ pub(crate) async fn fetch(
     match inspected? {
         Inspection::Ended { end, fetches } => match source(url, force, fetches) {
             Some(source) => source,
-            None => bail!("{url} was not fetched: {}", crawler::end_in_words(end)),
+            None => bail!("{url} was not fetched: {}", end.description()),
         },
         Inspection::Waits { until, reason } => {
             bail!("{url} was not fetched: {reason}; it may be fetched at {}", until.format("%H:%M:%S UTC"))

@@ -66,7 +66,7 @@ impl Node<'_> {
     }
 }
 
-/// Groups the declarations of a site, in linear time but for sorting. The groups are in the order of their leaders' ids.
+/// Groups the declarations of a site, in linear time apart from sorting. The groups are in the order of their leaders' ids.
 pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
     let mut nodes: Vec<Node<'_>> = manifests
         .iter()

@@ -94,7 +94,7 @@ fn of_merged_capabilities_the_id_of_the_fullest_stays() {
 }
 
 #[test]
-fn an_id_answers_after_its_declaration_is_gone() {
+fn an_id_stays_valid_after_its_declaration_is_gone() {
     assert_eq!(named_after(&["ab", "b"]), ["a: b (a)"]);
     assert_eq!(named_after(&["ab", "a"]), ["a: a (b)"]);
     assert_eq!(named_after(&["ab", "b", "cb"]), ["a: cb (a)"]);
@@ -173,7 +173,7 @@ fn a_merge_of_merged_capabilities_is_no_split() {
 }
 
 #[test]
-fn a_capability_answers_a_bounded_number_of_former_ids() {
+fn a_capability_has_a_bounded_number_of_former_ids() {
     let mut before = after(&["ab"]);
     for number in 0..100 {
         before.capabilities.insert(capability(&number.to_string()), capability("a"));

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{Capability, CapabilityAuth, Finding, Format, Manifest, Payment, RateLimit, Safety};
 use crate::name::{CapabilityId, ManifestId, ManifestUrl};
+use crate::schema::required_properties;
 
 /// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
@@ -123,13 +124,7 @@ impl Statement {
 
 fn parameters(schema: &Value) -> Option<BTreeMap<String, Parameter>> {
     let properties = schema.get("properties")?.as_object()?;
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> = required_properties(schema).collect();
     let parameter = |(name, schema): (&String, &Value)| {
         let keywords = KEYWORDS.iter().filter_map(|keyword| {
             let value = schema.get(keyword).filter(|value| is_short(value))?;

@@ -53,7 +53,7 @@ use crate::draft::Draft;
 use crate::model::Format;
 use dialects::{Read, dialect};
 
-/// Whether documents of the format are text, whatever their bytes look like.
+/// Whether documents of the format are text, even if they parse as JSON.
 pub(crate) const fn is_text(format: Format) -> bool {
     matches!(dialect(format).read, Read::Text(_))
 }

@@ -37,7 +37,7 @@ findings! {
         may("files", Kind::Texts, "List files as strings; 0.2.0 has none."),
     }
     rule NO_SCHEMA: Should("skills_index.schema.missing", "Agent Skills discovery 0.2.0")
-        "`$schema` is missing, so the index is taken for version 0.1"
+        "`$schema` is missing, so the index is read as version 0.1"
             => "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.";
     rule UNKNOWN_SCHEMA: Must("skills_index.schema.unknown", "Agent Skills discovery 0.2.0")
         "`$schema` is not a published one; clients must not read an index of an unknown schema"

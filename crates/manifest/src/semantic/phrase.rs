@@ -28,7 +28,7 @@ impl Phrase {
         let mut carried = 0;
         text::each_word(first_clause(description), |word| {
             let meaning = lexicon::meaning(word);
-            // "Search for flights" goes on, "Search flights for a date" has said it.
+            // "Search for flights" names its object next, "Search flights for a date" has named it.
             ended = ended || (carried >= 2 && meaning.is_boundary());
             if !ended && !meaning.is_boundary() {
                 carried += usize::from(!meaning.is_neutral());

@@ -84,7 +84,7 @@ fn counts(half: &str) -> Counts {
 }
 
 #[test]
-fn types_shown_are_right_in_95_of_100_judged_capabilities() {
+fn shown_types_are_right_for_95_percent_of_labelled_capabilities() {
     for half in ["tune", "held-out"] {
         let found = counts(half);
         assert!(found.right * 100 >= found.shown * PRECISION_MIN, "precision, {half}: {found:#?}");

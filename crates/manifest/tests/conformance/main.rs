@@ -63,7 +63,7 @@ fn every_member_of_the_examples_has_a_clause() {
 }
 
 #[test]
-fn every_mutation_is_reported_as_its_clause_asks() {
+fn every_mutation_is_reported_as_its_clause_requires() {
     let (mut all, mut failures) = (0, Vec::new());
     for register in Register::all() {
         let example = register.example();

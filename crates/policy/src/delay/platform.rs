@@ -22,9 +22,9 @@ const WINDOW_RESPONSES: usize = 100;
 const FAILURE_PERCENT_MAX: usize = 2;
 /// Maximum ratio of the 95th percentile to that of the best window.
 const SLOWDOWN_MAX: u32 = 2;
-/// A best window that was faster counts as this: its responses came from caches, and say nothing about the other ones.
+/// A faster best window counts as this: its responses came from caches and do not represent the others.
 const BEST_MS_MIN: u32 = 100;
-/// By this part of it the best window is forgotten with each slow one, so that a platform that answers as it mostly did recovers.
+/// Each slow window raises the best one by this fraction, so that the rate recovers if the platform is as fast as usual.
 const BEST_RISE_DIVISOR: u32 = 4;
 
 /// One response of a platform.

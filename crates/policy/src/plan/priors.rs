@@ -1,6 +1,6 @@
 //! How likely each path of the table has a manifest, and the order of requests that follows from it.
 //!
-//! Sites that publish several manifests publish them at the same few paths, so a path is worth what it adds to the paths
+//! Sites that publish several manifests publish them at the same few paths, so the value of a path is what it adds to the paths
 //! before it. The first path of the order is the one at which most sites publish; each next one is the one at which most of
 //! those sites publish that have nothing at the paths before it. Both come from counted sites (`shares.txt`), corrected by the
 //! sites that a crawl found (the mean of a Beta distribution).
@@ -19,7 +19,7 @@ const ASSUMED: [(&str, u16); 3] =
     [("/.well-known/ard.json", 100), ("/.well-known/woa.json", 100), ("/", 110)];
 /// The weight of the counted sites, in sites: a few hundred observations change the priors, a dozen do not.
 const COUNTED_WEIGHT: u64 = 500;
-/// Numbers of sites are given among so many.
+/// The base of the numbers of sites.
 const AMONG: u64 = 10_000;
 
 const ROWS: usize = PATHS.len();
@@ -63,7 +63,7 @@ impl SitePaths {
         }
     }
 
-    /// Whether the site gave an answer for a path.
+    /// Whether the site responded to a request of a path.
     pub const fn was_requested(&self, row: &PlannedPath) -> bool {
         self.requested.overlaps(Rows::of(row))
     }
@@ -74,7 +74,7 @@ impl SitePaths {
     }
 }
 
-/// The order of the path table, with the numbers behind it.
+/// The order of the path table, with the numbers that it follows from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priors {
     order: [u8; ROWS],

@@ -11,7 +11,7 @@ const DECLARING_PPM: u64 = 10_000;
 /// A chance among a million, one in 1,200, below which the remaining paths are left to later visits. With the counted shares, a
 /// first visit then requests nine paths, which find 98 % of the manifests.
 const CHANCE_PPM_MIN: u64 = 833;
-/// Paths of a visit without a reason for more, whatever a crawl has found elsewhere: ten requests with robots.txt.
+/// Maximum number of paths of a visit without a reason for more: ten requests with robots.txt.
 pub const PATHS_ON_CHANCE_MAX: usize = 9;
 
 string_enum! {

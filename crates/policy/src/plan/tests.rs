@@ -99,7 +99,7 @@ fn the_second_visit_requests_the_homepage() {
 }
 
 #[test]
-fn a_visit_never_requests_more_than_nine_paths_on_chance() {
+fn a_visit_requests_at_most_nine_paths_without_a_reason() {
     // a first visit that ended early, and two that robots.txt ended
     for (visits, requested) in [(0, 9), (1, 3), (2, 9), (u32::MAX, 9)] {
         let last = |slot| (slot < 2).then_some(LastCheck { class: PathClass::Refused, day: 20_000 });

@@ -574,7 +574,7 @@ proptest! {
 }
 
 #[test]
-fn a_statement_that_is_too_long_disallows_and_says_so() {
+fn a_statement_that_is_too_long_disallows_with_a_note() {
     let long = "search=y, ".repeat(200);
     let body = format!("User-agent: *\nContent-Usage: /a {long}\nContent-Usage: /b search=y\n");
     let file = file(body.as_bytes());

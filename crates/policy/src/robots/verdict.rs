@@ -12,8 +12,8 @@ use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
-/// Bytes of a file up to which an async task may parse it itself. That takes a few megabytes and milliseconds then for any
-/// content. A few per cent of real files are longer.
+/// Bytes of a file up to which an async task may parse it itself. For any content, that takes at most a few megabytes and
+/// milliseconds. A few per cent of real files are longer.
 pub const SHORT_BYTES_MAX: usize = 16 * 1024;
 /// Work of comparisons up to which an async task may do them itself: about a millisecond.
 pub(super) const SHORT_WORK_MAX: u64 = 1024 * 1024;

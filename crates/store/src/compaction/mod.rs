@@ -2,7 +2,7 @@
 //!
 //! Most sites publish nothing. Between visits, their state, hosts, robots.txt verdicts and visits would take six rows with
 //! eleven index entries. A compacted site keeps its state in `site.packed`, some 30 bytes of postcard that SQL never reads;
-//! what statements select by are columns beside it. The site is expanded, that is its rows are written again, when a
+//! statements select by the columns beside it. The site is expanded, that is its rows are written again, when a
 //! visit, a clock or a new URL needs them.
 //!
 //! It drops the text and the validators of robots.txt, which are older than the day for which they are valid, clocks that

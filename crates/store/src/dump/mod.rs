@@ -1,9 +1,9 @@
 //! Dumps: a database as lines of JSON, to move it from SQLite to a server and back, including feed positions.
 //!
 //! The first line is the header. Every other line is a row: the name of the table and the values of its columns in the order
-//! of [`TABLES`], bytes in hexadecimal. State of running processes is left out: leases, workers, clocks of addresses and
-//! address groups. A dump is imported into an empty database, in one transaction. Dumps of schema 10 and later can be
-//! imported; before schema 12, the header does not name it.
+//! of [`TABLES`], bytes in hexadecimal. State of running processes is left out: leases, workers, address groups, clocks of
+//! addresses and suffixes, and the salt of the day. A dump is imported into an empty database, in one transaction. Dumps of
+//! schema 10 and later can be imported; before schema 12, the header does not name it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::convert::NEVER_MS;
 pub(crate) const FORM: u32 = 1;
 /// Rows of one INSERT.
 pub(crate) const BATCH_ROWS: usize = 500;
-/// Bytes of one INSERT, but for its last row.
+/// Bytes of one INSERT, without its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Columns at the end of a table that dumps of a schema before this one do not have.
 const ADDED_COLUMNS: [(i64, &str, usize); 3] =
@@ -167,6 +167,9 @@ pub(crate) const TABLES: &[Table] = tables! {
         site Text, linked_by Text, is_open Integer;
     declaration by "id":
         id Text, capability_id Text, site Text, manifest_id Text, place Integer;
+    read_attempt by "hash":
+        hash Text, reader_version BigInt, site Text, url Text, began_at_ms BigInt, quarantined_at_ms BigInt,
+        reason Text;
 };
 
 impl Table {

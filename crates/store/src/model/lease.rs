@@ -48,7 +48,7 @@ pub struct LeaseToken {
     pub address_group: Option<u16>,
 }
 
-/// A leased site with everything that is known of it.
+/// A leased site with its stored state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeasedSite {
     pub token: LeaseToken,

@@ -40,7 +40,7 @@ impl StoredManifest {
 /// A capability that has several declarations in the documents of its site, or an id that is not that of its declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedCapability {
-    /// The id that all of them are answered with.
+    /// The id under which all of them are served.
     pub id: CapabilityId,
     /// The declarations in the index, the leading one first.
     pub members: Vec<Member>,
@@ -179,7 +179,7 @@ pub struct Stats {
     pub ends_last_day: Vec<(VisitEnd, u64)>,
     /// Outcomes of the fetches of the last 24 hours, most first.
     pub outcomes_last_day: Vec<(FetchOutcome, u64)>,
-    /// When the site became due that is due longest.
+    /// When the oldest due site became due.
     pub oldest_due_at: Option<DateTime<Utc>>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,

@@ -13,7 +13,7 @@ use crate::convert::until_ms;
 use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, MemberId, ParkedVisit, WorkerId};
 
 impl Store {
-    /// Leases due sites by priority and planned time, with everything that is known of them. A site is due when its visit is
+    /// Leases due sites by priority and planned time, with their stored state. A site is due when its visit is
     /// planned before `due_before`, it is not leased, and its owner has not opted out.
     #[boxed]
     pub async fn sites_lease(

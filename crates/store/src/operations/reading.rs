@@ -126,7 +126,7 @@ impl Store {
         reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))
     }
 
-    /// The capability that an id is answered with, where it has several declarations or the id of another one, with the
+    /// The capability under which an id is served, where it has several declarations or the id of another one, with the
     /// declarations that are listed.
     #[boxed]
     pub async fn capability_shared(&self, id: &CapabilityId) -> Result<Option<SharedCapability>, StoreError> {

@@ -29,7 +29,7 @@ impl Store {
         self.seeds_put(seeds, Ranking::Follow, now).await
     }
 
-    /// Adds a site without planning a visit, so that it can be leased and has clocks. A known site stays as it is.
+    /// Adds a site without planning a visit, so that it can be leased and has clocks. A known site is not changed.
     #[boxed]
     pub async fn site_add_unplanned(&self, site: &SiteName, now: DateTime<Utc>) -> Result<(), StoreError> {
         writing!(self, "site_add_unplanned", seed::site_add_unplanned(site, millis(now)))

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-pub(crate) const STRINGS: [&str; 48] = [
+pub(crate) const STRINGS: [&str; 52] = [
     "pending",
     "fresh",
     "stale",
@@ -54,6 +54,10 @@ pub(crate) const STRINGS: [&str; 48] = [
     "HTTP 403",
     "HTTP 401",
     "HTTP 503",
+    "it denies access",
+    "it asked for a delay (Retry-After)",
+    "the visit continues",
+    "the owner opted out",
 ];
 
 #[derive(Serialize, Deserialize)]
@@ -94,6 +98,9 @@ mod tests {
         for slug in statuses.chain(ends).chain(kinds) {
             assert!(STRINGS.contains(&slug), "append {slug} to the list");
         }
-        assert_eq!((STRINGS[0], STRINGS[30], STRINGS[47]), ("pending", "nothing was found", "HTTP 503"));
+        assert_eq!(
+            (STRINGS[0], STRINGS[30], STRINGS[50]),
+            ("pending", "nothing was found", "the visit continues")
+        );
     }
 }

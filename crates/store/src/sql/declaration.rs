@@ -50,7 +50,7 @@ pub(crate) async fn declarations_before(connection: &mut Connection, site: &Site
     Ok(Before { known: known.into_iter().collect(), capabilities: capabilities.into_iter().collect() })
 }
 
-/// Decides again, after the manifests of the site changed. Returns what the feed tells.
+/// Decides again, after the manifests of the site changed. Returns the entries for the feed.
 pub(crate) async fn declarations_regroup(
     connection: &mut Connection,
     site: &SiteName,
@@ -173,7 +173,7 @@ pub(crate) async fn statements_add<'m>(
     Ok(())
 }
 
-/// By what a declaration is grouped with others, and what it states.
+/// The keys by which a declaration is grouped with others, and its statement.
 #[derive(Serialize)]
 struct StatementRow<'a> {
     #[serde(flatten)]
@@ -317,7 +317,7 @@ macro_rules! select_declarations {
     };
 }
 
-/// The capability that an id is answered with, where it has several declarations or the id of another one, with those that are
+/// The capability under which an id is served, where it has several declarations or the id of another one, with those that are
 /// listed.
 pub(crate) async fn capability_shared(
     connection: &mut Connection,

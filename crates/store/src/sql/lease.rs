@@ -21,7 +21,7 @@ use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
 /// Values of `site.priority` in the order of leasing. [`PRIORITY_LINKED`] comes last, and has a share.
 const PRIORITIES: [i32; 5] = [0, 2, 3, 4, 5];
-/// Linked sites get one of so many places of a batch, so that neither they nor listed sites wait forever.
+/// Linked sites get one in this many places of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
 /// A lease that ends later than this is damaged, and counts as expired. Longer than [`LEASE_DURATION_MAX`], since the clock of
 /// its worker may be ahead.
@@ -30,7 +30,7 @@ const LINKED_ONE_IN: i64 = 8;
 pub(super) const LEASE_MAX_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 /// Delay of a site with a damaged row.
 const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Batches of nothing but damaged sites that one call skips.
+/// Maximum number of batches with only damaged sites that one call skips.
 const DAMAGED_BATCHES_MAX: usize = 16;
 
 #[derive(sqlx::FromRow)]
@@ -196,7 +196,7 @@ macro_rules! lease_rows {
     };
 }
 
-/// Binds the rest of what [`lease_rows`] takes.
+/// Binds the other parameters of [`lease_rows`].
 macro_rules! bind_lease {
     ($query:expr, $request:expr, $max:expr, $now:expr) => {
         $query
@@ -216,7 +216,7 @@ async fn lease_due(
     request: &LeaseRequest,
     now: DateTime<Utc>,
 ) -> Outcome<Vec<OfSite<LeasedRow>>> {
-    // Batches are often of one site: then the time decides whether it is the turn of a linked one.
+    // Batches are often of one site: then the time decides whether a linked site is next.
     let max = i64::from(request.sites_max);
     let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
     let by_priority = PRIORITIES.into_iter().chain([PRIORITY_LINKED]).map(|priority| (priority, max));

@@ -255,7 +255,7 @@ pub(super) async fn hints_admit<'a>(
     Ok((admitted, refused))
 }
 
-/// Runs a statement that counts rows by a name of the list.
+/// Runs a statement that counts rows for each name of the list.
 async fn counts(
     connection: &mut Connection,
     statement: &'static str,

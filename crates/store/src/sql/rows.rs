@@ -64,7 +64,7 @@ fn key(row: &Row) -> String {
     row.try_get::<String, _>(0).or_else(number).or_else(bytes).unwrap_or_default()
 }
 
-/// Where the next page of a list begins: after a key, and after the rows behind it whose keys cannot be read.
+/// Where the next page of a list begins: after a key, and after the following rows whose keys cannot be read.
 pub(super) struct Cursor<K> {
     pub(super) key: K,
     pub(super) skipped: i64,
@@ -78,7 +78,7 @@ where
         Self { key, skipped: 0 }
     }
 
-    /// Moves behind rows that were read in order. Their first column is the key.
+    /// Moves after rows that were read in order. Their first column is the key.
     pub(super) fn pass(&mut self, rows: &[Row]) {
         for row in rows {
             match row.try_get(0) {

@@ -101,7 +101,7 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
-/// The priority of a site with several seeds: any other counts before that of a link.
+/// The priority of a site with several seeds: any other takes precedence over that of a link.
 fn first_priority(one: i32, other: i32) -> i32 {
     match (one, other) {
         (PRIORITY_LINKED, priority) | (priority, PRIORITY_LINKED) => priority,

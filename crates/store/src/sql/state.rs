@@ -11,7 +11,7 @@ use crate::convert::{RowRef, decompressed_start, log_damaged, names, to_i64};
 use crate::fault::Outcome;
 use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
-/// Hosts of a site that visits merely met, as many as links of other sites may name.
+/// Maximum number of hosts of a site that only visits have met, the same as for links of other sites.
 const HOSTS_MET_MAX: i64 = 1_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// `manifests` of a row whose site keeps its counts of the index.
@@ -232,7 +232,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -
     Ok(())
 }
 
-/// By host: its site, and what robots.txt of it came to.
+/// By host: its site, and the verdict of its robots.txt.
 pub(super) type RobotsByHost<'a> = BTreeMap<&'a str, (&'a str, &'a RobotsRow)>;
 
 /// Replaces what is known of robots.txt of each host.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use chrono::TimeDelta;
 use manifest::ManifestId;
 use policy::RobotsKind;
@@ -11,7 +11,7 @@ use store::{
 };
 
 use crate::build::{found, host, lease, leased, request, seed, site, start, url, visit, visited};
-use crate::harness::Db;
+use crate::harness::{Column, Db};
 
 /// Tables of which each site has rows, with the column that names the site, or its manifest.
 const DAMAGED: [(&str, &str); 11] = [
@@ -47,35 +47,6 @@ const OTHERS: [&str; 16] = [
     "worker",
 ];
 const WHOLE: [&str; 3] = ["whole0.example", "whole1.example", "whole2.example"];
-
-/// A column of the schema.
-struct Column {
-    table: String,
-    name: String,
-    kind: String,
-}
-
-async fn columns(db: &Db) -> Result<Vec<Column>> {
-    let columns = db
-        .texts(match db.store.backend() {
-            Backend::Postgres => {
-                "SELECT table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns
-                 JOIN pg_class ON oid = to_regclass(quote_ident(table_name)) AND NOT relispartition
-                 WHERE table_schema = 'public' ORDER BY 1"
-            }
-            Backend::Sqlite => {
-                "SELECT tables.name || ' ' || columns.name || ' ' || columns.type
-                 FROM sqlite_master AS tables JOIN pragma_table_info(tables.name) AS columns
-                 WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY 1"
-            }
-        })
-        .await?;
-    let column = |text: String| {
-        let mut parts = text.splitn(3, ' ').map(str::to_owned);
-        Some(Column { table: parts.next()?, name: parts.next()?, kind: parts.next()? })
-    };
-    columns.into_iter().map(column).collect::<Option<_>>().context("columns")
-}
 
 /// Values that no program wrote there. SQLite takes any of them; PostgreSQL takes those of the column's type.
 fn damages(backend: Backend, column: &Column) -> &'static [&'static str] {
@@ -131,7 +102,7 @@ async fn damage_every_column(db: &Db) -> Result<usize> {
     };
     let update = if matches!(backend, Backend::Sqlite) { "UPDATE OR IGNORE" } else { "UPDATE" };
     let mut sites = 0;
-    for column in columns(db).await? {
+    for column in db.columns().await? {
         let Column { table, name: column_name, .. } = &column;
         let Some((_, key)) = DAMAGED.iter().find(|(damaged, _)| damaged == table) else {
             ensure!(OTHERS.contains(&table.as_str()), "the new table {table} is in none of the lists");

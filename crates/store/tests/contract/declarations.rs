@@ -148,7 +148,7 @@ pub(crate) async fn known_capabilities_that_become_one_are_merged(db: Db) -> Res
     Ok(())
 }
 
-pub(crate) async fn a_split_is_told_and_gives_each_its_own_id(db: Db) -> Result<()> {
+pub(crate) async fn a_split_is_reported_and_gives_each_its_own_id(db: Db) -> Result<()> {
     let book = [("book", "/book")];
     let first = vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
     visited(&db.store, SHOP, later(0), first).await?;
@@ -168,7 +168,7 @@ pub(crate) async fn a_split_is_told_and_gives_each_its_own_id(db: Db) -> Result<
     Ok(())
 }
 
-pub(crate) async fn an_id_answers_after_its_declaration_is_gone(db: Db) -> Result<()> {
+pub(crate) async fn an_id_stays_valid_after_its_declaration_is_gone(db: Db) -> Result<()> {
     let book = [("book", "/book")];
     let first = vec![declares(AWP, "1", &book, true, later(0)), declares(CARD, "1", &book, false, later(0))];
     visited(&db.store, SHOP, later(0), first).await?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use futures::FutureExt;
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
-use store::{DatabaseUrl, Store, StoreConfig};
+use store::{Backend, DatabaseUrl, Store, StoreConfig};
 
 /// Distinguishes the databases of one process.
 static DATABASES: AtomicU32 = AtomicU32::new(0);
@@ -23,7 +23,37 @@ pub(crate) struct Db {
     pub(crate) bytes_when_empty: i64,
 }
 
+/// A column of the schema.
+pub(crate) struct Column {
+    pub(crate) table: String,
+    pub(crate) name: String,
+    pub(crate) kind: String,
+}
+
 impl Db {
+    /// The columns of all tables, by table and name.
+    pub(crate) async fn columns(&self) -> Result<Vec<Column>> {
+        let columns = self
+            .texts(match self.store.backend() {
+                Backend::Postgres => {
+                    "SELECT table_name || ' ' || column_name || ' ' || data_type FROM information_schema.columns
+                     JOIN pg_class ON oid = to_regclass(quote_ident(table_name)) AND NOT relispartition
+                     WHERE table_schema = 'public' ORDER BY 1"
+                }
+                Backend::Sqlite => {
+                    "SELECT tables.name || ' ' || columns.name || ' ' || columns.type
+                     FROM sqlite_master AS tables JOIN pragma_table_info(tables.name) AS columns
+                     WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY 1"
+                }
+            })
+            .await?;
+        let column = |text: String| {
+            let mut parts = text.splitn(3, ' ').map(str::to_owned);
+            Some(Column { table: parts.next()?, name: parts.next()?, kind: parts.next()? })
+        };
+        columns.into_iter().map(column).collect::<Option<_>>().context("columns")
+    }
+
     /// Removes all tables. The store must be closed.
     pub(crate) async fn empty(&self) -> Result<()> {
         match &self.config.url {

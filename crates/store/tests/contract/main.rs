@@ -98,7 +98,7 @@ macro_rules! contract_tests {
             declarations::{
                 two_declarations_of_one_operation_are_one_capability, a_semantic_type_counts_a_shared_capability_once,
                 a_change_of_leader_keeps_the_id, known_capabilities_that_become_one_are_merged,
-                a_split_is_told_and_gives_each_its_own_id, an_id_answers_after_its_declaration_is_gone,
+                a_split_is_reported_and_gives_each_its_own_id, an_id_stays_valid_after_its_declaration_is_gone,
                 manifests_of_an_earlier_schema_are_grouped_at_the_next_visit,
                 a_block_removes_the_shared_capabilities_of_its_site, the_feed_names_a_bounded_number_of_moves,
                 statements_are_stored_when_a_site_has_several_manifests,
@@ -112,7 +112,8 @@ macro_rules! contract_tests {
                 bounds_old_versions_of_a_site_by_bytes,
             },
             moving::{
-                dump_restores_everything_on_both_backends, import_of_a_damaged_dump_changes_nothing,
+                dump_restores_everything_on_both_backends,
+                dump_holds_every_column_of_every_table, import_of_a_damaged_dump_changes_nothing,
                 imports_or_refuses_dumps_of_earlier_schemas,
                 declarations_of_an_earlier_dump_are_grouped_at_the_next_visit,
                 retention_keeps_entries_that_registered_readers_need,

@@ -33,17 +33,17 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise. A 429 or 503 without
-    /// Retry-After of a host that others named does not delay the site: load balancers answer so for names that they do not know.
+    /// Applies and stores the Retry-After of any response. A 429 or 503 without Retry-After does not delay the site if others
+    /// named the host: load balancers answer this way for names that they do not know.
     pub(super) async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
         let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
-        let Some(asked) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
+        let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        if matches!(asked, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
+        if matches!(retry_after, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
             return Ok(());
         }
-        self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
+        self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
         if let Some(authority) = self.authorities.get(host) {
             self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
         }

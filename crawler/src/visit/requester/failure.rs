@@ -1,4 +1,4 @@
-//! What an answer, or its absence, means for events, spans and the rate of a platform.
+//! Events, spans and samples of the platform's rate for answers and failures.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn answer_event<'a>(
     Event::Answer { site, url, status, failure, wire_bytes, took_ms: millis(took) }
 }
 
-/// Status and headers, if they arrived, whatever became of the body.
+/// Status and headers, if they arrived, even if the body failed.
 pub(super) fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
     match answer {
         Ok(reply) => Some(&reply.head),
@@ -44,7 +44,7 @@ pub(super) fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
     }
 }
 
-/// What an answer says about the platform that gave it.
+/// The sample that an answer adds to the rate of its platform.
 pub(super) fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
     let status = head_of(answer)?.status;
     let is_trouble = status.as_u16() == 429 || status.is_server_error();

@@ -100,7 +100,7 @@ pub(super) struct Requester<'a> {
     site_clock: SiteClock,
     authorities: HashMap<Host, Authority>,
     robots: HashMap<Host, KnownRobots>,
-    /// The rules of the host that was asked last. Those of another are parsed again when it is asked again.
+    /// The rules of the last requested host. Those of another host are parsed again with its next request.
     parsed: Option<ParsedRobots>,
     /// Memory of what the visit found and keeps until it is saved.
     pub(super) memory: HeldMemory,

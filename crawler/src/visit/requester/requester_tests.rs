@@ -184,7 +184,7 @@ async fn sends_nothing_to_other_sites() {
 }
 
 #[tokio::test]
-async fn keeps_retry_after_whatever_the_answer_is() {
+async fn keeps_retry_after_of_any_response() {
     let busy = Answer::status(429).header("retry-after", "3600");
     let fixture = fixture(testweb::Host::new("a.example").route(CARD, busy)).await;
     let (stop, mut progress, before) = (Stop::default(), begun(), clock::now());
@@ -254,7 +254,7 @@ async fn allows(requester: &mut Requester<'_>, progress: &mut Progress, host: &s
 }
 
 #[tokio::test]
-async fn keeps_the_rules_of_one_host_and_asks_for_each_file_once() {
+async fn keeps_the_rules_of_one_host_and_requests_each_file_once() {
     let robots = |path: &str| format!("User-agent: *\nCrawl-delay: 0\nDisallow: {path}\n");
     let mut fixture = fixture(testweb::Host::new("a.example").robots(&robots("/a"))).await;
     // a visit knows another host by the copy in the store

@@ -154,16 +154,16 @@ impl Requester<'_> {
         &mut self,
         traffic: &mut Traffic,
         mut record: RobotsRecord,
-    ) -> Result<Fits, Interrupt> {
+    ) -> Result<HasMemory, Interrupt> {
         let bytes = record.body.as_ref().map_or(0, |body| body.len());
         let fits = match self.tools.reader.memory.hold_robots(&mut self.memory, bytes).await {
-            Ok(()) => Fits::Yes,
+            Ok(()) => HasMemory::Yes,
             Err(NoMemory::Now) => return Err(Interrupt::busy(NO_MEMORY)),
             Err(NoMemory::EverInThisVisit) => {
                 record.kind = RobotsKind::Unreachable;
                 record.cause = Some(RobotsCause::BodyNotRead.as_str().to_owned());
                 record.body = None;
-                Fits::No
+                HasMemory::No
             }
         };
         traffic.robots.insert(record.host.clone(), Box::new(record));
@@ -231,7 +231,7 @@ impl Requester<'_> {
                     return Ok(Robots::NoName);
                 }
                 Err(failure) => {
-                    tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
+                    tracing::debug!(%host, reason = %failure, "robots.txt could not be requested");
                     let answer = RobotsResponse::Failed(failure.cause.outcome());
                     let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
                     break (record_of(host, verdict, None, stored.as_ref()), HeldMemory::default());
@@ -272,8 +272,8 @@ impl Requester<'_> {
             (record.etag, record.last_modified) = (None, None);
         }
         let verdict = match self.keep_robots(&mut progress.traffic, record).await? {
-            Fits::Yes => verdict,
-            Fits::No => Arc::new(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)),
+            HasMemory::Yes => verdict,
+            HasMemory::No => Arc::new(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)),
         };
         self.adopt(host, Arc::clone(&verdict), memory, true);
         Ok(Robots::Verdict(verdict))
@@ -281,16 +281,16 @@ impl Requester<'_> {
 }
 
 /// Whether a visit has memory for a file.
-enum Fits {
+enum HasMemory {
     Yes,
     No,
 }
 
 /// The other host of the site whose own robots.txt a redirect led to, which need not be fetched again.
-fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
+fn file_of_other_host(requested: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
     let other = read.host();
     let is_own_file = record.kind == RobotsKind::Rules && read.path_and_query() == ROBOTS_PATH;
-    (is_own_file && other != *asked).then_some(other)
+    (is_own_file && other != *requested).then_some(other)
 }
 
 /// What an answer on the way to a robots.txt means.

@@ -9,7 +9,7 @@ use tantivy::{TantivyDocument, Term};
 use super::super::opened::OpenedIndex;
 use crate::filter::FacetKey;
 use crate::index::{Fields, Generations, Writer, schema};
-use crate::query::{Associations, FilterPart, QueryTerm, Restriction, Role};
+use crate::query::{FilterPart, QueryTerm, Restriction, Role, WordWeights};
 
 const WORDS: [&str; 7] = ["book", "flight", "hotel", "room", "seat", "train", "weather"];
 
@@ -82,7 +82,7 @@ pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
     writer.commit(FeedPosition(2)).unwrap();
     generations.switch_to(&path).unwrap();
     writer.finish().unwrap();
-    OpenedIndex::open(&generations, &Associations::built_in()).unwrap()
+    OpenedIndex::open(&generations, &WordWeights::built_in()).unwrap()
 }
 
 pub(crate) fn terms(texts: &[(&str, f32)]) -> Vec<QueryTerm> {

@@ -39,7 +39,7 @@ enum Generation {
 }
 
 impl Generation {
-    /// A card with neither generation's address and no other member of the older ones is taken for a broken one of 1.0.
+    /// A card with neither generation's address and no other member of the older ones is treated as an invalid card of 1.0.
     fn of(root: &Object<'_>) -> Self {
         let is_older = OLDER_MEMBERS.iter().any(|key| root.has(key));
         if root.has("supportedInterfaces") || !is_older { Self::Interfaces } else { Self::Url }

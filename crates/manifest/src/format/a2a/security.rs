@@ -1,7 +1,7 @@
 //! Credentials of A2A cards in their three generations.
 //!
 //! 0.1 names schemes as words, 0.2 and 0.3 use the security objects of OpenAPI, 1.0 wraps each scheme in a member named
-//! for its kind and each requirement in `schemes`. A skill's own requirements replace the card's.
+//! after its kind and each requirement in `schemes`. A skill's own requirements replace the card's.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! agents.json 0.1, companion of agents.txt, in the three dialects that exist: the prose of the specification, its JSON
 //! Schema, and what its SDK writes.
 //!
-//! The version member tells them apart: `schema_version`, `protocol_version`, and `schema_version` "1.0" or `flows`. All
+//! The version member distinguishes them: `schema_version`, `protocol_version`, and `schema_version` "1.0" or `flows`. All
 //! spellings are accepted; conformance is assessed against the text of the dialect. Missing values get the defaults of the
 //! specification (session addresses, lifetime, audit address).
 

@@ -150,7 +150,7 @@ fn at_tools(manifest: &Manifest) -> Vec<&str> {
 }
 
 #[test]
-fn tools_that_cannot_be_had_are_reported() {
+fn reports_tools_that_cannot_be_fetched() {
     for (tools, code) in [
         ("/.well-known/agent-manifest.json", "arws.tools.self"),
         ("https://tools.example/openapi.json", "arws.tools.elsewhere"),

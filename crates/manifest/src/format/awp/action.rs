@@ -252,7 +252,7 @@ fn check_undeclared(action: &Object<'_>, capability: &Capability, draft: &mut Dr
         .filter(|_| matches!(method, Some("POST" | "PUT" | "PATCH")));
     match named {
         Some(word) => {
-            let text = format!("the action speaks of \"{word}\" and declares no `sensitivity`");
+            let text = format!("the id contains \"{word}\", and the action declares no `sensitivity`");
             draft.report(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone(), text);
         }
         None if method == Some("DELETE") => {

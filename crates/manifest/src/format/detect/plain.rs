@@ -78,7 +78,7 @@ fn has_grammar(lines: &[&str]) -> bool {
     keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(2).count() == 2
 }
 
-/// Detects agents.txt by name. The strength tells whether a grammar was recognised.
+/// Detects agents.txt by name. The strength states whether a grammar was recognised.
 fn agents_txt(lines: &[&str]) -> Detection {
     let known: Vec<String> = keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(3).collect();
     match known.as_slice() {

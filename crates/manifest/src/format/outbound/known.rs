@@ -33,7 +33,7 @@ const POLICY_WORDS: &[&str] = &[
     "root",
 ];
 
-/// The addresses that a draft has already.
+/// The addresses that a draft already has.
 pub(super) struct Known {
     servers: HashSet<String>,
     documents: HashSet<String>,

@@ -244,7 +244,7 @@ fn a_transport_without_usable_address_comes_last() {
 }
 
 #[test]
-fn agents_of_other_origins_are_other_agents() {
+fn agents_of_other_origins_stay_separate_agents() {
     let id = |host: &str| {
         let url = ManifestUrl::parse(&format!("https://{host}/.well-known/woa.json")).unwrap();
         let bytes = sound().to_string();

@@ -1,0 +1,108 @@
+//! Reads a registry page by page. [`crate::remote_seeds`] and [`crate::mcp_registry`] define the requests and what a page names.
+
+use http::{HeaderMap, StatusCode};
+use manifest::ManifestUrl;
+use policy::BodyKind;
+use policy::outcome::bot_wall_header;
+use serde_json::Value;
+
+use crate::egress::{Head, Reply};
+use crate::seeds::SeedError;
+use crate::visit::{Message, StandaloneError, StandaloneRequests};
+
+/// Longest token of a page that is sent back.
+const TOKEN_BYTES_MAX: usize = 4 * 1_024;
+/// Pages of one registry: a hundred thousand entries.
+const PAGES_MAX: usize = 1_000;
+
+/// How to treat a registry whose daily budget ends before its last page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    /// Uses the pages read so far.
+    Used,
+    /// Uses nothing: sites that are not named would be removed.
+    Refused,
+}
+
+/// The request for one page.
+pub(crate) struct PageRequest {
+    pub(crate) url: ManifestUrl,
+    pub(crate) limit: BodyKind,
+    /// A GET has none.
+    pub(crate) body: Option<Value>,
+}
+
+/// A registry whose pages name the next one by a token.
+pub(crate) trait PagedRegistry {
+    /// What an entry of a page is read as.
+    type Item;
+
+    /// The request for the first page, or for the page of a token. `None` if the URL cannot be that of a registry.
+    fn request(&self, token: Option<&str>) -> Option<PageRequest>;
+
+    fn items(&self, page: &Value) -> Vec<Self::Item>;
+
+    fn next_token<'p>(&self, page: &'p Value) -> Option<&'p str>;
+}
+
+/// The items of all pages, in order. A registry without items is an error.
+pub(crate) async fn read_pages<R: PagedRegistry>(
+    requests: &mut StandaloneRequests,
+    base: &ManifestUrl,
+    incomplete: Incomplete,
+    registry: &R,
+) -> Result<Vec<R::Item>, SeedError> {
+    let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
+    let (mut items, mut token) = (Vec::new(), None::<String>);
+    for page in 0..PAGES_MAX {
+        let request = registry
+            .request(token.as_deref())
+            .ok_or_else(|| unfetched("it is not the base URL of a registry".to_owned()))?;
+        let reply = match send(requests, &request).await {
+            Ok(reply) => reply,
+            Err(error @ StandaloneError::Waits { .. })
+                if incomplete == Incomplete::Used && !items.is_empty() =>
+            {
+                tracing::warn!(registry = %base, pages = page, %error, "the rest of a registry is not read");
+                break;
+            }
+            Err(error) => return Err(unfetched(error.to_string())),
+        };
+        let answer = read_page(reply).map_err(unfetched)?;
+        items.extend(registry.items(&answer));
+        let next = registry.next_token(&answer).filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
+        // the same page again would be an endless loop
+        if next.is_none() || next == token.as_deref() {
+            break;
+        }
+        token = next.map(str::to_owned);
+    }
+    if items.is_empty() {
+        return Err(SeedError::Empty { name: base.to_string() });
+    }
+    Ok(items)
+}
+
+async fn send(requests: &mut StandaloneRequests, request: &PageRequest) -> Result<Reply, StandaloneError> {
+    let headers = HeaderMap::new();
+    let message = request.body.as_ref().map_or(Message::Get(&headers), Message::Post);
+    requests.send(&request.url, request.limit, message).await
+}
+
+fn read_page(reply: Reply) -> Result<Value, String> {
+    let (StatusCode::OK, None, Some(body)) =
+        (reply.head.status, bot_wall_header(&reply.head.headers), reply.body)
+    else {
+        return Err(denial_text(&reply.head));
+    };
+    manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
+        .map_err(|error| format!("its response is not usable JSON: {error}"))
+}
+
+/// Why a response has no usable content.
+pub(crate) fn denial_text(head: &Head) -> String {
+    match bot_wall_header(&head.headers) {
+        Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
+        None => format!("the server answered {}", head.status),
+    }
+}
