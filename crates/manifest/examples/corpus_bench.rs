@@ -1,45 +1,108 @@
-//! Compares the speed of reading published files with that of parsing their JSON, on one core.
+//! Compares the processor time of reading published files with that of parsing their JSON.
 //!
-//! `cargo run --release -p manifest --example corpus_bench FOLDER [ROUNDS]` reads every file below the folder.
+//! `cargo run --release -p manifest --example corpus_bench FOLDER [--rounds N] [--bar FACTOR] [--slowest N]` reads every JSON
+//! file below the folder. With a bar it fails if reading takes more than this many times as long as parsing.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use manifest::{Discovery, Document, ManifestUrl};
+use manifest::{Discovery, Document, Manifest, ManifestUrl};
 
 /// Default number of rounds over all files.
 const ROUNDS: usize = 20;
 
 struct File {
+    path: PathBuf,
     url: ManifestUrl,
     bytes: Vec<u8>,
 }
 
+/// What the command line asks for.
+struct Options {
+    folder: PathBuf,
+    rounds: usize,
+    bar: Option<f64>,
+    slowest: usize,
+}
+
+impl Options {
+    fn parse(arguments: impl IntoIterator<Item = String>) -> Option<Self> {
+        let mut arguments = arguments.into_iter();
+        let mut options =
+            Self { folder: PathBuf::from(arguments.next()?), rounds: ROUNDS, bar: None, slowest: 0 };
+        while let Some(name) = arguments.next() {
+            let value = arguments.next()?;
+            match name.as_str() {
+                "--rounds" => options.rounds = value.parse().ok().filter(|rounds| *rounds > 0)?,
+                "--bar" => options.bar = Some(value.parse().ok()?),
+                "--slowest" => options.slowest = value.parse().ok()?,
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "a benchmark prints its numbers")]
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let Some(folder) = arguments.next() else {
-        println!("usage: corpus_bench FOLDER [ROUNDS]");
-        return;
+fn main() -> ExitCode {
+    let Some(options) = Options::parse(std::env::args().skip(1)) else {
+        println!("usage: corpus_bench FOLDER [--rounds N] [--bar FACTOR] [--slowest N]");
+        return ExitCode::from(2);
     };
-    let rounds: usize = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS).max(1);
-    let files = files(Path::new(&folder));
+    let files = files(&options.folder);
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     // Both alternate, so that a busy machine slows both; the best round of each counts.
     let (mut parsed, mut read) = (Duration::MAX, Duration::MAX);
-    for _ in 0..rounds {
+    for _ in 0..options.rounds {
         parsed = parsed.min(time(|| files.iter().for_each(parse_one)));
-        read = read.min(time(|| files.iter().for_each(read_one)));
+        read = read.min(time(|| files.iter().for_each(|file| drop(black_box(read_one(file))))));
     }
-    println!("files {} bytes {bytes} rounds {rounds}", files.len());
+    println!("files {} bytes {bytes} rounds {}", files.len(), options.rounds);
     for (what, time) in [("parse", parsed), ("read", read)] {
         let seconds = time.as_secs_f64();
         let documents = count(files.len()) / seconds;
         let megabytes = count(bytes) / 1e6 / seconds;
         println!("{what:5} {documents:>9.0} documents/s {megabytes:>7.1} MB/s {:>8.1} ms", seconds * 1e3);
     }
-    println!("read takes {:.2} times as long as parse", read.as_secs_f64() / parsed.as_secs_f64());
+    let factor = read.as_secs_f64() / parsed.as_secs_f64();
+    println!("read takes {factor:.2} times as long as parse");
+    print_slowest(&files, &options);
+    match options.bar {
+        Some(bar) if factor > bar => {
+            println!("the bar is {bar}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints the files that take the most time beyond that of their parsing.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its numbers")]
+fn print_slowest(files: &[File], options: &Options) {
+    if options.slowest == 0 {
+        return;
+    }
+    let best = |work: &dyn Fn()| (0..options.rounds).map(|_| time(work)).min().unwrap_or_default();
+    let mut times: Vec<(Duration, Duration, &File)> = files
+        .iter()
+        .map(|file| {
+            let (parsed, read) = (best(&|| parse_one(file)), best(&|| drop(black_box(read_one(file)))));
+            (read, parsed, file)
+        })
+        .collect();
+    times.sort_by_key(|(read, parsed, _)| std::cmp::Reverse(read.saturating_sub(*parsed)));
+    for (read, parsed, file) in times.iter().take(options.slowest) {
+        let factor = read.as_secs_f64() / parsed.as_secs_f64();
+        let format = read_one(file).format();
+        println!(
+            "{:>8.1} µs {factor:>5.1} times {:>7} bytes {format:14} {}",
+            read.as_secs_f64() * 1e6,
+            file.bytes.len(),
+            file.path.display()
+        );
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of files and bytes are far below 2^52")]
@@ -47,19 +110,27 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
+/// Processor time, which other programs on the machine hardly change; wall-clock time where the system does not tell.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn time(work: impl FnOnce()) -> Duration {
-    let start = Instant::now();
+    let (start, start_cpu) = (Instant::now(), cpu_time());
     work();
-    start.elapsed()
+    let (elapsed, end_cpu) = (start.elapsed(), cpu_time());
+    start_cpu.zip(end_cpu).map_or(elapsed, |(start, end)| end.saturating_sub(start))
+}
+
+/// Processor time of this thread so far.
+fn cpu_time() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
 }
 
 fn parse_one(file: &File) {
     black_box(serde_json::from_slice::<serde_json::Value>(&file.bytes).ok());
 }
 
-fn read_one(file: &File) {
-    black_box(manifest::read(&Document {
+fn read_one(file: &File) -> Manifest {
+    manifest::read(&Document {
         bytes: &file.bytes,
         url: &file.url,
         final_url: None,
@@ -67,7 +138,7 @@ fn read_one(file: &File) {
         served: None,
         linked: &[],
         force: None,
-    }));
+    })
 }
 
 /// Every JSON file below a folder.
@@ -80,16 +151,16 @@ fn files(folder: &Path) -> Vec<File> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "json") {
-                found.extend(file(&path));
+                found.extend(file(path));
             }
         }
     }
     found
 }
 
-fn file(path: &PathBuf) -> Option<File> {
-    let bytes = std::fs::read(path).ok()?;
+fn file(path: PathBuf) -> Option<File> {
+    let bytes = std::fs::read(&path).ok()?;
     let name = path.file_name()?.to_str()?;
     let url = ManifestUrl::parse(&format!("https://site.example/.well-known/{name}")).ok()?;
-    Some(File { url, bytes })
+    Some(File { path, url, bytes })
 }

@@ -3,9 +3,9 @@
 //!
 //! Nothing is fetched or looked up. An address keeps its published scheme; a finding reports one that is not https.
 
-use url::Url;
+use url::{Position, Url};
 
-use crate::name::{ManifestUrl, URL_BYTES_MAX, has_long_host};
+use crate::name::{Host, ManifestUrl, URL_BYTES_MAX, has_long_host};
 
 /// An absolute address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,9 @@ const VARIABLES_MAX: usize = 32;
 
 /// Resolves a published address against the root of an origin (AWP endpoints, ATP endpoints, agents.json endpoints).
 pub(crate) fn on_origin(document: &ManifestUrl, text: &str) -> Option<Address> {
+    if let Some(plain) = plain(document.as_url(), text.trim()) {
+        return Some(Address::Fixed(plain));
+    }
     let root = Url::parse(&document.origin()).ok()?;
     resolve(&root, text)
 }
@@ -49,6 +52,9 @@ pub(crate) fn on_document(document: &ManifestUrl, text: &str) -> Option<Address>
 
 pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     let text = text.trim();
+    if let Some(plain) = plain(base, text) {
+        return Some(Address::Fixed(plain));
+    }
     if text.is_empty()
         || text.len() > URL_BYTES_MAX
         || text.contains(char::is_whitespace)
@@ -74,6 +80,34 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
         address = address.replace(&mark(index), &format!("{{{name}}}"));
     }
     Some(Address::Template(address))
+}
+
+/// The absolute form of an address without variables that URL parsers leave as it is, the usual case: an absolute URL or an
+/// absolute path of plain characters. `None` for others.
+fn plain(base: &Url, text: &str) -> Option<String> {
+    let (origin, path) = match plain_origin(text) {
+        Some((scheme, host)) => text.split_at_checked(scheme.len() + host.len())?,
+        None if SCHEMES.contains(&base.scheme()) && base.has_host() => (&base[..Position::BeforePath], text),
+        None => return None,
+    };
+    let path = if path.is_empty() && !text.is_empty() { "/" } else { path };
+    let is_plain = text.len() <= URL_BYTES_MAX && is_plain_path(path) && !text.contains(MARK);
+    is_plain.then(|| [origin, path].concat())
+}
+
+/// Scheme with slashes, and host, of a URL of the web whose host URL parsers leave as it is. `None` for others.
+pub(crate) fn plain_origin(url: &str) -> Option<(&str, &str)> {
+    let scheme =
+        ["https://", "http://", "wss://", "ws://"].into_iter().find(|scheme| url.starts_with(scheme))?;
+    let host = url.get(scheme.len()..)?.split(['/', '?', '#']).next()?;
+    Host::is_plain(host).then_some((scheme, host))
+}
+
+/// Whether a text is an absolute path, with or without a query, that URL parsers leave as it is and that has no variable.
+fn is_plain_path(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~,=&?+".contains(&byte);
+    let has_dots = || text.contains("/.") && text.split('/').any(|segment| matches!(segment, "." | ".."));
+    text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_plain) && !has_dots()
 }
 
 /// Replaces the expressions of RFC 6570 beyond level 1 by plain variables: `{?lat,lon}` by `?lat={lat}&lon={lon}`.
@@ -227,9 +261,17 @@ pub(crate) fn split_method(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a word is an HTTP method in capital letters (RFC 9110 section 9.3 and RFC 5789).
+/// HTTP methods (RFC 9110 section 9.3 and RFC 5789).
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+
+/// Whether a word is an HTTP method in capital letters.
 pub(crate) fn is_method(word: &str) -> bool {
-    matches!(word, "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "PATCH" | "OPTIONS")
+    METHODS.contains(&word)
+}
+
+/// Whether a word is an HTTP method in letters of any case.
+pub(crate) fn is_method_in_any_case(word: &str) -> bool {
+    METHODS.iter().any(|method| method.eq_ignore_ascii_case(word))
 }
 
 /// Names of the variables of a template, in order.
@@ -275,6 +317,46 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(on(text).as_deref(), address, "{text}");
+        }
+    }
+
+    /// Whether an address is plain only decides how it is made absolute, not what it becomes.
+    #[test]
+    fn plain_addresses_are_those_that_the_parser_keeps() {
+        let base = Url::parse("https://shop.example:8443/.well-known/agent.json?x=y").unwrap();
+        let origins = ["", "https://a.example", "http://b-1.example", "wss://c_2.example"];
+        for path in ["/", "/a/b.json", "/.well-known/x", "/a//b", "/a?b=c&d=e,f+g", "/a/..b/...", "/?", "/a?"]
+        {
+            for address in origins.map(|origin| [origin, path].concat()) {
+                let parsed = base.join(&address).unwrap();
+                assert_eq!(plain(&base, &address).as_deref(), Some(parsed.as_str()), "{address}");
+            }
+        }
+        assert_eq!(plain(&base, "https://a.example").as_deref(), Some("https://a.example/"));
+        for other in [
+            "a",
+            "//b.example/x",
+            "/./x",
+            "/a/..",
+            "/a/../b",
+            "/a b",
+            "/ä",
+            "/{id}",
+            "/:id",
+            "/[id]",
+            "/a#b",
+            "/a%2e",
+            "https://A.example/",
+            "https://a.example:443/",
+            "https://1.2.3.4/",
+            "https://a.example?x",
+            "https:/a.example/",
+            "ftp://a.example/",
+            "https://a.example/\\b",
+            "https://u@a.example/",
+            "https://localhost/",
+        ] {
+            assert_eq!(plain(&base, other), None, "{other}");
         }
     }
 

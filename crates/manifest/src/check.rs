@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::address;
 use crate::model::Severity;
 use crate::object::{type_name, whole};
 use crate::rule::{Field, Kind};
@@ -33,8 +34,10 @@ impl Flaw {
     pub(crate) fn message(&self, field: &Field) -> String {
         let key = field.key;
         match self {
-            Self::Missing(_) => format!("`{key}` is missing"),
-            Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.description()),
+            Self::Missing(_) => ["`", key, "` is missing"].concat(),
+            Self::Mistyped(found) => {
+                ["`", key, "` is ", found, ", expected ", field.kind.description()].concat()
+            }
             Self::Element(_, found) => {
                 format!("an element of `{key}` is {found}, expected {}", field.kind.description())
             }
@@ -100,6 +103,9 @@ fn has_form(text: &str, kind: Kind) -> bool {
 
 /// Whether a text is an absolute URL with a host.
 pub(crate) fn is_url(text: &str) -> bool {
+    if address::plain_origin(text).is_some() {
+        return true;
+    }
     let braceless = text.replace(['{', '}'], "x");
     crate::name::parse_url(&braceless).is_ok_and(|url| url.has_host())
 }

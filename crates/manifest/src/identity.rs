@@ -3,10 +3,12 @@
 //! A mismatch is a finding, never a reason to reject. A document whose addresses are all on another site is likely a copy
 //! of that site's manifest and marked as one.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::address;
 use crate::draft::{Draft, FINDINGS_PER_CODE_MAX, FindingLocation};
 use crate::model::SourceKind;
 use crate::name::{Host, SiteName, parse_url};
@@ -74,6 +76,9 @@ fn addresses<'m>(draft: &'m Draft<'_>) -> impl Iterator<Item = &'m str> {
 /// The host of a URL or of a bare domain; `None` for templates and invalid texts.
 fn host_of(text: &str) -> Option<Host> {
     let text = text.trim();
+    if let Some((_, host)) = address::plain_origin(text) {
+        return Host::parse(host).ok();
+    }
     if text.contains("://") {
         return parse_url(text).ok()?.host_str().and_then(|host| Host::parse(host).ok());
     }
@@ -107,9 +112,12 @@ fn is_preview(host: &Host) -> bool {
 
 /// Hosts reserved for examples (RFC 2606, RFC 6761) and unfilled templates. A document that such a host serves
 /// is a test and gets no finding.
-fn is_placeholder(text: &str, served: &Host) -> bool {
+fn is_placeholder(text: &str, served: &SiteName) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();
+    let mut authority = Cow::Borrowed(rest.split(['/', '?']).next().unwrap_or_default());
+    if authority.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        authority = Cow::Owned(authority.to_ascii_lowercase());
+    }
     let host = authority.split(':').next().unwrap_or_default();
     let example = ["example.com", "example.org", "example.net"]
         .iter()
@@ -117,12 +125,13 @@ fn is_placeholder(text: &str, served: &Host) -> bool {
     let template = authority.contains(['{', '<', '$'])
         || authority.starts_with("your-")
         || authority.starts_with("your.")
-        || authority.contains("yourdomain")
-        || authority.contains("your-domain");
-    (example || template) && !host.ends_with(served.site().as_str())
+        || (authority.contains("your")
+            && (authority.contains("yourdomain") || authority.contains("your-domain")));
+    (example || template) && !host.ends_with(served.as_str())
 }
 
 fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
+    let served = &served.site();
     let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
     let mut found: Vec<(FindingLocation, String)> =
         declared.map(|origin| (FindingLocation::default(), origin.to_owned())).into_iter().collect();

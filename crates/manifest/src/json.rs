@@ -2,13 +2,14 @@
 //!
 //! Invalid JSON is refused with its offset, never repaired. Everything that is cut or cleaned is noted for a finding.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
+use crate::budget::Outline;
 use crate::text::{self, Hidden};
 
 /// Deepest nesting. Real manifests stay below 15; recursion of this depth fits any stack.
@@ -39,15 +40,21 @@ pub(crate) struct NotJson {
     pub(crate) reason: String,
 }
 
-/// Parses a whole document. Callers check its budget first ([`crate::budget::check_json`]).
-pub(crate) fn parse(text: &str) -> Result<(Value, Notes), NotJson> {
-    let notes = RefCell::new(Notes::default());
+/// Parses a whole document, whose budget was checked ([`crate::budget::check_json`]): the outline tells how large its containers
+/// are, and whether a string may hold hidden characters.
+pub(crate) fn parse(text: &str, outline: &Outline) -> Result<(Value, Notes), NotJson> {
+    let reading = Reading {
+        notes: RefCell::new(Notes::default()),
+        sizes: &outline.sizes,
+        containers: Cell::new(0),
+        may_hide: outline.may_escape_hidden || !text.is_ascii() || text.as_bytes().contains(&0x7f),
+    };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Seed { notes: &notes, path: None, depth: 0 }
+    let value = Seed { reading: &reading, path: None, depth: 0 }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| not_json(text, &error))?;
-    Ok((value, notes.into_inner()))
+    Ok((value, reading.notes.into_inner()))
 }
 
 fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
@@ -86,6 +93,9 @@ impl Path<'_> {
 /// Appends a member name to a JSON pointer (RFC 6901 section 3).
 pub(crate) fn push_name(pointer: &mut String, name: &str) {
     pointer.push('/');
+    if !name.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
+        return pointer.push_str(name);
+    }
     for letter in name.chars() {
         match letter {
             '~' => pointer.push_str("~0"),
@@ -95,15 +105,59 @@ pub(crate) fn push_name(pointer: &mut String, name: &str) {
     }
 }
 
+/// The JSON pointer of an element of an array.
+pub(crate) fn at_index(array: &str, index: usize) -> String {
+    let mut pointer = String::with_capacity(array.len() + 4);
+    pointer.push_str(array);
+    push_index(&mut pointer, index);
+    pointer
+}
+
+/// The JSON pointer of a member of an object.
+pub(crate) fn at_name(object: &str, name: &str) -> String {
+    let mut pointer = String::with_capacity(object.len() + name.len() + 1);
+    pointer.push_str(object);
+    push_name(&mut pointer, name);
+    pointer
+}
+
 /// Appends an array index to a JSON pointer.
 pub(crate) fn push_index(pointer: &mut String, index: usize) {
     pointer.push('/');
-    pointer.push_str(&index.to_string());
+    match u32::try_from(index).ok().and_then(|index| char::from_digit(index, 10)) {
+        Some(digit) => pointer.push(digit),
+        None => pointer.push_str(&index.to_string()),
+    }
+}
+
+/// The state of parsing one document.
+struct Reading<'r> {
+    notes: RefCell<Notes>,
+    /// Numbers of children of the containers, in the order in which they begin.
+    sizes: &'r [u32],
+    /// Containers that began.
+    containers: Cell<usize>,
+    /// Whether a string may hold hidden characters.
+    may_hide: bool,
+}
+
+impl Reading<'_> {
+    /// The number of children of the container that begins.
+    fn size(&self) -> usize {
+        let at = self.containers.get();
+        self.containers.set(at.saturating_add(1));
+        self.sizes.get(at).and_then(|size| usize::try_from(*size).ok()).unwrap_or_default()
+    }
+
+    /// Passes over the containers in one that is dropped: the sizes of later ones are not known.
+    fn skip(&self) {
+        self.containers.set(usize::MAX);
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Seed<'p> {
-    notes: &'p RefCell<Notes>,
+    reading: &'p Reading<'p>,
     path: Option<&'p Path<'p>>,
     depth: usize,
 }
@@ -118,7 +172,7 @@ impl Seed<'_> {
     }
 
     fn note(self, list: fn(&mut Notes) -> &mut Vec<String>) {
-        let mut notes = self.notes.borrow_mut();
+        let mut notes = self.reading.notes.borrow_mut();
         let list = list(&mut notes);
         if list.len() < NOTES_MAX {
             list.push(self.pointer());
@@ -128,6 +182,9 @@ impl Seed<'_> {
     /// The cleaned and cut string; `None` if it is unchanged.
     fn keep(self, text: &str, bytes_max: usize) -> Option<String> {
         let cut = text.len() > bytes_max;
+        if !cut && !self.reading.may_hide {
+            return None;
+        }
         if cut {
             self.note(|notes| &mut notes.cut);
         }
@@ -137,7 +194,7 @@ impl Seed<'_> {
     }
 
     fn note_hidden(self, kind: Hidden, count: usize) {
-        let mut notes = self.notes.borrow_mut();
+        let mut notes = self.reading.notes.borrow_mut();
         match notes.hidden.iter_mut().find(|(known, ..)| *known == kind) {
             Some((_, sum, _)) => *sum += count,
             None => notes.hidden.push((kind, count, self.pointer())),
@@ -185,15 +242,16 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
         if self.depth >= DEPTH_MAX {
+            self.reading.skip();
             self.note(|notes| &mut notes.too_deep);
             while list.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         }
+        let mut values = Vec::with_capacity(self.reading.size());
         loop {
             let path = Path { parent: self.path, step: Step::Index(values.len()) };
-            let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
+            let seed = Seed { reading: self.reading, path: Some(&path), depth: self.depth + 1 };
             match list.next_element_seed(seed)? {
                 Some(value) => values.push(value),
                 None => return Ok(Value::Array(values)),
@@ -202,16 +260,17 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
-        let mut values = Map::new();
         if self.depth >= DEPTH_MAX {
+            self.reading.skip();
             self.note(|notes| &mut notes.too_deep);
             while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         }
+        let mut values = Map::with_capacity(self.reading.size());
         while let Some(name) = object.next_key::<String>()? {
             let name = self.keep(&name, NAME_BYTES_MAX).unwrap_or(name);
             let path = Path { parent: self.path, step: Step::Name(&name) };
-            let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
+            let seed = Seed { reading: self.reading, path: Some(&path), depth: self.depth + 1 };
             let value = object.next_value_seed(seed)?;
             match values.entry(name) {
                 Entry::Vacant(slot) => drop(slot.insert(value)),
@@ -229,6 +288,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget;
+
+    fn parse(text: &str) -> Result<(Value, Notes), NotJson> {
+        super::parse(text, &budget::check_json(text.as_bytes(), budget::DOCUMENT).unwrap())
+    }
 
     #[test]
     fn keeps_the_last_duplicate_and_notes_its_pointer() {

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
-use url::Url;
+use url::{Position, Url};
 
 /// Why a name was refused. The text says what is wrong and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +47,8 @@ const HOST_BYTES_MAX: usize = 253;
 pub(crate) const URL_BYTES_MAX: usize = 8_192;
 
 /// A host name in ASCII form, lower case, without final dot: `xn--bcher-kva.example`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Host(String);
 
 impl Host {
@@ -89,7 +89,7 @@ impl Host {
 
     /// Whether mapping keeps a name unchanged, the usual case: lower-case ASCII without Punycode, and without a number at
     /// its end, which would make it an address.
-    fn is_plain(name: &str) -> bool {
+    pub(crate) fn is_plain(name: &str) -> bool {
         let has_form = |label: &str| {
             label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
                 && !label.starts_with("xn--")
@@ -117,8 +117,8 @@ impl Host {
 
 /// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
 /// Leases and rate limits apply to a site.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct SiteName(String);
 
 impl SiteName {
@@ -170,8 +170,8 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
 }
 
 /// An absolute https URL with a host name, without user information and without fragment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ManifestUrl(Url);
 
 impl ManifestUrl {
@@ -257,7 +257,7 @@ impl ManifestUrl {
 
     /// Scheme, host and port as served: `https://example.org`, `https://example.org:8443`.
     pub fn origin(&self) -> String {
-        self.0.origin().ascii_serialization()
+        self.0[..Position::BeforePath].to_owned()
     }
 }
 
@@ -272,8 +272,8 @@ impl TryFrom<Url> for ManifestUrl {
 }
 
 /// SHA-256 of a document's bytes, lower-case hex. Also the id of a manifest's version.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ContentHash(String);
 
 impl ContentHash {
@@ -303,7 +303,8 @@ fn short_id(prefix: char, text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let mut id = String::with_capacity(17);
     id.push(prefix);
-    id.push_str(&BASE32_NOPAD.encode(digest.get(..ID_HASH_BYTES).unwrap_or_default()).to_ascii_lowercase());
+    BASE32_NOPAD.encode_append(digest.get(..ID_HASH_BYTES).unwrap_or_default(), &mut id);
+    id.make_ascii_lowercase();
     id
 }
 
@@ -315,8 +316,8 @@ fn parse_id(prefix: char, text: &str) -> Result<String, NameError> {
 }
 
 /// Short base32 hash of a manifest's resource URL, stable across versions: `m` and 16 characters.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ManifestId(String);
 
 impl ManifestId {
@@ -330,8 +331,8 @@ impl ManifestId {
 }
 
 /// Short base32 hash of a capability's key `<manifest URL>#<format>:<native id>`: `c` and 16 characters.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct CapabilityId(String);
 
 impl CapabilityId {
@@ -373,6 +374,12 @@ macro_rules! name_conversions {
 
             fn from_str(text: &str) -> Result<Self, NameError> {
                 Self::parse(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
 

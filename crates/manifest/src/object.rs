@@ -4,29 +4,72 @@
 
 use serde_json::{Map, Value};
 
-use crate::json::{push_index, push_name};
+use crate::json::{at_index, at_name};
 use crate::text::capped;
 
 /// Characters of a text in the model that has no cap of its own: a document can repeat such a text for many small values.
 const TEXT_CHARS_MAX: usize = 4_096;
 
+/// Members of an object whose names are compared one by one; the names of larger ones are hashed.
+const COMPARED_MAX: usize = 16;
+/// Members of an object whose names get fingerprints; among more, most fingerprints are taken.
+const FINGERPRINTS_MAX: usize = 48;
+
+/// The members of an object by name. Readers try many spellings, so absent names are told by a fingerprint.
+#[derive(Clone, Copy)]
+pub(crate) struct Members<'v> {
+    map: &'v Map<String, Value>,
+    /// Fingerprints of the names.
+    present: u64,
+}
+
+/// A cheap fingerprint of a name: one bit of 64.
+fn fingerprint(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (first, last) =
+        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
+    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
+    1 << (mixed % 64)
+}
+
+impl<'v> Members<'v> {
+    pub(crate) fn of(map: &'v Map<String, Value>) -> Self {
+        let is_small = map.len() <= FINGERPRINTS_MAX;
+        let fingerprints = || map.keys().fold(0, |present, name| present | fingerprint(name));
+        Self { map, present: if is_small { fingerprints() } else { u64::MAX } }
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'v Value> {
+        if self.present & fingerprint(key) == 0 {
+            return None;
+        }
+        if self.map.len() > COMPARED_MAX {
+            return self.map.get(key);
+        }
+        self.map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Object<'v> {
     pub(crate) map: &'v Map<String, Value>,
+    members: Members<'v>,
     /// JSON pointer of this object.
     pub(crate) pointer: String,
 }
 
 impl<'v> Object<'v> {
-    pub(crate) const fn root(map: &'v Map<String, Value>) -> Self {
-        Self { map, pointer: String::new() }
+    pub(crate) fn root(map: &'v Map<String, Value>) -> Self {
+        Self::new(map, String::new())
+    }
+
+    pub(crate) fn new(map: &'v Map<String, Value>, pointer: String) -> Self {
+        Self { map, members: Members::of(map), pointer }
     }
 
     /// Pointer of a member, whether or not it is there.
     pub(crate) fn at(&self, key: &str) -> String {
-        let mut pointer = self.pointer.clone();
-        push_name(&mut pointer, key);
-        pointer
+        at_name(&self.pointer, key)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -34,7 +77,12 @@ impl<'v> Object<'v> {
     }
 
     pub(crate) fn value(&self, key: &str) -> Option<&'v Value> {
-        self.map.get(key).filter(|value| !value.is_null())
+        self.published(key).filter(|value| !value.is_null())
+    }
+
+    /// The value of a member, null included.
+    pub(crate) fn published(&self, key: &str) -> Option<&'v Value> {
+        self.members.get(key)
     }
 
     /// A string that is not blank, trimmed.
@@ -77,7 +125,7 @@ impl<'v> Object<'v> {
 
     pub(crate) fn object(&self, key: &str) -> Option<Self> {
         let map = self.value(key)?.as_object()?;
-        Some(Object { map, pointer: self.at(key) })
+        Some(Object::new(map, self.at(key)))
     }
 
     pub(crate) fn list(&self, key: &str) -> Option<&'v [Value]> {
@@ -88,19 +136,15 @@ impl<'v> Object<'v> {
     pub(crate) fn objects(&self, key: &str) -> impl Iterator<Item = Object<'v>> + use<'v> {
         let pointer = self.at(key);
         self.list(key).unwrap_or_default().iter().enumerate().filter_map(move |(index, value)| {
-            let map = value.as_object()?;
-            let mut pointer = pointer.clone();
-            push_index(&mut pointer, index);
-            Some(Object { map, pointer })
+            Some(Object::new(value.as_object()?, at_index(&pointer, index)))
         })
     }
 
     /// The members of a map whose values are objects: name and object.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'v str, Object<'v>)> + use<'_, 'v> {
         let map = self.map;
-        map.iter().filter_map(|(name, value)| {
-            Some((name.as_str(), Object { map: value.as_object()?, pointer: self.at(name) }))
-        })
+        map.iter()
+            .filter_map(|(name, value)| Some((name.as_str(), Object::new(value.as_object()?, self.at(name)))))
     }
 
     /// The strings of a list; a lone string counts as a list of one.
@@ -116,16 +160,15 @@ pub(crate) fn children<'v>(
 ) -> impl Iterator<Item = (Option<&'v str>, &'v Value, String)> + use<'v> {
     let (list, map) = (value.as_array(), value.as_object());
     let (of_list, of_map) = (pointer.to_owned(), pointer.to_owned());
-    let elements = list.into_iter().flatten().enumerate().map(move |(index, item)| {
-        let mut pointer = of_list.clone();
-        push_index(&mut pointer, index);
-        (None, item, pointer)
-    });
-    let members = map.into_iter().flatten().map(move |(name, item)| {
-        let mut pointer = of_map.clone();
-        push_name(&mut pointer, name);
-        (Some(name.as_str()), item, pointer)
-    });
+    let elements = list
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(move |(index, item)| (None, item, at_index(&of_list, index)));
+    let members = map
+        .into_iter()
+        .flatten()
+        .map(move |(name, item)| (Some(name.as_str()), item, at_name(&of_map, name)));
     elements.chain(members)
 }
 

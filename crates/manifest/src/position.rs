@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::budget::Outline;
 use crate::bytes::{Decoded, decode};
 use crate::document::SYNTAX;
 use crate::json;
@@ -27,8 +28,8 @@ pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usiz
         Decoded::Text(text, _) => text,
     };
     let is_syntax = |finding: &Finding| finding.code == SYNTAX.code;
-    let stopped =
-        findings.iter().any(is_syntax).then(|| json::parse(text).err()).flatten().map(|error| error.offset);
+    let stopped = || json::parse(text, &Outline::default()).err();
+    let stopped = findings.iter().any(is_syntax).then(stopped).flatten().map(|error| error.offset);
     let is_here = |finding: &Finding| finding.pointer_document.is_none();
     let pointers: Vec<&str> =
         findings.iter().map(|finding| if is_here(finding) { finding.pointer.as_str() } else { "" }).collect();

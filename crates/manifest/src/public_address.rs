@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
 use crate::Manifest;
+use crate::address;
 use crate::model::{Auth, AuthScheme, Capability, SCHEMES_PER_CAPABILITY_MAX, UsageTerms};
 use crate::name::parse_url;
 use crate::site_scope;
@@ -98,6 +99,9 @@ impl Manifest {
 /// percent-encoded or removed characters included. What looks like a URL and cannot be parsed is refused, since other
 /// programs may connect to it. Of a host with `{name}` variables the other parts decide.
 pub(crate) fn not_public(address: &str) -> Option<&'static str> {
+    if let Some((_, host)) = address::plain_origin(address.trim_start()) {
+        return name_is_not_public(host);
+    }
     let Ok(url) = parsed(address) else {
         let has_host = address.contains("://") || address.trim_start().starts_with("//");
         return has_host.then_some("it is not a URL");

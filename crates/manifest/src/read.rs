@@ -61,8 +61,8 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
     };
     let mut draft = match syntax {
         detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
-            Ok(meter) => match json::parse(text) {
-                Ok((value, notes)) => read_json(document, &value, &notes, meter.spent().nodes),
+            Ok(outline) => match json::parse(text, &outline) {
+                Ok((value, notes)) => read_json(document, text, &value, &notes, outline.spent.nodes),
                 Err(error) => not_json(document, &error, skipped),
             },
             Err(over) => over_budget(document, over),
@@ -91,7 +91,13 @@ fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> 
     unreadable(document, &document::SYNTAX, format!("not JSON: {text}"), text)
 }
 
-fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, values: usize) -> Draft<'d> {
+fn read_json<'d>(
+    document: &'d Document<'d>,
+    text: &str,
+    value: &Value,
+    notes: &Notes,
+    values: usize,
+) -> Draft<'d> {
     let found = detect::json(value, document.url.path());
     let (detection, part, pointer) = match forced(document) {
         Some(forced) if forced.format != found.detection.format => (forced, value, String::new()),
@@ -105,7 +111,7 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     }
     let empty = Value::Object(Map::new());
     let mut draft = Draft::new(document, detection);
-    draft.search_steering(value);
+    draft.search_steering(text, value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
         let beside = without_wrapper(value, &pointer);

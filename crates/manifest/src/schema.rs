@@ -8,6 +8,7 @@ use crate::address;
 use crate::auth;
 use crate::budget;
 use crate::model::{AuthScheme, Invocation};
+use crate::object::Members;
 use crate::text::{self, capped};
 
 /// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
@@ -314,9 +315,10 @@ const NAMES_KEYS: &[(&str, Presence)] = &[
 
 /// The parameters of a call, from every member that describes them.
 pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Option<Value> {
-    let mut schema = PARAMETER_KEYS.iter().find_map(|key| of_member(key, call.get(*key)?, invocation));
+    let call = Members::of(call);
+    let mut schema = PARAMETER_KEYS.iter().find_map(|key| of_member(key, call.get(key)?, invocation));
     for (keys, location) in PARAMETER_KEYS_BY_LOCATION {
-        for (key, value) in keys.iter().filter_map(|key| Some((*key, call.get(*key)?))) {
+        for (key, value) in keys.iter().filter_map(|key| Some((*key, call.get(key)?))) {
             // Fields of a call without a body are those of its query.
             let own = if *location == Location::Body { Location::of(invocation, "") } else { *location };
             let found =
@@ -328,7 +330,7 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
         let mut named = Parameters::default();
         // `requires` may also name credentials.
         let is_parameter = |name: &&str| *key != "requires" || auth::scheme(name) == AuthScheme::Other;
-        let listed = call.get(*key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let listed = call.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         for name in listed.filter(is_parameter) {
             named.add(name, Map::new(), Location::of(invocation, name), *presence);
         }
@@ -472,19 +474,21 @@ pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
 /// A schema from a descriptor that is an object.
 pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>, Presence) {
     let mut schema = Map::new();
+    let members = Members::of(map);
+    let name = members.get("type");
     // Parameters in the form of OpenAPI hold their type in `schema`.
-    if let Some(inner) = map.get("schema").and_then(Value::as_object).filter(|_| !map.contains_key("type")) {
+    if let Some(inner) = members.get("schema").and_then(Value::as_object).filter(|_| name.is_none()) {
         schema = object_descriptor(inner).0;
     }
-    if let Some(name) = map.get("type").and_then(Value::as_str) {
+    if let Some(name) = name.and_then(Value::as_str) {
         insert_type(&mut schema, name);
     }
     for key in KEYWORDS {
-        if let Some(value) = map.get(*key) {
+        if let Some(value) = members.get(key) {
             schema.insert((*key).to_owned(), value.clone());
         }
     }
-    (schema, Presence::of(map.get("required").and_then(Value::as_bool)))
+    (schema, Presence::of(members.get("required").and_then(Value::as_bool)))
 }
 
 /// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.

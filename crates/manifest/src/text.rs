@@ -112,13 +112,24 @@ fn nearby(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MARKUP_BYTES_MAX)).unwrap_or(text)
 }
 
+/// Whether a byte may be markup, or begins a line that may.
+const fn is_markup(byte: u8) -> bool {
+    matches!(byte, b'<' | b'[' | b']' | b'&' | b'#' | b'>' | b'`' | b'*' | b'_' | b'\n')
+}
+
 /// Drops HTML tags and the punctuation of Markdown; link texts stay, link targets go.
 fn without_markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut at_line_start = true;
     let mut failures_left = LOOKAHEAD_FAILURES_MAX;
-    while let Some(letter) = rest.chars().next() {
+    while !rest.is_empty() {
+        let plain = rest.bytes().position(is_markup).unwrap_or(rest.len());
+        let (run, marked) = rest.split_at_checked(plain).unwrap_or((rest, ""));
+        out.push_str(run);
+        at_line_start &= run.bytes().all(|byte| byte == b' ');
+        rest = marked;
+        let Some(letter) = rest.chars().next() else { break };
         let after = rest.get(letter.len_utf8()..).unwrap_or_default();
         let kept = out.len();
         rest = match letter {
@@ -282,7 +293,13 @@ pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
 
 /// An identifier as a title: `search_flights` gives "Search flights".
 pub(crate) fn humanised(identifier: &str) -> String {
-    let mut title = words(identifier).join(" ");
+    let mut title = String::with_capacity(identifier.len() + 4);
+    each_word(identifier, |word| {
+        if !title.is_empty() {
+            title.push(' ');
+        }
+        title.push_str(word);
+    });
     if let Some(first) = title.chars().next() {
         let upper: String = first.to_uppercase().collect();
         title.replace_range(..first.len_utf8(), &upper);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::json::push_index;
+use crate::json::{at_index, push_index};
 use crate::model::{Capability, CapabilityKind, Follow, Link, Workflow, WorkflowStep};
 use crate::object::{Object, type_name};
 use crate::rule::{Rule, Shape};
@@ -64,7 +64,7 @@ impl Draft<'_> {
         rule: &Rule,
     ) -> Option<Object<'v>> {
         if let Value::Object(map) = value {
-            return Some(Object { map, pointer });
+            return Some(Object::new(map, pointer));
         }
         self.report(rule, pointer, format!("{}: it is {}", rule.wrong, type_name(value)));
         None
@@ -79,11 +79,11 @@ impl Draft<'_> {
         mut read: impl FnMut(&Object<'v>, &mut Self),
     ) {
         let (mut seen, mut left, was_full) = (HashSet::new(), list.max, self.is_full());
+        let list_pointer = parent.at(key);
         for (index, value) in parent.list(key).unwrap_or_default().iter().enumerate() {
-            let mut pointer = parent.at(key);
-            push_index(&mut pointer, index);
+            let pointer = at_index(&list_pointer, index);
             let object = match (value, list.mistyped) {
-                (Value::Object(map), _) => Object { map, pointer },
+                (Value::Object(map), _) => Object::new(map, pointer),
                 (_, Some(rule)) => {
                     self.object(value, pointer, rule);
                     continue;

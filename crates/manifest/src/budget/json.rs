@@ -1,24 +1,47 @@
 //! The budget of JSON text, counted in one pass over its bytes.
 //!
 //! It distinguishes only strings from structure; the parser reports invalid JSON. Memory: one entry for each open
-//! container, so the depth limit bounds it.
+//! container and four bytes for each container, so the limits of depth and values bound it.
 
 use serde::de::DeserializeOwned;
 
-use super::{Limits, Meter, OverBudget};
+use super::{Cost, Limits, Meter, OverBudget};
+
+/// What one pass over JSON text tells about its tree.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    pub(crate) spent: Cost,
+    /// The number of children of each container, in the order in which they begin.
+    pub(crate) sizes: Vec<u32>,
+    /// Whether a string has an escape that may stand for a hidden character.
+    pub(crate) may_escape_hidden: bool,
+}
 
 /// Counts the cost of JSON text as a tree.
-pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Meter, OverBudget> {
+pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Outline, OverBudget> {
     let mut meter = Meter::new(limits);
-    let mut at = 0;
+    let (mut sizes, mut open): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut at, mut may_escape_hidden) = (0, false);
     while let Some(byte) = text.get(at) {
         at += 1;
         match byte {
-            b'{' => meter.open_object()?,
-            b'[' => meter.open_list()?,
-            b'}' | b']' => meter.close(),
+            b'{' | b'[' => {
+                if *byte == b'{' {
+                    meter.open_object()?;
+                } else {
+                    meter.open_list()?;
+                }
+                open.push(sizes.len());
+                sizes.push(0);
+            }
+            b'}' | b']' => {
+                let children = meter.close();
+                if let Some(size) = open.pop().and_then(|at| sizes.get_mut(at)) {
+                    *size = u32::try_from(children).unwrap_or_default();
+                }
+            }
             b'"' => {
-                let length = string_bytes(text.get(at..).unwrap_or_default());
+                let length = string_bytes(text.get(at..).unwrap_or_default(), &mut may_escape_hidden);
                 at += length + 1;
                 if is_name(text.get(at..).unwrap_or_default()) {
                     meter.name(length)?;
@@ -35,7 +58,7 @@ pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Meter, OverBudge
             }
         }
     }
-    Ok(meter)
+    Ok(Outline { spent: meter.spent(), sizes, may_escape_hidden })
 }
 
 /// Whether JSON text is within limits.
@@ -43,16 +66,32 @@ pub fn check(text: &[u8], limits: &Limits) -> Result<(), OverBudget> {
     check_json(text, *limits).map(drop)
 }
 
-/// Bytes of a string up to its closing quote.
-fn string_bytes(text: &[u8]) -> usize {
+/// Bytes of a string up to its closing quote. Remembers an escape that may stand for a hidden character.
+fn string_bytes(text: &[u8], may_escape_hidden: &mut bool) -> usize {
     let mut at = 0;
     loop {
+        at += plain_bytes(text.get(at..).unwrap_or_default());
         match text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))) {
-            Some(found) if text.get(at + found) == Some(&b'\\') => at += found + 2,
+            Some(found) if text.get(at + found) == Some(&b'\\') => {
+                at += found + 2;
+                *may_escape_hidden |= matches!(text.get(at - 1), Some(b'u' | b'b' | b'f'));
+            }
             Some(found) => return at + found,
             None => return text.len(),
         }
     }
+}
+
+/// Bytes before the eight in which the first quote or backslash is, or all but the last ones.
+fn plain_bytes(text: &[u8]) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let has_zero = |word: u64| word.wrapping_sub(EACH) & !word & (EACH << 7) != 0;
+    let (words, _) = text.as_chunks::<8>();
+    let plain = words.iter().take_while(|bytes| {
+        let word = u64::from_ne_bytes(**bytes);
+        !has_zero(word ^ (EACH * u64::from(b'"'))) && !has_zero(word ^ (EACH * u64::from(b'\\')))
+    });
+    plain.count() * 8
 }
 
 /// Whether what follows a string makes it the name of a member.

@@ -1,10 +1,12 @@
 //! Estimates the memory of a value of the model, without building anything.
 
-use std::io;
+use std::fmt;
 
 use serde::Serialize;
-use serde_json::Serializer;
-use serde_json::ser::Formatter;
+use serde::ser::{
+    Error, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
 
 use super::{BLOCK_BYTES, BUCKET_BYTES, MEMBER_BYTES, VALUE_BYTES};
 use crate::model::Manifest;
@@ -12,9 +14,8 @@ use crate::model::Manifest;
 /// About how many bytes of memory a value takes: its texts, and each element and member with its share of the container.
 /// Counting stops soon after `limit`, which bounds the work. A value that is nested too deeply counts as more than the limit.
 pub(crate) fn memory_of<T: Serialize + ?Sized>(value: &T, limit: usize) -> usize {
-    let mut counted = Counted { bytes: 0, limit };
-    let mut serializer = Serializer::with_formatter(&mut counted, Containers { depth: 0 });
-    match value.serialize(&mut serializer) {
+    let mut counted = Counted { bytes: 0, limit, depth: 0 };
+    match value.serialize(&mut counted) {
         Ok(()) => size_of_val(value) + counted.bytes,
         Err(_) => limit.saturating_add(1),
     }
@@ -25,75 +26,293 @@ pub fn manifest_bytes(manifest: &Manifest) -> usize {
     memory_of(manifest, usize::MAX)
 }
 
-/// Counts bytes instead of writing them; fails beyond the limit.
+/// Deepest nesting of a model: JSON of more than 127 levels is not read back.
+const DEPTH_MAX: usize = 120;
+/// Bytes of an element of an array beside its own.
+const ELEMENT_BYTES: usize = VALUE_BYTES + BLOCK_BYTES;
+/// Bytes of a member beside its name and value, with the colon of its JSON.
+const BESIDE_MEMBER_BYTES: usize = MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES + 1;
+/// Room that small containers have for further children, and the bracket of their JSON.
+const SPARE_BYTES: usize = 3 * VALUE_BYTES + 1;
+/// Bytes of a number with a fraction: as many as its JSON has, or more.
+const FLOAT_BYTES: usize = 24;
+/// Bytes of null.
+const NULL_BYTES: usize = 4;
+
+/// Counts the bytes of what is serialised; fails beyond the limit.
 struct Counted {
     bytes: usize,
     limit: usize,
-}
-
-impl io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes += bytes.len();
-        if self.bytes > self.limit {
-            return Err(io::Error::other("more memory than allowed"));
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Deepest nesting of a model: JSON of more than 127 levels is not read back.
-const DEPTH_MAX: usize = 120;
-
-/// Writes as many bytes as an element or a member takes beside its texts; fails beyond [`DEPTH_MAX`].
-struct Containers {
     depth: usize,
 }
 
-impl Containers {
-    fn open(&mut self) -> io::Result<()> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX { Err(io::Error::other("nested too deeply")) } else { Ok(()) }
+/// There is more than is allowed, or it is nested too deeply.
+#[derive(Debug)]
+struct TooLarge;
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("more memory than allowed")
     }
 }
 
-const ELEMENT: [u8; VALUE_BYTES + BLOCK_BYTES] = [0; VALUE_BYTES + BLOCK_BYTES];
-const MEMBER: [u8; MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES] =
-    [0; MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES];
+impl std::error::Error for TooLarge {}
 
-/// Room that small containers have for further children.
-const SPARE: [u8; 3 * VALUE_BYTES] = [0; 3 * VALUE_BYTES];
+impl Error for TooLarge {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
 
-impl Formatter for Containers {
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open()?;
-        writer.write_all(&SPARE)
+/// Bytes of a text in JSON, with its quotes and escapes.
+fn text_bytes(text: &str) -> usize {
+    let added = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..b' ' => 5,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(added).sum::<usize>() + 2
+}
+
+/// Bytes of a whole number in JSON.
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().map_or(1, |digits| digits as usize + 1)
+}
+
+impl Counted {
+    const fn add(&mut self, bytes: usize) -> Result<(), TooLarge> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.limit { Err(TooLarge) } else { Ok(()) }
     }
 
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    const fn open(&mut self) -> Result<&mut Self, TooLarge> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(TooLarge);
+        }
+        match self.add(SPARE_BYTES) {
+            Ok(()) => Ok(self),
+            Err(error) => Err(error),
+        }
+    }
+
+    const fn close(&mut self) {
         self.depth -= 1;
-        writer.write_all(b"]")
     }
 
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.open()?;
-        writer.write_all(&SPARE)
+    /// The only member of an object that stands for a variant.
+    fn variant(&mut self, name: &'static str) -> Result<&mut Self, TooLarge> {
+        let inner = self.open()?;
+        inner.field(name)?;
+        Ok(inner)
     }
 
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        writer.write_all(b"}")
+    const fn element(&mut self) -> Result<(), TooLarge> {
+        self.add(ELEMENT_BYTES)
     }
 
-    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, _: bool) -> io::Result<()> {
-        writer.write_all(&ELEMENT)
+    /// A member whose name is part of the program.
+    const fn field(&mut self, name: &'static str) -> Result<(), TooLarge> {
+        self.add(BESIDE_MEMBER_BYTES + name.len() + 2)
+    }
+}
+
+impl<'c> Serializer for &'c mut Counted {
+    type Ok = ();
+    type Error = TooLarge;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    fn serialize_bool(self, value: bool) -> Result<(), TooLarge> {
+        self.add(if value { "true".len() } else { "false".len() })
     }
 
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, _: bool) -> io::Result<()> {
-        writer.write_all(&MEMBER)
+    fn serialize_i8(self, value: i8) -> Result<(), TooLarge> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i16(self, value: i16) -> Result<(), TooLarge> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i32(self, value: i32) -> Result<(), TooLarge> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i64(self, value: i64) -> Result<(), TooLarge> {
+        self.add(usize::from(value < 0) + digits(value.unsigned_abs()))
+    }
+
+    fn serialize_u8(self, value: u8) -> Result<(), TooLarge> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u16(self, value: u16) -> Result<(), TooLarge> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u32(self, value: u32) -> Result<(), TooLarge> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u64(self, value: u64) -> Result<(), TooLarge> {
+        self.add(digits(value))
+    }
+
+    fn serialize_f32(self, _: f32) -> Result<(), TooLarge> {
+        self.add(FLOAT_BYTES)
+    }
+
+    fn serialize_f64(self, _: f64) -> Result<(), TooLarge> {
+        self.add(FLOAT_BYTES)
+    }
+
+    fn serialize_char(self, letter: char) -> Result<(), TooLarge> {
+        self.serialize_str(letter.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, text: &str) -> Result<(), TooLarge> {
+        self.add(text_bytes(text))
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), TooLarge> {
+        self.add(bytes.len().saturating_mul(ELEMENT_BYTES + NULL_BYTES))
+    }
+
+    fn serialize_none(self) -> Result<(), TooLarge> {
+        self.add(NULL_BYTES)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), TooLarge> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), TooLarge> {
+        self.add(NULL_BYTES)
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), TooLarge> {
+        self.add(NULL_BYTES)
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<(), TooLarge> {
+        self.serialize_str(name)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), TooLarge> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), TooLarge> {
+        let inner = self.variant(name)?;
+        value.serialize(&mut *inner)?;
+        inner.close();
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, TooLarge> {
+        self.open()
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self, TooLarge> {
+        self.open()
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, TooLarge> {
+        self.open()
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        _: usize,
+    ) -> Result<Self, TooLarge> {
+        self.variant(name)?.open()
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, TooLarge> {
+        self.open()
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, TooLarge> {
+        self.open()
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        name: &'static str,
+        _: usize,
+    ) -> Result<Self, TooLarge> {
+        self.variant(name)?.open()
+    }
+}
+
+/// Implements the traits of containers, whose elements or members are counted alike.
+macro_rules! containers {
+    ($($container:ident: $method:ident $(($name:ident: $kind:ty))? closes $levels:literal;)*) => {$(
+        impl $container for &mut Counted {
+            type Ok = ();
+            type Error = TooLarge;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, $($name: $kind,)? value: &T) -> Result<(), TooLarge> {
+                containers!(@beside self $($name)?);
+                value.serialize(&mut **self)
+            }
+
+            fn end(self) -> Result<(), TooLarge> {
+                self.depth -= $levels;
+                Ok(())
+            }
+        }
+    )*};
+    (@beside $counted:ident) => { $counted.element()? };
+    (@beside $counted:ident $name:ident) => { $counted.field($name)? };
+}
+
+containers! {
+    SerializeSeq: serialize_element closes 1;
+    SerializeTuple: serialize_element closes 1;
+    SerializeTupleStruct: serialize_field closes 1;
+    SerializeTupleVariant: serialize_field closes 2;
+    SerializeStruct: serialize_field (name: &'static str) closes 1;
+    SerializeStructVariant: serialize_field (name: &'static str) closes 2;
+}
+
+impl SerializeMap for &mut Counted {
+    type Ok = ();
+    type Error = TooLarge;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, name: &T) -> Result<(), TooLarge> {
+        self.add(BESIDE_MEMBER_BYTES)?;
+        name.serialize(&mut **self)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), TooLarge> {
+        value.serialize(&mut **self)
+    }
+
+    fn end(self) -> Result<(), TooLarge> {
+        self.close();
+        Ok(())
     }
 }
 

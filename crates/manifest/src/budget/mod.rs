@@ -12,8 +12,8 @@ use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-pub(crate) use json::check_json;
 pub use json::{BodyError, check, parse_within_budget};
+pub(crate) use json::{Outline, check_json};
 pub use memory::manifest_bytes;
 pub(crate) use memory::memory_of;
 
@@ -220,9 +220,9 @@ impl Meter {
         Ok(())
     }
 
-    /// Ends the innermost container.
-    pub(crate) fn close(&mut self) {
-        self.open.pop();
+    /// Ends the innermost container and returns the number of its children.
+    pub(crate) fn close(&mut self) -> usize {
+        self.open.pop().map_or(0, |open| open.children)
     }
 
     /// Counts a string, number or constant.
@@ -244,16 +244,22 @@ impl Meter {
         spent.nodes = spent.nodes.saturating_add(cost.nodes);
         spent.scalar_bytes = spent.scalar_bytes.saturating_add(cost.scalar_bytes);
         spent.tree_bytes = spent.tree_bytes.saturating_add(cost.tree_bytes);
-        for (measure, limit, measured) in [
-            (Measure::Nodes, self.limits.nodes, spent.nodes),
-            (Measure::ScalarBytes, self.limits.scalar_bytes, spent.scalar_bytes),
-            (Measure::TreeBytes, self.limits.tree_bytes, spent.tree_bytes),
-        ] {
-            if measured > limit {
-                return Err(OverBudget { measure, limit, measured });
-            }
-        }
-        Ok(())
+        let (spent, limits) = (&self.spent, &self.limits);
+        let is_within = spent.nodes <= limits.nodes
+            && spent.scalar_bytes <= limits.scalar_bytes
+            && spent.tree_bytes <= limits.tree_bytes;
+        if is_within { Ok(()) } else { self.check() }
+    }
+
+    /// The first limit that is exceeded.
+    fn check(&self) -> Result<(), OverBudget> {
+        let exceeded = [
+            (Measure::Nodes, self.limits.nodes, self.spent.nodes),
+            (Measure::ScalarBytes, self.limits.scalar_bytes, self.spent.scalar_bytes),
+            (Measure::TreeBytes, self.limits.tree_bytes, self.spent.tree_bytes),
+        ];
+        let exceeded = exceeded.into_iter().find(|(_, limit, measured)| measured > limit);
+        exceeded.map_or(Ok(()), |(measure, limit, measured)| Err(OverBudget { measure, limit, measured }))
     }
 
     fn enter(&mut self, is_object: bool) -> Result<(), OverBudget> {

@@ -11,7 +11,7 @@ fn limits(depth: usize, nodes: usize, scalar_bytes: usize, tree_bytes: usize) ->
 #[test]
 fn counts_values_depth_and_text() {
     let text = json!({"a": [1, "two", null, {"b": "\\\"x"}], "c": true}).to_string();
-    let spent = check_json(text.as_bytes(), DOCUMENT).unwrap().spent();
+    let spent = check_json(text.as_bytes(), DOCUMENT).unwrap().spent;
     assert_eq!(spent.nodes, 8);
     let measure = |limits| check_json(text.as_bytes(), limits).unwrap_err().measure;
     assert_eq!(measure(limits(2, 100, 1_000, 10_000)), Measure::Depth);

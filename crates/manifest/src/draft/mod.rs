@@ -14,7 +14,7 @@ mod steering;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::budget;
 use crate::check::Null;
@@ -95,7 +95,7 @@ impl FindingLocation {
 pub(crate) struct Draft<'d> {
     pub(crate) document: &'d Document<'d>,
     pub(crate) manifest: Manifest,
-    counts: HashMap<Cow<'static, str>, usize>,
+    counts: BTreeMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
     /// Memory of the capabilities and of the other lists. `full` is set when a capability was refused.
     kept_bytes: usize,
@@ -121,7 +121,7 @@ impl<'d> Draft<'d> {
         Self {
             document,
             manifest: blank(document, served_as.origin(), detection),
-            counts: HashMap::new(),
+            counts: BTreeMap::new(),
             native_ids: HashMap::new(),
             kept_bytes: 0,
             full: false,
@@ -204,14 +204,14 @@ impl<'d> Draft<'d> {
     pub(crate) fn check(&mut self, object: &Object<'_>, shape: &Shape) {
         let null = if self.format().is_core() { Null::Value } else { Null::Absent };
         for field in shape.fields {
-            if let Some(flaw) = check::flaw(object.map.get(field.key), field, null) {
+            if let Some(flaw) = check::flaw(object.published(field.key), field, null) {
                 self.add_flaw(object, shape, field, &flaw);
             }
         }
     }
 
     fn add_flaw(&mut self, object: &Object<'_>, shape: &Shape, field: &Field, flaw: &check::Flaw) {
-        let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
+        let code = Cow::Owned([shape.code, ".", &field.code_part(), ".", flaw.code_part()].concat());
         let (pointer, severity) = match flaw {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
             check::Flaw::Element(position, _) => {
@@ -233,9 +233,13 @@ impl<'d> Draft<'d> {
         mut text: String,
         fix: &'static str,
     ) {
-        let count = self.counts.entry(code.clone()).or_insert(0);
-        *count += 1;
-        if *count <= FINDINGS_PER_CODE_MAX {
+        let known = self.counts.get_mut(code.as_ref());
+        let count = known.as_ref().map_or(1, |count| **count + 1);
+        match known {
+            Some(known) => *known = count,
+            None => drop(self.counts.insert(code.clone(), count)),
+        }
+        if count <= FINDINGS_PER_CODE_MAX {
             let pointer = within_cap(self.absolute_pointer(pointer));
             text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
@@ -276,9 +280,11 @@ impl<'d> Draft<'d> {
         pointer: String,
     ) -> Capability {
         let (id, name) = (native_id.trim(), name.trim());
-        let position = (self.manifest.capabilities.len() + 1).to_string();
-        let id = [id, name, &position].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
-        let id = text::capped(id, NATIVE_ID_CHARS_MAX);
+        let id = [id, name]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .map_or_else(|| Cow::Owned((self.manifest.capabilities.len() + 1).to_string()), Cow::Borrowed);
+        let id = text::capped(&id, NATIVE_ID_CHARS_MAX);
         let label = text::plain(name, NAME_CHARS_MAX)
             .unwrap_or_else(|| text::capped(&text::humanised(id), NAME_CHARS_MAX).to_owned());
         let label = if label.is_empty() { id.to_owned() } else { label };
@@ -291,6 +297,10 @@ impl<'d> Draft<'d> {
 
     /// Makes an id unique in the document: the second `search` becomes `search~2`.
     fn unique_id(&mut self, id: &str) -> String {
+        if !self.native_ids.contains_key(id) {
+            self.native_ids.insert(id.to_owned(), 1);
+            return id.to_owned();
+        }
         let mut count = self.native_ids.get(id).copied().unwrap_or_default();
         let mut candidate = id.to_owned();
         // Counting continues from the last repeat, so that no candidate is tried twice for one id.

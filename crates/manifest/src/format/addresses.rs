@@ -49,8 +49,13 @@ fn labelled_path(word: &str) -> Option<&str> {
 
 /// The absolute URLs among the words of a sentence.
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
-    let words = sentence.contains("://").then(|| sentence.split_whitespace());
+    let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
     words.into_iter().flatten().filter_map(bare_url)
+}
+
+/// Whether a sentence may hold an absolute URL.
+pub(crate) fn may_hold_address(sentence: &str) -> bool {
+    sentence.contains("://")
 }
 
 /// A URL, or the path of a document, without the punctuation around it.

@@ -33,10 +33,11 @@ pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
     }
     let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
     let is_long = below.len() > MANIFEST_BYTES_MAX;
-    if !below.starts_with('{') || is_long || budget::check_json(below.as_bytes(), limits).is_err() {
+    if !below.starts_with('{') || is_long {
         return None;
     }
-    match json::parse(below) {
+    let outline = budget::check_json(below.as_bytes(), limits).ok()?;
+    match json::parse(below, &outline) {
         Ok((Value::Object(map), _)) => Some(map),
         _ => None,
     }

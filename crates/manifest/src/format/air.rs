@@ -5,8 +5,6 @@
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
-use serde_json::Value;
-
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, lenient};
@@ -128,8 +126,7 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
     let mut methods = methods.iter().flat_map(Object::members);
     if capability.price.is_none() {
         let priced = methods.find_map(|(scheme, method)| {
-            let terms =
-                lenient::price(&Value::Object(method.map.clone())).filter(|terms| terms.price.is_some())?;
+            let terms = lenient::price_of_members(method.map).filter(|terms| terms.price.is_some())?;
             Some(Payment { scheme: Some(text::capped(scheme, draft::NAME_CHARS_MAX).to_owned()), ..terms })
         });
         capability.price = priced;

@@ -27,8 +27,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let transport = root.text("transport").filter(|_| root.text(key).is_some());
         add_server(root.value(key), Protocol::Mcp, transport, draft);
     }
-    for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(SERVERS_MAX) {
-        add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, None, draft);
+    let servers = root.object("mcpServers").into_iter().flat_map(|servers| servers.map.values());
+    for server in servers.filter(|server| server.is_object()).take(SERVERS_MAX) {
+        add_server(Some(server), Protocol::Mcp, None, draft);
     }
     let started = ["invoke", "install", "mcp"].iter().filter_map(|key| root.object(key));
     let installed = root.objects("servers").take(SERVERS_MAX).filter_map(|server| server.object("install"));
@@ -101,7 +102,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     let (published, own) = match block {
         Some(Value::String(text)) => (Some(text.as_str()), None),
         Some(Value::Object(map)) => {
-            let block = Object { map, pointer: String::new() };
+            let block = Object::root(map);
             (block.text_of(ADDRESS_KEYS), block.text_of(&["transport", "type"]))
         }
         _ => return,

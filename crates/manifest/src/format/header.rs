@@ -7,7 +7,7 @@ use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
 use crate::model::{Contact, Format, RateLimit};
-use crate::object::Object;
+use crate::object::{Members, Object};
 use crate::text;
 
 /// Name, description, version, provider and contact under their usual names.
@@ -28,7 +28,7 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     match root.value("provider").or_else(|| root.value("publisher")).or_else(|| root.value("organization")) {
         Some(Value::String(name)) => manifest.provider.name = draft::name(Some(name)),
         Some(Value::Object(map)) => {
-            let provider = Object { map, pointer: root.at("provider") };
+            let provider = Object::new(map, root.at("provider"));
             manifest.provider.name = draft::name(provider.text_of(&["name", "organization", "title"]));
             manifest.provider.url = provider.string_of(&["url", "website", "homepage"]);
         }
@@ -259,7 +259,7 @@ fn complete_provider(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.provider.name = parties().find_map(|party| match party {
             Value::String(name) if !name.contains("://") && !is_email(name) => draft::name(Some(name)),
             Value::Object(map) => {
-                let party = Object { map, pointer: String::new() };
+                let party = Object::root(map);
                 draft::name(party.text_of(&[
                     "name",
                     "organization",
@@ -327,7 +327,8 @@ pub(crate) fn contact(value: &Value) -> Contact {
     match value {
         Value::String(text) => sort_contact(&mut contact, text),
         Value::Object(map) => {
-            let first = REACHABLE_KEYS.iter().filter_map(|key| map.get(*key));
+            let members = Members::of(map);
+            let first = REACHABLE_KEYS.iter().filter_map(|key| members.get(key));
             let texts = map.iter().filter(|(name, _)| !TERMS.contains(&name.as_str()));
             let texts = first.chain(texts.map(|(_, value)| value)).filter_map(Value::as_str);
             texts.for_each(|text| sort_contact(&mut contact, text));

@@ -59,14 +59,14 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn stated(root: &Object<'_>, found: &mut Terms) {
     for key in ["payment", "payments"] {
         match root.value(key) {
-            Some(Value::Object(map)) => terms(&Object { map, pointer: String::new() }, None, 0, found),
+            Some(Value::Object(map)) => terms(&Object::root(map), None, 0, found),
             Some(value) => found.add_all(texts(value).into_iter().map(of_scheme)),
             None => {}
         }
     }
     if let Some(networks) = root.object("networks") {
         let networks = networks.members().filter_map(|(_, network)| {
-            lenient::price(&Value::Object(network.map.clone())).filter(|terms| terms.address.is_some())
+            lenient::price_of_members(network.map).filter(|terms| terms.address.is_some())
         });
         found.add_all(networks);
     }
@@ -84,7 +84,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
             .is_some_and(|word| auth::scheme(word) == AuthScheme::Payment)
     });
     if let Some(paid) = paid_auth {
-        let terms = lenient::price(&Value::Object(paid.map.clone())).unwrap_or_default();
+        let terms = lenient::price_of_members(paid.map).unwrap_or_default();
         let scheme = paid.text_of(&["type", "scheme", "method"]).map(str::to_owned);
         if terms.address.is_some() || terms.network.is_some() || terms.asset.is_some() {
             found.add(Payment { scheme, ..terms });
@@ -138,8 +138,7 @@ fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut limits = Map::new();
     for (name, plan) in blocks.flat_map(|block| block.members().collect::<Vec<_>>()).take(TERMS_MAX) {
         let stated = plan.value_of(LIMIT_KEYS).filter(|limit| limit.is_string() || limit.is_number());
-        let counted =
-            || lenient::rate_limit(&Value::Object(plan.map.clone())).filter(|limit| limit.requests.is_some());
+        let counted = || lenient::rate_limit_of_members(plan.map).filter(|limit| limit.requests.is_some());
         let limit = stated.cloned().or_else(|| serde_json::to_value(counted()?).ok());
         limits.extend(limit.map(|limit| (text::capped(name, 100).to_owned(), limit)));
     }
@@ -149,7 +148,7 @@ fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn priced(object: &Object<'_>) -> Option<Payment> {
-    lenient::price(&Value::Object(object.map.clone())).filter(|payment| payment.price.is_some())
+    lenient::price_of_members(object.map).filter(|payment| payment.price.is_some())
 }
 
 fn of_plan(plan: &str, payment: Payment) -> Payment {
@@ -166,11 +165,11 @@ fn terms(block: &Object<'_>, scheme: Option<&str>, depth: usize, found: &mut Ter
     if is_off || found.is_full() {
         return;
     }
-    let mut base = lenient::price(&Value::Object(block.map.clone())).unwrap_or_default();
+    let mut base = lenient::price_of_members(block.map).unwrap_or_default();
     base.scheme = scheme.map(str::to_owned).or(base.scheme);
     let first = found.0.len();
     for key in ["networks", "supported_networks", "rails", "accepts", "chains", "supported_chains"] {
-        let objects = block.objects(key).filter_map(|item| lenient::price(&Value::Object(item.map.clone())));
+        let objects = block.objects(key).filter_map(|item| lenient::price_of_members(item.map));
         found.add_all(objects.map(|own| completed(own, &base)));
         let names = block.texts(key).into_iter();
         found.add_all(names.map(|name| {

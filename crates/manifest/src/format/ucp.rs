@@ -152,7 +152,7 @@ fn read_binding(
 fn read_capabilities(profile: &Object<'_>, services: &[Interface], draft: &mut Draft<'_>) {
     match profile.value("capabilities") {
         Some(Value::Object(map)) => {
-            let capabilities = Object { map, pointer: profile.at("capabilities") };
+            let capabilities = Object::new(map, profile.at("capabilities"));
             for name in map.keys().take(ITEMS_MAX) {
                 let versions: Vec<Object<'_>> = capabilities.objects(name).collect();
                 for version in &versions {

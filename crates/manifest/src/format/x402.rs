@@ -74,7 +74,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     let lists_resources = |key: &&str| root.list(key).is_some_and(|list| !list.is_empty());
     if LISTS.iter().filter(|key| **key != "accepts").any(lists_resources) {
         let accepted = root.objects("accepts").take(PAYMENTS_MAX);
-        draft.keep_all(accepted.filter_map(|terms| lenient::price(&Value::Object(terms.map.clone()))));
+        draft.keep_all(accepted.filter_map(|terms| lenient::price_of_members(terms.map)));
     }
     for key in ["alternative_payment", "alternativePayment"] {
         let block = root.object(key);
@@ -92,7 +92,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .objects("rails")
             .chain(payment.objects("accepts"))
             .take(PAYMENTS_MAX)
-            .filter_map(|rail| lenient::price(&Value::Object(rail.map.clone())))
+            .filter_map(|rail| lenient::price_of_members(rail.map))
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
         let scheme = base.scheme.clone().or_else(|| payment.string("provider"));
@@ -131,7 +131,7 @@ fn read_list(list: &Value, pointer: &str, draft: &mut Draft<'_>) {
                 paid(&mut capability);
                 draft.push(capability);
             }
-            Value::Object(map) => read_resource(&Object { map, pointer }, draft),
+            Value::Object(map) => read_resource(&Object::new(map, pointer), draft),
             _ => {}
         }
     }

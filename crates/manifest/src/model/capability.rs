@@ -200,7 +200,7 @@ impl Capability {
         kind: CapabilityKind,
         pointer: String,
     ) -> Self {
-        let key = format!("{manifest}#{format}:{native_id}");
+        let key = [manifest.as_str(), "#", format.as_str(), ":", native_id].concat();
         Self {
             id: CapabilityId::of_key(&key),
             key,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::vocabulary::{BOUNDARY, NEUTRAL, VOCABULARY};
+use super::vocabulary::{BOUNDARY, Entry, NEUTRAL, VOCABULARY};
 
-/// The entries of the vocabulary that a word belongs to, by position, and their groups as bits.
+/// The entries of the vocabulary that a word belongs to, by position in ascending order, and their groups as bits.
 type Fills = Vec<(usize, u8)>;
 
 #[derive(Debug, Default)]
@@ -15,13 +15,24 @@ struct Known {
     boundary: bool,
 }
 
+impl Known {
+    fn groups_of(&self, entry: usize) -> u8 {
+        let at = self.fills.binary_search_by_key(&entry, |(at, _)| *at);
+        at.ok().and_then(|at| self.fills.get(at)).map_or(0, |(_, groups)| *groups)
+    }
+}
+
 /// The words by their first letter, sorted: most words of a text are rejected without a hash.
 static INDEX: LazyLock<[Vec<(&'static str, Known)>; 26]> = LazyLock::new(|| {
     let mut words: BTreeMap<&'static str, Known> = BTreeMap::new();
     for (at, entry) in VOCABULARY.iter().enumerate() {
         for (group, listed) in entry.groups.iter().enumerate() {
             for word in listed.trim_start_matches('?').split(' ').filter(|word| *word != "*") {
-                words.entry(word).or_default().fills.push((at, 1_u8 << group));
+                let fills = &mut words.entry(word).or_default().fills;
+                match fills.last_mut().filter(|(last, _)| *last == at) {
+                    Some((_, groups)) => *groups |= 1 << group,
+                    None => fills.push((at, 1 << group)),
+                }
             }
         }
     }
@@ -35,6 +46,23 @@ static INDEX: LazyLock<[Vec<(&'static str, Known)>; 26]> = LazyLock::new(|| {
     }
     index
 });
+
+/// What the words of a phrase have to fill to say an entry.
+pub(super) struct Needs {
+    pub(super) required: u8,
+    pub(super) takes_any_object: bool,
+}
+
+static NEEDS: LazyLock<Vec<Needs>> = LazyLock::new(|| {
+    let needs =
+        |entry: &Entry| Needs { required: entry.required(), takes_any_object: entry.takes_any_object() };
+    VOCABULARY.iter().map(needs).collect()
+});
+
+/// What an entry needs.
+pub(super) fn needs(entry: usize) -> Option<&'static Needs> {
+    NEEDS.get(entry)
+}
 
 pub(super) fn letter(word: &str) -> Option<usize> {
     let first = word.bytes().next().filter(u8::is_ascii_lowercase)?;
@@ -59,7 +87,7 @@ impl Meaning {
 
     /// The groups of one entry that the word fills.
     pub(super) fn groups_of(&self, entry: usize) -> u8 {
-        self.fills().filter(|(at, _)| *at == entry).fold(0, |groups, (_, group)| groups | group)
+        self.0.iter().flatten().fold(0, |groups, known| groups | known.groups_of(entry))
     }
 
     pub(super) fn is_unknown(&self) -> bool {

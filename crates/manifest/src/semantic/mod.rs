@@ -31,21 +31,29 @@ const PARAMETERS_MAX: usize = 48;
 /// What a site says about itself: evidence for the meaning of its words.
 #[derive(Debug, Default)]
 struct Site {
-    name: String,
+    /// The words of its name.
+    name: Vec<String>,
     texts: String,
 }
 
 impl Site {
+    fn new(name: &str, description: &str) -> Self {
+        let (name, description) = (text::capped(name, SITE_CHARS), text::capped(description, SITE_CHARS));
+        Self { name: text::words(name), texts: [name, description].join(" ") }
+    }
+
     fn of(manifest: &Manifest) -> Self {
         let name = manifest.title.as_ref().or(manifest.name.as_ref());
-        let name = name.map(|name| text::capped(name, SITE_CHARS).to_owned()).unwrap_or_default();
-        let description = text::capped(manifest.description.as_deref().unwrap_or_default(), SITE_CHARS);
-        Self { texts: format!("{name} {description}"), name }
+        let name = name.map(String::as_str).unwrap_or_default();
+        Self::new(name, manifest.description.as_deref().unwrap_or_default())
     }
 }
 
 /// Gives each untyped capability the type that its texts say.
 pub(crate) fn infer(manifest: &mut Manifest) {
+    if manifest.capabilities.is_empty() {
+        return;
+    }
     let site = Site::of(manifest);
     for capability in
         manifest.capabilities.iter_mut().filter(|capability| capability.semantic_types.is_empty())

@@ -1,7 +1,7 @@
 //! A short text as a phrase, and the entries of the vocabulary that it says.
 
 use super::lexicon::{self, Meaning};
-use super::vocabulary::{COMPOUNDS, VOCABULARY};
+use super::vocabulary::COMPOUNDS;
 use crate::text;
 
 /// Words of a phrase that says one thing. A longer text says several.
@@ -15,14 +15,14 @@ pub(super) struct Phrase {
 
 impl Phrase {
     /// An identifier or a title. Words of the site's name are left out, as in `skyhop_book_flight`.
-    pub(super) fn of_name(name: &str, site_name: &str) -> Self {
+    pub(super) fn of_name(name: &str, site_name: &[String]) -> Self {
         let mut words = Vec::new();
         text::each_word(name, |word| words.push(word.to_owned()));
         Self::of(&words, site_name)
     }
 
     /// The first words of a description, up to a punctuation mark or a word such as "with".
-    pub(super) fn leading(description: &str, site_name: &str) -> Self {
+    pub(super) fn leading(description: &str, site_name: &[String]) -> Self {
         let mut words = Vec::new();
         let mut ended = false;
         let mut carried = 0;
@@ -38,8 +38,8 @@ impl Phrase {
         Self::of(&words, site_name)
     }
 
-    fn of(words: &[String], site_name: &str) -> Self {
-        let mut kept = Vec::new();
+    fn of(words: &[String], site_name: &[String]) -> Self {
+        let mut kept = Vec::with_capacity(WORDS_MAX.min(words.len()));
         let mut rest = words;
         while let [word, after @ ..] = rest {
             let compound = after.first().and_then(|next| {
@@ -51,7 +51,7 @@ impl Phrase {
             rest = if compound.is_some() { after.get(1..).unwrap_or_default() } else { after };
             let meaning = lexicon::meaning(compound.unwrap_or(word));
             let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-            let is_of_site = || meaning.is_unknown() && names_site(word, site_name);
+            let is_of_site = || meaning.is_unknown() && site_name.contains(word);
             if compound.is_none() && (meaning.is_neutral() || is_number || is_of_site()) {
                 continue;
             }
@@ -75,23 +75,20 @@ impl Phrase {
     }
 
     fn says(&self, at: usize) -> bool {
-        let Some(entry) = VOCABULARY.get(at) else { return false };
+        let Some(needs) = lexicon::needs(at) else { return false };
+        let ends = self.words.last().is_some_and(|word| word.groups_of(at) != 0);
+        if !ends && !needs.takes_any_object {
+            return false;
+        }
         let (mut filled, mut others) = (0, 0);
         for word in &self.words {
             let groups = word.groups_of(at);
             filled |= groups;
             others += usize::from(groups == 0);
         }
-        let complete = entry.required() & !filled == 0;
-        let ends = self.words.last().is_some_and(|word| word.groups_of(at) != 0);
-        complete && (entry.takes_any_object() || (ends && others <= 1))
+        let complete = needs.required & !filled == 0;
+        complete && (needs.takes_any_object || others <= 1)
     }
-}
-
-fn names_site(word: &str, site_name: &str) -> bool {
-    let mut found = false;
-    text::each_word(site_name, |of_name| found = found || of_name == word);
-    found
 }
 
 /// A text up to its first punctuation mark; `agents.txt` has none.

@@ -39,9 +39,8 @@ impl Judged {
     }
 
     fn site(&self) -> Site {
-        let name = self.site_name.clone().unwrap_or_default();
-        let description = self.site_description.as_deref().unwrap_or_default();
-        Site { texts: format!("{name} {description}"), name }
+        let name = self.site_name.as_deref().unwrap_or_default();
+        Site::new(name, self.site_description.as_deref().unwrap_or_default())
     }
 }
 
@@ -96,7 +95,7 @@ fn found(id: &str, description: &str, site: &str) -> Option<(String, f64)> {
     let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
     let mut capability = Capability::new(&url, Format::Awp, id, id, CapabilityKind::Action, String::new());
     capability.description = Some(description.to_owned());
-    let site = Site { name: String::new(), texts: site.to_owned() };
+    let site = Site { name: Vec::new(), texts: site.to_owned() };
     inferred(&capability, &site).map(|found| (found.name, found.confidence))
 }
 

@@ -63,7 +63,7 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
     for (name, value) in params.map {
         match value {
             Value::Object(map) => {
-                let parameter = Object { map, pointer: params.at(name) };
+                let parameter = Object::new(map, params.at(name));
                 draft.check(&parameter, &rules::PARAMETER);
                 let listed = ["type", "description", "required", "default", "enum", "items"];
                 unlisted(&parameter, &listed, flavour, draft);

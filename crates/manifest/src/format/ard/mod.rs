@@ -189,7 +189,7 @@ fn read_entries(catalog: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
 
 fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     match published::with_usual_names(entry.map) {
-        Some(map) => read_terms(&Object { map: &map, pointer: entry.pointer.clone() }, depth, draft),
+        Some(map) => read_terms(&Object::new(&map, entry.pointer.clone()), depth, draft),
         None => read_terms(entry, depth, draft),
     }
 }

@@ -66,8 +66,8 @@ fn complete(first: usize, description: Option<&Value>, draft: &mut Draft<'_>) {
 fn parse(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}');
     let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
-    budget::check_json(text.as_bytes(), limits).ok()?;
-    json::parse(text).map(|(value, _)| value).ok()
+    let outline = budget::check_json(text.as_bytes(), limits).ok()?;
+    json::parse(text, &outline).map(|(value, _)| value).ok()
 }
 
 fn read_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {

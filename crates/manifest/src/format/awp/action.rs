@@ -114,7 +114,7 @@ fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability,
         let schema = shared.types.value(value, &mut references);
         let required = match value {
             Value::Object(map) => {
-                let input = Object { map, pointer: inputs.at(name) };
+                let input = Object::new(map, inputs.at(name));
                 check_input(&input, &schema, draft);
                 references.report(&input.at("type"), draft);
                 input.flag("required")

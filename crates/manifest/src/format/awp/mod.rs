@@ -140,7 +140,7 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (code, value) in errors.map {
         let (recovery, pointer) = match value {
             Value::Object(map) => {
-                let contract = Object { map, pointer: errors.at(code) };
+                let contract = Object::new(map, errors.at(code));
                 draft.check(&contract, &rules::ERROR);
                 (contract.text("recovery"), contract.at("recovery"))
             }

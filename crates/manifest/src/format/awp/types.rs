@@ -87,7 +87,7 @@ impl Types {
                 );
                 continue;
             };
-            let entity = Object { map, pointer: published.at(name) };
+            let entity = Object::new(map, published.at(name));
             draft.check(&entity, &rules::ENTITY);
             let fields = entity.object("fields");
             let properties =

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::model::{Detection, Format, Strength};
+use crate::object::Members;
 use crate::text;
 
 /// A test for one dialect, which returns its evidence as text.
@@ -46,26 +47,16 @@ pub(crate) const fn at_path(test: fn(&Candidate<'_>) -> Option<String>) -> Marke
 pub(crate) struct Candidate<'c> {
     pub(super) root: &'c Map<String, Value>,
     pub(crate) path: &'c str,
-    /// Fingerprints of the names in the root: a fast path for absent names.
-    present: u64,
-}
-
-/// A cheap fingerprint of a name: one bit of 64.
-fn bit(name: &str) -> u64 {
-    let bytes = name.as_bytes();
-    let (first, last) =
-        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
-    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
-    1 << (mixed % 64)
+    members: Members<'c>,
 }
 
 impl<'c> Candidate<'c> {
     pub(crate) fn new(root: &'c Map<String, Value>, path: &'c str) -> Self {
-        Self { root, path, present: root.keys().fold(0, |present, name| present | bit(name)) }
+        Self { root, path, members: Members::of(root) }
     }
 
     pub(crate) fn value(&self, key: &str) -> Option<&'c Value> {
-        if self.present & bit(key) == 0 { None } else { self.root.get(key) }
+        self.members.get(key)
     }
 
     /// Number of members of the root.

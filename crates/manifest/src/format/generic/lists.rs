@@ -7,6 +7,7 @@ use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme};
 use crate::format::outbound::is_about_calls;
 use crate::model::CapabilityKind;
+use crate::object::Members;
 use crate::text;
 
 /// Members that list the capabilities of a service, the most telling first.
@@ -173,8 +174,9 @@ const CALL_KEYS: &[&str] = &[
 
 /// Whether an object describes one service: it has an address, a method or parameters, or a name with a description.
 pub(super) fn is_described(map: &Map<String, Value>) -> bool {
-    let is_text = |key: &str| map.get(key).is_some_and(Value::is_string);
-    CALL_KEYS.iter().any(|key| map.get(*key).is_some_and(|value| !value.is_null()))
+    let members = Members::of(map);
+    let is_text = |key: &str| members.get(key).is_some_and(Value::is_string);
+    CALL_KEYS.iter().any(|key| members.get(key).is_some_and(|value| !value.is_null()))
         || (["name", "id", "title"].into_iter().any(is_text)
             && ["description", "summary", "purpose"].into_iter().any(is_text))
 }
@@ -254,7 +256,8 @@ fn is_part_of_call(name: &str) -> bool {
 
 /// Whether an object has an address and a method.
 pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| map.get(*key)?.as_str());
+    let members = Members::of(map);
+    let text = |keys: &[&str]| keys.iter().find_map(|key| members.get(key)?.as_str());
     let Some((prefixed, _)) = text(&["path", "url", "endpoint", "href"]).and_then(published_address) else {
         return false;
     };
@@ -272,8 +275,7 @@ pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
 
 /// Whether every member is an HTTP method, as below the paths of OpenAPI.
 pub(super) fn is_map_of_methods(map: &Map<String, Value>) -> bool {
-    let is_method = |name: &String| address::is_method(&name.to_ascii_uppercase());
-    !map.is_empty() && map.keys().all(is_method)
+    !map.is_empty() && map.keys().all(|name| address::is_method_in_any_case(name))
 }
 
 /// Whether the members of a map are lists of services (`tools`, `prompts`), not services.
@@ -291,7 +293,8 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
         Value::Object(map) => !map.is_empty(),
         _ => false,
     };
-    let known = SERVICE_KEYS.iter().find(|key| root.get(**key).is_some_and(is_filled));
+    let members = Members::of(root);
+    let known = SERVICE_KEYS.iter().find(|key| members.get(key).is_some_and(is_filled));
     known.map(|key| (*key).to_owned()).or_else(|| first_of_operations(root, 0))
 }
 

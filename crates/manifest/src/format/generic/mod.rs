@@ -238,7 +238,7 @@ impl Reader<'_, '_> {
                     self.read_list(list, value, &object.at(key));
                 }
                 (None, Value::Object(map)) if depth < NESTING_MAX && !outbound::is_about_calls(key) => {
-                    let inner = Object { map, pointer: object.at(key) };
+                    let inner = Object::new(map, object.at(key));
                     let context = context.within(&inner, key, self.draft);
                     self.scan(&inner, depth + 1, &context, &|_| true);
                 }
@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
                     let other = &mut self.draft.manifest.features.other;
                     other.extend(name.map(|name| (name.to_owned(), item.clone())));
                 }
-                Value::Object(map) => self.read_object(list, name, item, &Object { map, pointer }),
+                Value::Object(map) => self.read_object(list, name, item, &Object::new(map, pointer)),
                 Value::Array(items) => self.read_inner_list(list, name, items, item, &pointer),
                 // Beside flags, a text is the value of a feature.
                 Value::String(text) if !has_flags => self.read_text(list, name, text, pointer),
@@ -331,7 +331,7 @@ impl Reader<'_, '_> {
         for (method, call, pointer) in children(methods, pointer) {
             let name = [&method.unwrap_or_default().to_ascii_uppercase(), path].join(" ");
             match call {
-                Value::Object(map) => self.read_object(list, Some(&name), call, &Object { map, pointer }),
+                Value::Object(map) => self.read_object(list, Some(&name), call, &Object::new(map, pointer)),
                 Value::String(text) => self.read_text(list, Some(&name), text, pointer),
                 _ => {}
             }

@@ -39,7 +39,7 @@ pub(crate) fn read_workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
     let positions: HashMap<String, usize> = draft.capability_positions();
     for (name, item, pointer) in children(list, &root.at("workflows")).take(WORKFLOWS_MAX) {
         let Value::Object(map) = item else { continue };
-        let object = Object { map, pointer };
+        let object = Object::new(map, pointer);
         let steps: Vec<WorkflowStep> =
             steps(&object).iter().filter_map(|step| step_of(step, &positions)).collect();
         let id = object.text_of(&["id", "name", "title"]).or(name).unwrap_or_default();

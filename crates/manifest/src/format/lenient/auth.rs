@@ -59,13 +59,13 @@ fn without_repeats(mut found: Vec<Auth>) -> Vec<Auth> {
 
 fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
-    let object = Object { map, pointer: String::new() };
+    let object = Object::root(map);
     let listed = ["schemes", "methods", "types", "supported"].iter().find_map(|key| map.get(*key));
     let named = listed.filter(|listed| listed.is_object());
     if let Some(listed) = listed.filter(|listed| listed.is_array()) {
         found = auth(listed);
     } else if let Some(Value::Object(schemes)) = named {
-        found = auth_by_name(&Object { map: schemes, pointer: String::new() });
+        found = auth_by_name(&Object::root(schemes));
     } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"]) {
         // These words say how strict the service is, not how to authenticate.
         if matches!(word, "optional" | "mixed" | "tiered" | "freemium") {

@@ -9,7 +9,7 @@ mod price;
 use serde_json::{Map, Value};
 
 use crate::model::{Invocation, RateLimit};
-use crate::object::{self, Object};
+use crate::object::{self, Members, Object};
 use crate::quantity;
 use crate::schema;
 use crate::text;
@@ -17,7 +17,7 @@ pub(crate) use auth::{
     AUTH_KEYS, address_of, auth, auth_in_words, auth_required, is_partly_open, is_scheme, read_own_auth,
     required_by, resolve, scopes, stated,
 };
-pub(crate) use price::{price, price_of};
+pub(crate) use price::{price, price_of, price_of_members};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {
@@ -85,15 +85,17 @@ const LIMITS_NESTING_MAX: usize = 2;
 pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
     match value {
         Value::String(text) => Some(rate_in_words(text)),
-        Value::Object(map) => {
-            let object = Object { map, pointer: String::new() };
-            let stated = rate_of(&object);
-            let is_read = stated.as_ref().is_some_and(|limit| limit.requests.is_some());
-            if is_read { stated } else { rate_by_plan(value, 0).or(stated) }
-        }
+        Value::Object(map) => rate_limit_of_members(map),
         Value::Array(list) => list.first().filter(|first| first.is_object()).and_then(rate_limit),
         number => object::whole(number).map(RateLimit::per_minute),
     }
+}
+
+/// A rate limit as the members of an object, or by caller or plan.
+pub(crate) fn rate_limit_of_members(map: &Map<String, Value>) -> Option<RateLimit> {
+    let stated = rate_of(&Object::root(map));
+    let is_read = stated.as_ref().is_some_and(|limit| limit.requests.is_some());
+    if is_read { stated } else { rate_by_plan(map, 0).or(stated) }
 }
 
 /// The rate that the members of one object state.
@@ -136,20 +138,23 @@ fn is_count_per(name: &str, window_s: u64) -> bool {
 }
 
 /// The limit of the most general of several callers or plans, or else of the first.
-fn rate_by_plan(value: &Value, depth: usize) -> Option<RateLimit> {
-    let map = value.as_object().filter(|_| depth < LIMITS_NESTING_MAX)?;
-    let general: Vec<&Value> = GENERAL_LIMITS.iter().filter_map(|key| map.get(*key)).collect();
+fn rate_by_plan(map: &Map<String, Value>, depth: usize) -> Option<RateLimit> {
+    if depth >= LIMITS_NESTING_MAX {
+        return None;
+    }
+    let members = Members::of(map);
+    let general: Vec<&Value> = GENERAL_LIMITS.iter().filter_map(|key| members.get(key)).collect();
     // The limit of a paid plan is not that of anybody.
     let others = map.values().take(PLANS_MAX).filter(|_| general.is_empty());
     general.iter().copied().chain(others).find_map(|inner| match inner {
         Value::String(text) => Some(rate_in_words(text)).filter(|limit| limit.requests.is_some()),
         Value::Object(inner_map) => {
-            let object = Object { map: inner_map, pointer: String::new() };
+            let object = Object::root(inner_map);
             let limits = ["rate_limit", "rateLimit", "rate"].iter().find_map(|key| object.text(key));
             rate_of(&object)
                 .or_else(|| limits.map(rate_in_words))
                 .filter(|limit| limit.requests.is_some() && limit.window_s.is_some())
-                .or_else(|| rate_by_plan(inner, depth + 1))
+                .or_else(|| rate_by_plan(inner_map, depth + 1))
         }
         _ => None,
     })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::model::Payment;
-use crate::object::{self, Object};
+use crate::object::{self, Members, Object};
 use crate::text;
 
 /// Prices of one element that are read.
@@ -24,10 +24,15 @@ pub(crate) fn price(value: &Value) -> Option<Payment> {
                 return objects.filter_map(price).find(|payment| payment.price.is_some());
             }
         }
-        Value::Object(map) => payment = price_of_map(map),
+        Value::Object(map) => return price_of_members(map),
         _ => {}
     }
     (payment != Payment::default()).then_some(payment)
+}
+
+/// The price that the members of one object state.
+pub(crate) fn price_of_members(map: &Map<String, Value>) -> Option<Payment> {
+    Some(price_of_map(map)).filter(|payment| *payment != Payment::default())
 }
 
 const PRICE_KEYS: &[&str] = &[
@@ -73,17 +78,18 @@ const ADDRESS_KEYS: &[&str] = &[
 
 /// The price, asset, network, scheme and account that the members of one object state.
 fn price_of_map(map: &Map<String, Value>) -> Payment {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(map.get(*key)?));
+    let members = Members::of(map);
+    let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(members.get(key)?));
     let mut price = text(PRICE_KEYS);
-    let decimals = map.get("decimals").and_then(object::whole);
+    let decimals = members.get("decimals").and_then(object::whole);
     if let Some((amount, decimals)) = price.as_deref().zip(decimals) {
         price = Some(scaled(amount, decimals));
     }
     let mut asset = text(ASSET_KEYS);
     let in_dollars = ["amount_usd", "amountUsd", "price_usd", "priceUsd", "usd"];
     if asset.is_none() && price.is_some() {
-        let named = !["price", "amount"].iter().any(|key| map.contains_key(*key))
-            && in_dollars.iter().any(|key| map.contains_key(*key));
+        let has = |key: &&str| members.get(key).is_some();
+        let named = !["price", "amount"].iter().any(has) && in_dollars.iter().any(has);
         asset = named.then(|| "USD".to_owned());
     }
     if price.is_none()
@@ -125,7 +131,7 @@ fn products_of(element: &Object<'_>) -> Option<Payment> {
                 product.map.iter().find_map(|(name, value)| price_of_member(name, value)).unzip();
             Some(Payment { price: Some(price?), asset: asset.flatten(), ..Payment::default() })
         };
-        by_name().or_else(|| price(&Value::Object(product.map.clone())).filter(|found| found.price.is_some()))
+        by_name().or_else(|| price_of_members(product.map).filter(|found| found.price.is_some()))
     });
     let priced: Vec<Payment> = priced.collect();
     let first = priced.first()?;

@@ -49,7 +49,7 @@ fn each<'d>(
 
 fn resource(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Option<Capability> {
     let (name, value, pointer) = item;
-    let object = value.as_object().map(|map| Object { map, pointer: pointer.clone() });
+    let object = value.as_object().map(|map| Object::new(map, pointer.clone()));
     let text_of = |keys: &[&str]| object.as_ref().and_then(|object| object.text_of(keys));
     // In a map from name to text, the text is the URI or a description.
     let listed = listed_name(value).filter(|text| name.is_none() || text.contains("://"));
@@ -74,7 +74,7 @@ fn resource(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Opt
 
 fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Option<Capability> {
     let (key, value, pointer) = item;
-    let object = value.as_object().map(|map| Object { map, pointer: pointer.clone() });
+    let object = value.as_object().map(|map| Object::new(map, pointer.clone()));
     let text_of = |keys: &[&str]| object.as_ref().and_then(|object| object.text_of(keys));
     let name = text_of(&["name", "id"]).or(*key).or_else(|| listed_name(value))?;
     let mut capability = draft.capability(CapabilityKind::Content, name, "", pointer.clone());

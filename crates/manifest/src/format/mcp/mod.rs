@@ -183,7 +183,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
         match described().find_map(|object| object.value(key)) {
             Some(Value::String(name)) => provider = provider.or_else(|| draft::name(Some(name))),
             Some(Value::Object(map)) => {
-                let object = Object { map, pointer: root.at(key) };
+                let object = Object::new(map, root.at(key));
                 provider = provider.or_else(|| draft::name(object.text("name")));
                 site = site.or_else(|| object.string("url"));
             }

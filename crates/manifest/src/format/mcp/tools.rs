@@ -57,7 +57,7 @@ fn read_item(
                 push_name(&mut pointer, name);
                 return read_nested(inner, &pointer, server, depth + 1, draft);
             }
-            read_tool(&Object { map, pointer: pointer.to_owned() }, key, server, draft);
+            read_tool(&Object::new(map, pointer.to_owned()), key, server, draft);
         }
         Value::Array(_) => read_nested(item, pointer, server, depth + 1, draft),
         // `dynamic` stands for a list that only the server knows (SEP-1649).
@@ -178,7 +178,7 @@ fn own_call<'v>(tool: &Object<'v>) -> Option<OwnCall<'v>> {
 /// Whether the elements of a list of tools have addresses of their own: the home page beside them is no server.
 pub(super) fn have_addresses(tools: &Value) -> bool {
     let has_address = |(_, tool, _): (Option<&str>, &Value, String)| {
-        tool.as_object().is_some_and(|map| own_call(&Object { map, pointer: String::new() }).is_some())
+        tool.as_object().is_some_and(|map| own_call(&Object::root(map)).is_some())
     };
     children(tools, "").take(TOOLS_CHECKED_MAX).any(has_address)
 }

@@ -123,8 +123,8 @@ pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     let value = if text.trim_start().starts_with('{') {
-        budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?;
-        json::parse(text).ok()?.0
+        let outline = budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?;
+        json::parse(text, &outline).ok()?.0
     } else {
         yaml::parse(text).ok()?
     };

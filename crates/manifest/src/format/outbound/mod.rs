@@ -79,8 +79,13 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
+    let mut has_sentences = false;
     each(root, &mut |names, published, owner| {
-        if links_left == 0 || !is_address(published) || is_local(names) {
+        if !is_address(published) {
+            has_sentences |= addresses::may_hold_address(published);
+            return;
+        }
+        if links_left == 0 || is_local(names) {
             return;
         }
         let target = target_beside(names, published, owner).filter(|target| !is_core || !target.is_server());
@@ -113,6 +118,9 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         links_left -= 1;
         add(names, url, target, owner, draft);
     });
+    if !has_sentences {
+        return;
+    }
     each(root, &mut |_, sentence, _| {
         for published in addresses::in_sentence(sentence).filter(|_| !is_address(sentence)) {
             if links_left == 0 || sentences_left == 0 {

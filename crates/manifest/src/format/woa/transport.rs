@@ -30,7 +30,7 @@ impl<'v> Transports<'v> {
                 draft.report(&rules::TRANSPORT_MISTYPED, pointer, text);
                 continue;
             };
-            let transport = Object { map, pointer };
+            let transport = Object::new(map, pointer);
             check(name, &transport, draft);
             draft.keep(interface(name, &transport));
             transports.insert(name.as_str(), transport);
