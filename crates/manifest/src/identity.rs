@@ -74,7 +74,7 @@ fn addresses<'m>(draft: &'m Draft<'_>) -> impl Iterator<Item = &'m str> {
 }
 
 /// The host of a URL or of a bare domain; `None` for templates and invalid texts.
-fn host_of(text: &str) -> Option<Host> {
+pub(crate) fn host_of(text: &str) -> Option<Host> {
     let text = text.trim();
     if let Some((_, host)) = address::plain_origin(text) {
         return Host::parse(host).ok();

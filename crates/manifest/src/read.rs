@@ -17,7 +17,7 @@ use crate::{identity, served};
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
 /// A document that stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 5;
+pub const READER_VERSION: u32 = 6;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -161,8 +161,14 @@ const fn has_specified_root(format: Format) -> bool {
     )
 }
 
-/// A document without a format of its own, in which nothing can be called or followed, is no manifest.
+/// A document without a format of its own, in which nothing can be called or followed, is no manifest. One that names a
+/// server or a command is.
 fn recognise(draft: &mut Draft<'_>) {
+    let names_interface = !draft.manifest.interfaces.is_empty();
+    if draft.format() == Format::Opaque && names_interface {
+        let evidence = "no list of capabilities, but a server or a command to call";
+        draft.manifest.detection = Detection::new(Format::Pointer, Strength::Weak, evidence);
+    }
     if !matches!(draft.format(), Format::Generic | Format::Pointer | Format::List) {
         return;
     }

@@ -39,8 +39,10 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
 }
 
 /// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
-pub(crate) const READS: &[&str] =
-    &["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
+pub(crate) const READS: &[&str] = &[
+    "get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote", "verify",
+    "validate",
+];
 
 /// Words in a name that imply a destructive or costly effect.
 const DANGEROUS: &[&str] = &[

@@ -30,6 +30,12 @@ impl Draft<'_> {
         self.on_origin(published, &object.at(key)).map(Address::into_string)
     }
 
+    /// The same for the address of a server: a word alone is none, and the shape of the object reports it.
+    pub(crate) fn server_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let is_word = |text: &str| !text.contains(['/', ':']) && !text.contains(char::is_whitespace);
+        if object.text(key).is_some_and(is_word) { None } else { self.url(object, key) }
+    }
+
     /// The address of a string field as text, resolved against the document's own URL.
     pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
         let published = object.text(key)?;

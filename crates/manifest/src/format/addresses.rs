@@ -47,15 +47,18 @@ fn labelled_path(word: &str) -> Option<&str> {
     (path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain)).then_some(path)
 }
 
-/// The absolute URLs among the words of a sentence.
+/// The absolute URLs among the words of a sentence, and the paths of servers and documents.
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
-    words.into_iter().flatten().filter_map(bare_url)
+    words
+        .into_iter()
+        .flatten()
+        .filter_map(|word| bare_url(word).or_else(|| bare(word).filter(|path| classify(path).rel != "page")))
 }
 
-/// Whether a sentence may hold an absolute URL.
+/// Whether a sentence may hold an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
-    sentence.contains("://")
+    sentence.contains("://") || sentence.contains(" /")
 }
 
 /// A URL, or the path of a document, without the punctuation around it.
@@ -152,14 +155,80 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
 
 /// Keeps every address of a line.
 pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
-    for found in in_line(line) {
+    let labelled = labelled(line);
+    for mut found in in_line(line) {
+        found.title = found
+            .title
+            .or_else(|| labelled.filter(|(_, address)| *address == found.address).map(|(label, _)| label));
         keep(&found, draft);
     }
 }
 
+/// Characters of the label of an address.
+const LABEL_CHARS_MAX: usize = 100;
+/// What separates an address from its label.
+const SEPARATORS: &[&str] =
+    &[": ", ":** ", "\u{ff1a}", " \u{2192} ", " -> ", " \u{2014} ", " \u{2013} ", " - "];
+
+/// The label and the address of a line that holds little else: `- Search: https://…`, `- https://… — Search`.
+pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
+    let item = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
+    let parts = SEPARATORS.iter().filter_map(|separator| item.split_once(separator));
+    let (first, second) = parts.min_by_key(|(first, _)| first.len())?;
+    label_of(first).zip(first_address(second)).or_else(|| label_of(second).zip(first_address(first)))
+}
+
+fn label_of(text: &str) -> Option<&str> {
+    let label = text.trim_matches(|letter: char| letter.is_whitespace() || "*_`:\u{ff1a}".contains(letter));
+    let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX;
+    (is_label && !label.contains("://") && !label.contains("](")).then_some(label)
+}
+
+/// The address that a text begins with.
+fn first_address(text: &str) -> Option<&str> {
+    let word = text.split_whitespace().next()?;
+    bare(word).or_else(|| labelled_path(word))
+}
+
+/// The names of files after a label: `Docs: README.md, AGENTS.md, docs/decisions`. None if the line says anything else.
+pub(crate) fn labelled_files(line: &str) -> Vec<&str> {
+    let item = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t']);
+    let Some((_, listed)) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX) else {
+        return Vec::new();
+    };
+    let listed = listed.trim().trim_end_matches('.').split([',', ';']).take(FILES_MAX);
+    let names: Vec<&str> = listed
+        .map(|name| name.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter)))
+        .collect();
+    let is_document = |name: &&str| {
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        ending.is_some_and(|ending| FILE_ENDINGS.contains(&ending.as_str()))
+    };
+    let are_files = names.iter().all(|name| is_relative(name)) && names.iter().any(is_document);
+    if are_files { names } else { Vec::new() }
+}
+
+/// Names of files of one line that are read.
+const FILES_MAX: usize = 50;
+/// Endings of documents that people and models read.
+const FILE_ENDINGS: &[&str] = &["md", "mdx", "txt", "json", "yaml", "yml", "html", "pdf"];
+
+/// Whether a text is a path relative to its document: a name with an ending, or several segments.
+fn is_relative(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./%".contains(letter);
+    let name = text.strip_prefix("./").unwrap_or(text);
+    name.len() <= LABEL_CHARS_MAX
+        && name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && name.contains(['.', '/'])
+        && name.contains(|letter: char| letter.is_ascii_alphabetic())
+        && name.chars().all(is_plain)
+}
+
 /// Keeps an address as a link, and as an interface if it is an MCP server.
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
-    let plain = ["https://", "http://", "/"].iter().any(|start| found.address.starts_with(start));
+    let is_absolute = ["https://", "http://", "/"].iter().any(|start| found.address.starts_with(start));
+    // Words of a line are addresses by their beginning; those that have a title may be relative.
+    let plain = is_absolute || (found.title.is_some() && is_relative(found.address));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;
     }
@@ -207,6 +276,38 @@ mod tests {
         );
         assert_eq!(of("no [link] (here)"), Vec::<&str>::new());
         assert_eq!(of("[broken](https://a.example"), ["https://a.example"]);
+    }
+
+    #[test]
+    fn finds_the_label_of_an_address() {
+        for (line, expected) in [
+            ("- Search: https://a.example/s?q={query}", Some(("Search", "https://a.example/s?q={query}"))),
+            ("* **Book a room:** `https://a.example/b`", Some(("Book a room", "https://a.example/b"))),
+            ("- https://a.example/b \u{2014} Book a room", Some(("Book a room", "https://a.example/b"))),
+            ("Rooms \u{2192} /rooms/all", Some(("Rooms", "/rooms/all"))),
+            ("See https://a.example/b: it is new", None),
+            ("- Search: no address", None),
+            ("https://a.example/b", None),
+        ] {
+            assert_eq!(labelled(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_files_after_a_label() {
+        for (line, expected) in [
+            (
+                "Primary docs: README.md, AGENTS.md, docs/decisions.",
+                &["README.md", "AGENTS.md", "docs/decisions"][..],
+            ),
+            ("- Licence: `LICENSE.txt`", &["LICENSE.txt"]),
+            ("Currencies: RUB, USD", &[]),
+            ("Ratio: 1/2, 3/4", &[]),
+            ("Docs: README.md, and more of them", &[]),
+            ("Docs: https://a.example/README.md", &[]),
+        ] {
+            assert_eq!(labelled_files(line), expected, "{line}");
+        }
     }
 
     #[test]

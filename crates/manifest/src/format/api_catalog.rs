@@ -37,7 +37,7 @@ findings! {
     rule NOT_TARGETS: Must("api_catalog.relation.not_targets", "RFC 9264 §4.2.2")
         "a member of a link context is not an array of targets" => "Write every relation as an array of objects with `href`.";
     rule NO_DESCRIPTION: Should("api_catalog.service_desc.missing", "RFC 9727 §4")
-        "no link leads to a description that a program can read" => "Link each API's OpenAPI document as `service-desc`.";
+        "no link has the relation service-desc, which leads to a description that a program can read" => "Link each API's OpenAPI document as `service-desc`.";
     rule REL_INSIDE: Should("api_catalog.target.rel_inside", "RFC 9264 §4.2.2")
         "the relation is written inside the target instead of naming the array" => "Use the relation as the member's name.";
 }

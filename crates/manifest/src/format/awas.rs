@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
+use crate::budget;
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
-use crate::format::{addresses, endpoint, header, lenient};
+use crate::format::{addresses, endpoint, header, idempotency, lenient, mcp};
 use crate::model::{CapabilityKind, Follow, Link, SafetyClass, Tristate};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -50,10 +51,13 @@ findings! {
 
 /// Reads a file of actions, or one with its address.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.dialect(root.text("specVersion"), None);
-    draft.assess("AWAS 1.1", |code| code.starts_with("awas."));
     header::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
+        // AWAS says nothing of a file that only leads to the one with the actions, so there is no verdict.
+        draft.dialect(root.text("specVersion"), Some("companion"));
+        if let Some(names) = root.value("capabilities") {
+            mcp::read_names(names, &root.at("capabilities"), draft);
+        }
         for key in endpoints.map.keys() {
             let leads = endpoints.text(key).is_some_and(addresses::leads_to_manifest);
             if leads && let Some(url) = draft.url(&endpoints, key) {
@@ -63,11 +67,25 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
         return;
     }
+    draft.dialect(root.text("specVersion"), None);
+    draft.assess("AWAS 1.1", |code| code.starts_with("awas."));
     draft.check(root, &ROOT);
+    keep_security(root, draft);
     draft.each(root, "actions", &List::of(&ACTION), read_action);
     if let Some(auth) = root.value("authentication") {
         read_auth(auth, root, draft);
     }
+}
+
+/// Bytes of the rules about requests that are kept as published.
+const SECURITY_BYTES_MAX: usize = 4_096;
+
+/// Keeps what the site asks of all requests: tokens against forged ones, headers, origins.
+fn keep_security(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = root.value("security").filter(|stated| {
+        stated.is_object() && budget::bytes_of(stated, SECURITY_BYTES_MAX) <= SECURITY_BYTES_MAX
+    });
+    draft.manifest.features.other.extend(stated.map(|stated| ("security".to_owned(), stated.clone())));
 }
 
 /// Credentials of the site apply to the actions that ask for some.
@@ -94,9 +112,11 @@ fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = action.text("endpoint") {
         endpoint::read(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
     }
-    capability.parameters =
-        action.value("inputs").and_then(|value| schema::lenient(value, &capability.invocation));
-    capability.response = action.value_of(&["output", "outputs"]).and_then(lenient::response);
+    capability.parameters = action
+        .value_of(&["inputs", "inputSchema"])
+        .and_then(|value| schema::lenient(value, &capability.invocation));
+    idempotency::read(action, &mut capability);
+    capability.response = action.value_of(&["outputSchema", "output", "outputs"]).and_then(lenient::response);
     capability.auth.required = Tristate::from_option(action.flag("authentication_required"));
     capability.auth.scopes = action.texts("authScopes").into_iter().map(str::to_owned).collect();
     draft.link(action, "previewUrl", "preview", None);

@@ -4,10 +4,14 @@
 //! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
 use serde_json::Value;
+use url::Url;
 
 use crate::address;
-use crate::draft::{self, Draft};
-use crate::format::{addresses, ai_txt, generic, header, lenient, outbound, payments, terms};
+use crate::draft::Draft;
+use crate::format::{
+    addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, outbound, payments,
+    request_headers, terms,
+};
 use crate::model::{Format, Interface, Protocol};
 use crate::object::Object;
 
@@ -15,9 +19,6 @@ use crate::object::Object;
 const SERVERS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
-
-/// Programs that start a server.
-const COMMANDS: &[&str] = &["npx", "uvx", "bunx", "docker", "node", "python", "python3", "deno"];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
@@ -31,13 +32,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for server in servers.filter(|server| server.is_object()).take(SERVERS_MAX) {
         add_server(Some(server), Protocol::Mcp, None, draft);
     }
-    let started = ["invoke", "install", "mcp"].iter().filter_map(|key| root.object(key));
-    let installed = root.objects("servers").take(SERVERS_MAX).filter_map(|server| server.object("install"));
-    let commands =
-        started.chain(installed).filter_map(|block| block.string_of(&["mcp", "command", "install"]));
-    for command in commands {
-        add_command(&command, draft);
-    }
+    commands::read(root, draft);
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
         add_server(root.value(key), Protocol::A2a, None, draft);
     }
@@ -48,6 +43,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     generic::read_workflows(root, draft);
     generic::apply_by_name(root, draft);
     header::complete(root, draft);
+    if !draft.format().is_core() {
+        request_headers::read(root, draft);
+        generic::read_openness(draft);
+    }
     terms::read(root, draft);
     if let Some(profile) = root.object("ucp").filter(|_| draft.format() == Format::Ucp) {
         payments::read(&profile, draft);
@@ -57,6 +56,22 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     outbound::read(root.map, draft);
+    if !draft.format().is_core() {
+        named_tools::read(root.map, draft);
+        read_described_calls(draft);
+    }
+}
+
+/// Calls that only the description of a service names, on the host of the document that describes the service.
+fn read_described_calls(draft: &mut Draft<'_>) {
+    let manifest = &draft.manifest;
+    if manifest.capabilities.iter().any(|capability| capability.invocation.endpoint().is_some()) {
+        return;
+    }
+    let Some(description) = manifest.description.clone() else { return };
+    let described = manifest.links.iter().find(|link| link.rel == "service-desc");
+    let base = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
+    listed_calls::read_sentences(&description, base.as_ref(), draft);
 }
 
 /// The object below the comments of a text.
@@ -83,18 +98,6 @@ const fn may_hold_operations(format: Format) -> bool {
             | Format::Ucp
             | Format::X402
     )
-}
-
-/// A server that its caller starts: `npx shop mcp-server`. The command is never run.
-fn add_command(command: &str, draft: &mut Draft<'_>) {
-    let is_command = COMMANDS.contains(&command.split_whitespace().next().unwrap_or_default())
-        && !command.contains("skills add");
-    if is_command && draft.manifest.interfaces.len() < SERVERS_MAX {
-        let mut interface = Interface::new(Protocol::Mcp, None);
-        interface.declared = draft::name(Some(command));
-        interface.transport = Some("stdio".to_owned());
-        draft.keep(interface);
-    }
 }
 
 /// A server by its address alone, or by an object that holds it.

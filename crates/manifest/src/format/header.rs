@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
+use crate::address::split_method;
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::lenient;
+use crate::identity::host_of;
 use crate::model::{Contact, Format, RateLimit};
+use crate::name::ManifestUrl;
 use crate::object::{Members, Object};
 use crate::text;
 
@@ -15,6 +18,7 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     let about = root.object_of(ABOUT);
     let inner = about.as_ref().unwrap_or(root);
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
+    let served = draft.base();
     let manifest = &mut draft.manifest;
     manifest.name =
         draft::name(either(&["name", "title", "display_name", "displayName", "site_name", "service"]));
@@ -23,8 +27,9 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.updated_at = draft::name(either(UPDATED_KEYS));
     manifest.language = language_of(root).or_else(|| language_of(inner));
     manifest.tags = draft::tags(root.texts("tags").into_iter().chain(root.texts("keywords")));
-    manifest.declared_origin =
-        either(ORIGIN_KEYS).filter(|origin| !origin.starts_with(['/', '.', '#'])).map(str::to_owned);
+    let is_absolute = |origin: &&str| !origin.starts_with(['/', '.', '#']);
+    let page = || either(HOME_KEYS).filter(|page| is_of_site(page, served));
+    manifest.declared_origin = either(ORIGIN_KEYS).filter(is_absolute).or_else(page).map(str::to_owned);
     match root.value("provider").or_else(|| root.value("publisher")).or_else(|| root.value("organization")) {
         Some(Value::String(name)) => manifest.provider.name = draft::name(Some(name)),
         Some(Value::Object(map)) => {
@@ -43,8 +48,6 @@ const ABOUT: &[&str] =
     &["agent", "site", "service", "app", "info", "identity", "about", "profile", "project"];
 const ORIGIN_KEYS: &[&str] = &[
     "url",
-    "website",
-    "homepage",
     "domain",
     "origin",
     "site_url",
@@ -53,6 +56,8 @@ const ORIGIN_KEYS: &[&str] = &[
     "canonical_url",
     "canonicalUrl",
 ];
+/// Members with a home page, which may be that of the publisher and not the site that is described.
+const HOME_KEYS: &[&str] = &["website", "homepage"];
 const UPDATED_KEYS: &[&str] = &[
     "updated_at",
     "updatedAt",
@@ -208,6 +213,37 @@ pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.tags = draft::tags(keys.iter().flat_map(|key| root.texts(key)));
     }
     complete_provider(root, draft);
+    complete_queries(root, draft);
+}
+
+/// Members that list in words what a service is asked for.
+const QUERY_KEYS: &[&str] = &[
+    "representative_queries",
+    "representativeQueries",
+    "example_queries",
+    "exampleQueries",
+    "sample_queries",
+    "sampleQueries",
+    "example_prompts",
+    "examplePrompts",
+    "sample_prompts",
+    "samplePrompts",
+    "suggested_prompts",
+    "suggestedPrompts",
+    "solves",
+    "use_cases",
+    "useCases",
+    "examples",
+];
+
+/// Keeps what a whole service is asked for, unless its reader did.
+fn complete_queries(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if !draft.manifest.representative_queries.is_empty() {
+        return;
+    }
+    let is_call = |text: &&str| text.contains("://") || text.contains('/') && split_method(text).0.is_some();
+    let listed = QUERY_KEYS.iter().filter(|key| root.list(key).is_some()).flat_map(|key| root.texts(key));
+    draft.manifest.representative_queries = draft::tags(listed.filter(|text| !is_call(text)));
 }
 
 /// Members with advice to the agents that call a service.
@@ -228,6 +264,11 @@ const HINT_KEYS: &[&str] = &[
 /// Bytes of one piece of advice.
 const HINT_BYTES_MAX: usize = 8_192;
 
+/// Whether the home page of a service is on the site that served the document.
+pub(crate) fn is_of_site(page: &str, served: &ManifestUrl) -> bool {
+    host_of(page).is_some_and(|host| host.site() == served.site())
+}
+
 fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     let parties = || PARTIES.iter().filter_map(|key| root.object(key));
     let contact = &mut draft.manifest.contact;
@@ -246,6 +287,23 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
                 .map(str::to_owned)
         };
         contact.email = email(root).or_else(|| parties().find_map(|party| email(&party)));
+    }
+    if !draft.manifest.detection.format.is_core() {
+        complete_from_contacts(root, &mut draft.manifest.contact);
+    }
+}
+
+/// Adds the kinds of contact that only another member states: `secondary_contact`, `securityContact`.
+fn complete_from_contacts(root: &Object<'_>, contact: &mut Contact) {
+    let may_be = |name: &str| ["ontact", "upport"].iter().any(|part| name.contains(part));
+    for (name, value) in root.map.iter().filter(|(name, _)| may_be(name)) {
+        let mut is_contact = false;
+        text::each_word(name, |word| is_contact |= matches!(word, "contact" | "contacts" | "support"));
+        if is_contact {
+            let stated = self::contact(value);
+            contact.email = contact.email.take().or(stated.email);
+            contact.url = contact.url.take().or(stated.url);
+        }
     }
 }
 

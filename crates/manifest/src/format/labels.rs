@@ -8,7 +8,7 @@ use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::{header, lenient, terms};
-use crate::model::{AuthScheme, Payment};
+use crate::model::{Auth, AuthScheme, Payment};
 use crate::text;
 
 /// Characters of a label.
@@ -51,6 +51,7 @@ impl Labels {
             return;
         }
         self.read_words(line, draft);
+        read_credential_headers(line, draft);
         let Some((label, value)) = labelled(line) else { return };
         let manifest = &mut draft.manifest;
         match label.as_str() {
@@ -146,6 +147,33 @@ impl Labels {
     }
 }
 
+/// Headers of credentials that one text names.
+const HEADERS_MAX: usize = 8;
+
+/// Keeps the headers that a sentence about authorization names: "uses signed headers (`x-shop-sig`)".
+fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
+    if !line.contains("`x-") && !line.contains("`X-") {
+        return;
+    }
+    let folded = line.to_ascii_lowercase();
+    if !folded.contains("header")
+        || !["authoriz", "authentic", " auth "].iter().any(|word| folded.contains(word))
+    {
+        return;
+    }
+    let is_signed = folded.contains("signed") || folded.contains("signature");
+    let scheme = if is_signed { AuthScheme::HttpSignature } else { AuthScheme::ApiKey };
+    let quoted = line.split('`').skip(1).step_by(2);
+    for name in quoted.filter(|name| name.starts_with("x-") || name.starts_with("X-")).take(HEADERS_MAX) {
+        let name = draft::name(Some(name));
+        if draft.manifest.auth.len() < HEADERS_MAX
+            && !draft.manifest.auth.iter().any(|known| known.name == name)
+        {
+            draft.keep(Auth { location: Some("header".to_owned()), name, ..Auth::new(scheme) });
+        }
+    }
+}
+
 /// Words of headings above the description of a site.
 const ABOUT_WORDS: &[&str] =
     &["purpose", "about", "overview", "description", "introduction", "summary", "identity"];
@@ -192,7 +220,12 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             let other = &mut draft.manifest.features.other;
             other.extend(license.map(|license| ("license".to_owned(), Value::String(license))));
         }
-        "training" | "ai training" | "ai train" | "allow training" | "model training" => {
+        "training"
+        | "ai training"
+        | "ai train"
+        | "allow training"
+        | "model training"
+        | "commercial training" => {
             let choice = terms::choice_of(&Value::String(value.to_owned()));
             if draft.manifest.policies.training.is_unset() {
                 draft.manifest.policies.training = choice;

@@ -9,15 +9,39 @@ use crate::format::generic::access;
 use crate::format::{addresses, header, oauth, outbound};
 use crate::model::{Follow, Link};
 use crate::object::Object;
+use crate::text;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     describe(root, draft);
     for key in root.map.keys() {
         if !outbound::is_about_calls(key) && root.text(key).is_some_and(addresses::leads_to_manifest) {
             let url = draft.document_url(root, key);
-            draft.keep_all(url.map(|url| Link::new(key, url, Some(Follow::Manifest))));
+            let follow = (!is_of_contents(key)).then_some(Follow::Manifest);
+            draft.keep_all(url.map(|url| Link::new(key, url, follow)));
         }
     }
+}
+
+/// Whether a member leads to what a site offers, not to a declaration: `data`, `product_feed`.
+fn is_of_contents(key: &str) -> bool {
+    let words = [
+        "data",
+        "dataset",
+        "datasets",
+        "feed",
+        "feeds",
+        "products",
+        "schema",
+        "sitemap",
+        "robots",
+        "humans",
+        "security",
+        "changelog",
+        "license",
+    ];
+    let mut found = false;
+    text::each_word(key, |word| found |= words.contains(&word));
+    found
 }
 
 /// Reads a document without an address of a declaration: what it says of the service.

@@ -48,7 +48,7 @@ findings! {
     rule OLD_SHAPE: Should("ucp.shape.old", "UCP 2026-01-23 profile")
         "services or capabilities have the shape of 2026-01-11" => "Publish maps from name to an array of versions.";
     rule FREEFORM: Must("ucp.freeform", "UCP 2026-04-08 profile")
-        "`ucp` is not an object, so no UCP client can read the file" => "Publish the profile under `ucp`.";
+        "there is no object `ucp`, so no UCP client can read the file" => "Publish the profile under `ucp`.";
 }
 
 const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
@@ -135,7 +135,7 @@ fn read_binding(
     service: &str,
     draft: &mut Draft<'_>,
 ) -> Option<Interface> {
-    let url = draft.url(binding, "endpoint")?;
+    let url = draft.server_url(binding, "endpoint")?;
     let protocol = match transport {
         Some("mcp") => Protocol::Mcp,
         Some("a2a") => Protocol::A2a,

@@ -89,7 +89,8 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         if capability.invocation.endpoint().is_none() {
             invoke_by_message(&mut capability, interfaces.first(), generation);
         }
-        if streams {
+        // The features of the card are those of its interfaces.
+        if streams && capability.invocation.protocol == Some(Protocol::A2a) {
             capability.execution.model = ExecutionModel::Stream;
         }
         draft.push(capability);
@@ -124,6 +125,7 @@ fn version<'v>(root: &Object<'v>) -> &'v str {
 }
 
 fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let served = draft.base();
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(root.text("name"));
     manifest.description = draft::description(root.text("description"));
@@ -137,7 +139,9 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.provider.url = provider.string("url");
         manifest.contact.email = manifest.contact.email.take().or_else(|| provider.string("email"));
     }
-    manifest.declared_origin = root.string("url").or_else(|| manifest.provider.url.clone());
+    // The page of the provider may be on another site than the agent.
+    let page = manifest.provider.url.clone().filter(|page| header::is_of_site(page, served));
+    manifest.declared_origin = root.string("url").or(page);
     draft.link(root, "documentationUrl", "docs", None);
 }
 
@@ -163,8 +167,9 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     let mut interfaces = Vec::new();
     for listed in root.objects("supportedInterfaces") {
         draft.check(&listed, &rules::INTERFACE);
-        let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
-        interface.version = listed.string("protocolVersion");
+        let mut interface = Interface::new(Protocol::A2a, draft.server_url(&listed, "url"));
+        interface.version =
+            listed.string("protocolVersion").or_else(|| draft::name(root.text("protocolVersion")));
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
         let tenant = listed.text("tenant").map(|tenant| capped(tenant, draft::NAME_CHARS_MAX));
         interface.settings.extend(tenant.map(|tenant| ("tenant".to_owned(), json!(tenant))));
@@ -175,16 +180,17 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
-    let mut preferred = Interface::new(Protocol::A2a, draft.url(root, "url"));
+    let mut preferred = Interface::new(Protocol::A2a, draft.server_url(root, "url"));
     preferred.version = draft::name(root.text("protocolVersion"));
     preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());
     let version = preferred.version.clone();
+    let task = task_interface(root, &preferred, draft);
     let mut interfaces: Vec<Interface> =
-        std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
+        task.into_iter().chain([preferred]).filter(|first| first.url.is_some()).collect();
     let mut seen: HashSet<Interface> = interfaces.iter().cloned().collect();
     for additional in root.objects("additionalInterfaces") {
         draft.check(&additional, &rules::ADDITIONAL);
-        let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
+        let mut interface = Interface::new(Protocol::A2a, draft.server_url(&additional, "url"));
         interface.version.clone_from(&version);
         interface.transport = additional.string("transport");
         if interface.url.is_some() && seen.insert(interface.clone()) {
@@ -192,6 +198,19 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
         }
     }
     interfaces
+}
+
+/// Members in which cards state where messages are sent, if their `url` is a home page.
+const TASK_KEYS: [&str; 4] = ["taskEndpoint", "task_endpoint", "a2aEndpoint", "a2a_endpoint"];
+
+/// The interface beside a `url` that is a home page: messages are sent to it.
+fn task_interface(root: &Object<'_>, page: &Interface, draft: &mut Draft<'_>) -> Option<Interface> {
+    let is_home = |url: &str| {
+        url.split_once("://").is_none_or(|(_, rest)| rest.trim_end_matches('/').split_once('/').is_none())
+    };
+    let key = TASK_KEYS.into_iter().find(|key| root.text(key).is_some())?;
+    let url = draft.server_url(root, key).filter(|_| page.url.as_deref().is_none_or(is_home))?;
+    Some(Interface { url: Some(url), ..page.clone() })
 }
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
@@ -251,10 +270,13 @@ fn keep_modes(skill: &Object<'_>, id: &str, draft: &mut Draft<'_>) {
 
 /// Every message to an interface of a tenant names the tenant (1.0 §8.3.2).
 fn invoke_by_message(capability: &mut Capability, interface: Option<&Interface>, generation: Generation) {
-    let message = match generation {
-        Generation::Interfaces => "SendMessage",
-        Generation::Url => "message/send",
-    };
+    let stated = interface.and_then(|interface| interface.version.as_deref());
+    let is_older = stated.map_or(generation == Generation::Url, |version| version.trim().starts_with("0."));
+    // The binding to gRPC has always called it so.
+    let is_grpc = interface
+        .and_then(|interface| interface.transport.as_deref())
+        .is_some_and(|binding| binding.eq_ignore_ascii_case("GRPC"));
+    let message = if is_older && !is_grpc { "message/send" } else { "SendMessage" };
     capability.invocation.protocol = Some(Protocol::A2a);
     capability.invocation.url = interface.and_then(|interface| interface.url.clone());
     let tenant = interface.and_then(|interface| interface.settings.get("tenant"));

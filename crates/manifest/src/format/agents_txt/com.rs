@@ -128,7 +128,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// A server is an interface; a card or a profile is a document to follow.
 fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Draft<'_>) {
-    let Some(url) = draft.url(entry, "url") else { return };
+    let Some(url) = draft.server_url(entry, "url") else { return };
     if protocol == Protocol::Mcp {
         let mut interface = Interface::new(protocol, Some(url));
         interface.transport = entry.string("type");

@@ -12,13 +12,11 @@ mod v1;
 
 use serde_json::Value;
 
-use crate::address;
 use crate::document::Body;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
-use crate::format::{addresses, endpoint};
-use crate::model::CapabilityKind;
+use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
 
@@ -80,28 +78,6 @@ fn read_json(json: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Dra
     }
 }
 
-/// Calls of one text that are read.
-const CALLS_MAX: usize = 500;
-
-/// A list item that is a call: `- GET /api/jobs — browse jobs`.
-fn read_call(line: &str, draft: &mut Draft<'_>) {
-    let Some(item) = line.strip_prefix(['-', '*', '+']) else { return };
-    let (Some(method), rest) = address::split_method(item) else { return };
-    let published = rest.split_whitespace().next().unwrap_or_default();
-    let is_address = published.starts_with('/') || published.starts_with("https://");
-    if !is_address || draft.manifest.capabilities.len() >= CALLS_MAX {
-        return;
-    }
-    let Some(address) = address::on_origin(draft.base(), published) else { return };
-    let call = [method, published].join(" ");
-    let mut capability = draft.capability(CapabilityKind::Operation, &call, &call, String::new());
-    let described = rest.get(published.len()..).unwrap_or_default();
-    let described = described.trim_start_matches([' ', '-', '—', '–', ':']);
-    capability.description = draft::description(Some(described));
-    endpoint::set_call(&mut capability, method, address);
-    draft.push(capability);
-}
-
 /// Prose and policy stubs: a title, addresses, labelled lines, and calls in lists.
 fn read_prose(text: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
@@ -112,7 +88,7 @@ fn read_prose(text: &str, draft: &mut Draft<'_>) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
-        read_call(line, draft);
+        listed_calls::read(line, None, draft);
         addresses::keep_line(line, draft);
         labels.read_line(line, draft);
     }

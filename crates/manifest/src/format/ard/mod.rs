@@ -210,8 +210,15 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     let queries = &mut draft.manifest.representative_queries;
     queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());
     if let Some(url) = draft.url(entry, "url") {
+        // The document that describes an agent or a server is not its address: the link of the entry leads to it.
+        let is_described = matches!(artefact, Artefact::Agent | Artefact::McpServer);
+        let is_document = media_type.contains("json") || media_type.contains("card") || is_file(&url);
         refer(artefact, &url, &mut capability);
-        let mut link = Link::new("catalog-entry", url, artefact.follow());
+        if is_described && is_document {
+            capability.invocation.url = None;
+        }
+        let follow = artefact.follow().filter(|_| !is_described || is_document);
+        let mut link = Link::new("catalog-entry", url, follow);
         link.media_type = (!media_type.is_empty()).then_some(media_type);
         link.title = draft::name(entry.text("displayName"));
         draft.keep(link);
@@ -392,6 +399,11 @@ fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
         _ => invocation.protocol = Some(Protocol::Http),
     }
     invocation.url = Some(url.to_owned());
+}
+
+/// Whether the path of an address ends with the name of a JSON document.
+fn is_file(url: &str) -> bool {
+    url.split(['?', '#']).next().is_some_and(|path| path.ends_with(".json"))
 }
 
 fn read_inline(data: &Object<'_>, artefact: Artefact, depth: usize, draft: &mut Draft<'_>) {

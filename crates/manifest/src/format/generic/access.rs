@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::draft::Draft;
 use crate::format::{header, lenient};
-use crate::model::{AuthScheme, Capability, Protocol, Tristate};
+use crate::model::{Auth, AuthScheme, Capability, CapabilityAuth, Payment, Protocol, Tristate};
 use crate::object::Object;
 
 /// Blocks that describe a service and may state its credentials.
@@ -54,6 +54,32 @@ impl<'v> Stated<'v> {
             || capability.invocation.protocol == Some(Protocol::Mcp)
             || capability.pointer.starts_with("/mcp/")
     }
+}
+
+/// A description that says that no credentials are needed counts where nothing else is said about them.
+pub(crate) fn read_openness(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let is_stated = |auth: &CapabilityAuth| {
+        auth.required == Tristate::No || auth.schemes.iter().any(|scheme| *scheme != AuthScheme::Payment)
+    };
+    let says = || manifest.description.as_deref().is_some_and(lenient::says_open);
+    if !manifest.auth.is_empty()
+        || manifest.capabilities.iter().any(|capability| is_stated(&capability.auth))
+        || !says()
+    {
+        return;
+    }
+    // A payment is no credential, but a call that has to be paid is not open.
+    let costs = |price: &Payment| !matches!(price.price.as_deref(), Some("free" | "Free" | "FREE" | "0"));
+    let is_free = |capability: &&mut Capability| {
+        capability.auth.schemes.is_empty() && !capability.price.as_ref().is_some_and(costs)
+    };
+    for capability in manifest.capabilities.iter_mut().filter(is_free) {
+        if capability.auth.required == Tristate::Unknown {
+            capability.auth.required = Tristate::No;
+        }
+    }
+    draft.keep(Auth::new(AuthScheme::None));
 }
 
 /// The credentials of the service apply to what states none of its own.

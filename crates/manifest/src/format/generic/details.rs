@@ -72,7 +72,6 @@ fn read_effects(object: &Object<'_>, capability: &mut Capability) {
     if flag(CONFIRMATION_KEYS) == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
     }
-    capability.idempotency.supported = flag(&["idempotent"]);
 }
 
 /// Requests in words: a text, a list of texts, or objects that hold one.

@@ -9,7 +9,7 @@ use super::lists::{self, ListKind};
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, header, lenient, mcp};
+use crate::format::{endpoint, header, idempotency, lenient, mcp};
 use crate::model::{Capability, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
@@ -229,6 +229,7 @@ impl<'o, 'v> Call<'o, 'v> {
         set_tool(kind, context, &mut capability);
         set_protocol(kind, object, &mut capability);
         read_call(object, &mut capability);
+        idempotency::read(object, &mut capability);
         read_access(object, context, &mut capability);
         capability
     }

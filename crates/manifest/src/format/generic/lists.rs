@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::element::{REQUEST_KEYS, published_address};
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme};
-use crate::format::outbound::is_about_calls;
+use crate::format::mcp;
+use crate::format::outbound::{RELATED_WORDS, is_about_calls};
 use crate::model::CapabilityKind;
 use crate::object::Members;
 use crate::text;
@@ -48,8 +49,32 @@ const DENYING_WORDS: &[&str] = &[
     "restricted",
     "not",
 ];
+/// Members one level down whose names are those of capabilities.
+pub(super) const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
+    ("agent", "capabilities"),
+    ("agent", "skills"),
+    ("service", "capabilities"),
+    ("description", "capabilities"),
+    ("mcp", "tools"),
+    ("mcp", "prompts"),
+    ("mcp", "resources"),
+    ("a2a", "skills"),
+];
+
 /// Nesting at which lists are searched for detection.
 const DETECTION_NESTING_MAX: usize = 3;
+
+/// Whether a list with this word in its name holds nothing to call, or what other services offer.
+fn is_denying(word: &str) -> bool {
+    DENYING_WORDS.contains(&word) || RELATED_WORDS.contains(&word)
+}
+
+/// Whether a member is about other services: `related_services`, `partners`.
+pub(super) fn is_of_others(name: &str) -> bool {
+    let mut found = false;
+    text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
+    found
+}
 
 /// What the elements of a list are, by the name of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +91,7 @@ impl ListKind {
         }
         let (mut last, mut denies) = (String::new(), false);
         text::each_word(name, |word| {
-            denies |= DENYING_WORDS.contains(&word);
+            denies |= is_denying(word);
             word.clone_into(&mut last);
         });
         LAST_WORDS.iter().find(|word| **word == last && !denies).map(|word| Self(word))
@@ -221,8 +246,7 @@ pub(super) fn is_access(name: &str, value: &Value) -> bool {
 
 /// Whether a list names the features of an MCP server (`["tools", "prompts"]`), not what it does.
 pub(super) fn names_mcp_features(value: &Value) -> bool {
-    let features = ["tools", "resources", "prompts", "sampling", "logging", "completions"];
-    let is_feature = |item: &Value| item.as_str().is_some_and(|name| features.contains(&name));
+    let is_feature = |item: &Value| item.as_str().is_some_and(|name| mcp::FEATURES.contains(&name));
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
 }
 
@@ -269,7 +293,7 @@ pub(super) fn is_call_object(map: &Map<String, Value>) -> bool {
 pub(super) fn is_list_of_calls(name: &str, value: &Value) -> bool {
     let is_call = |item: &Value| item.as_object().is_some_and(is_call_object);
     let mut denies = is_about_calls(name);
-    text::each_word(name, |word| denies |= DENYING_WORDS.contains(&word));
+    text::each_word(name, |word| denies |= is_denying(word));
     !denies && value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_call))
 }
 
@@ -295,7 +319,16 @@ pub(crate) fn first_list(root: &Map<String, Value>) -> Option<String> {
     };
     let members = Members::of(root);
     let known = SERVICE_KEYS.iter().find(|key| members.get(key).is_some_and(is_filled));
-    known.map(|key| (*key).to_owned()).or_else(|| first_of_operations(root, 0))
+    let of_names = || {
+        let is_names = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_string);
+        BLOCKS_OF_NAMES.iter().find(|(block, key)| {
+            root.get(*block).and_then(|block| block.get(*key)?.as_array()).is_some_and(|list| is_names(list))
+        })
+    };
+    known
+        .map(|key| (*key).to_owned())
+        .or_else(|| first_of_operations(root, 0))
+        .or_else(|| of_names().map(|(block, key)| [block, ".", key].concat()))
 }
 
 /// The name of the first list that holds something to call.
@@ -303,7 +336,7 @@ fn first_of_operations(map: &Map<String, Value>, depth: usize) -> Option<String>
     map.iter().find_map(|(name, value)| match ListKind::of(name).filter(|kind| !kind.is_fallback()) {
         Some(_) => holds_operations(value).then(|| name.clone()),
         None if is_list_of_calls(name, value) => Some(name.clone()),
-        None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) => {
+        None if depth < DETECTION_NESTING_MAX && !is_about_calls(name) && !is_of_others(name) => {
             first_of_operations(value.as_object()?, depth + 1)
         }
         None => None,

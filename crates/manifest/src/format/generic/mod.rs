@@ -26,6 +26,7 @@ use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
+pub(crate) use access::read_openness;
 use access::{apply_auth, read_auth};
 pub(crate) use by_name::apply_by_name;
 use element::{Call, Context};
@@ -99,17 +100,6 @@ enum Names {
     Kept,
     Skipped,
 }
-
-/// Members one level down whose names are those of capabilities.
-const BLOCKS_OF_NAMES: &[(&str, &str)] = &[
-    ("agent", "capabilities"),
-    ("agent", "skills"),
-    ("service", "capabilities"),
-    ("mcp", "tools"),
-    ("mcp", "prompts"),
-    ("mcp", "resources"),
-    ("a2a", "skills"),
-];
 
 /// What a reader keeps.
 enum Wanted {
@@ -237,7 +227,7 @@ impl Reader<'_, '_> {
                     let list = List { kind, depth, names: Names::Skipped, context };
                     self.read_list(list, value, &object.at(key));
                 }
-                (None, Value::Object(map)) if depth < NESTING_MAX && !outbound::is_about_calls(key) => {
+                (None, Value::Object(map)) if depth < NESTING_MAX && !is_left_out(key) => {
                     let inner = Object::new(map, object.at(key));
                     let context = context.within(&inner, key, self.draft);
                     self.scan(&inner, depth + 1, &context, &|_| true);
@@ -249,7 +239,7 @@ impl Reader<'_, '_> {
 
     /// Names one level down that say what the whole service does, unless an operation has the same name.
     fn read_names_of_blocks(&mut self, root: &Object<'_>, context: &Context) {
-        for (block, key) in BLOCKS_OF_NAMES {
+        for (block, key) in lists::BLOCKS_OF_NAMES {
             let Some(inner) = root.object(block) else { continue };
             let names = inner.value(key).filter(|names| {
                 names.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_string))
@@ -426,6 +416,11 @@ impl Reader<'_, '_> {
         self.seen.insert(capability.native_id.clone());
         self.draft.push(capability);
     }
+}
+
+/// Whether nothing below a member is offered by the service: a part of a call, or other services.
+fn is_left_out(key: &str) -> bool {
+    outbound::is_about_calls(key) || lists::is_of_others(key)
 }
 
 /// The operations that a flow calls one after another.

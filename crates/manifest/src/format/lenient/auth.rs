@@ -137,6 +137,13 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
     auth.docs_url =
         url(&["docs_url", "docsUrl", "docs", "documentation", "documentation_url", "instructions_url"])
             .or(known);
+    if auth.scheme == AuthScheme::Bearer && auth.declared.is_none() {
+        let format =
+            object.text_of(&["bearerFormat", "bearer_format", "token_format", "tokenFormat", "format"]);
+        auth.declared = format
+            .filter(|format| !format.contains(char::is_whitespace))
+            .map(|format| capped(format, NAME_CHARS_MAX).to_owned());
+    }
     auth.scopes.extend(described_scopes(object));
     auth.add_flows(flows(object));
 }
@@ -280,7 +287,8 @@ pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) ->
 fn auth_of_word(word: &str) -> Auth {
     let scheme = auth::scheme(word);
     let mut auth = Auth::new(scheme);
-    if scheme == AuthScheme::Other {
+    let names_format = scheme == AuthScheme::Bearer && word.to_ascii_lowercase().contains("jwt");
+    if scheme == AuthScheme::Other || names_format {
         auth.declared = Some(word.trim().to_owned());
     }
     auth
@@ -397,6 +405,30 @@ pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
         needed.required = Tristate::from_option(Some(required));
     }
     (found, needed)
+}
+
+/// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
+pub(crate) fn says_open(text: &str) -> bool {
+    const OPEN: &[&str] = &[
+        "no api key",
+        "no api-key",
+        "zero api key",
+        "without api key",
+        "without an api key",
+        "no auth required",
+        "no auth needed",
+        "no authentication",
+        "no key required",
+        "no keys required",
+        "no login required",
+    ];
+    const CONDITIONS: &[&str] =
+        &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
+    let clauses = text.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
+    clauses.map(str::to_ascii_lowercase).any(|clause| {
+        let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
+        has(OPEN) && !has(CONDITIONS)
+    })
 }
 
 /// Whether a remark beside the schemes says that some calls need no credentials.

@@ -15,7 +15,7 @@ use crate::schema;
 use crate::text;
 pub(crate) use auth::{
     AUTH_KEYS, address_of, auth, auth_in_words, auth_required, is_partly_open, is_scheme, read_own_auth,
-    required_by, resolve, scopes, stated,
+    required_by, resolve, says_open, scopes, stated,
 };
 pub(crate) use price::{price, price_of, price_of_members};
 

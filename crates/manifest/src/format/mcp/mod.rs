@@ -84,15 +84,28 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// Words for what an MCP server, or a file of actions, has: they do not say what it does.
+pub(crate) const FEATURES: &[&str] = &[
+    "actions",
+    "tools",
+    "resources",
+    "prompts",
+    "sampling",
+    "logging",
+    "completions",
+    "roots",
+    "elicitation",
+];
+
 /// Names of what the server does, beside its tools. Words of the protocol are its features.
-fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
-    let words =
-        ["tools", "resources", "prompts", "sampling", "logging", "completions", "roots", "elicitation"];
+pub(crate) fn read_names(names: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let known: HashSet<String> =
         draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone()).collect();
     for (_, name, pointer) in children(names, pointer).take(NAMES_MAX) {
         let Some(name) = name.as_str().map(str::trim).filter(|name| !name.is_empty()) else { continue };
-        if !words.contains(&name) && !known.contains(name) {
+        if FEATURES.contains(&name) {
+            draft.manifest.features.other.insert(name.to_owned(), Value::Bool(true));
+        } else if !known.contains(name) {
             let capability = draft.capability(CapabilityKind::Unknown, name, name, pointer);
             draft.push(capability);
         }
@@ -169,6 +182,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(license) = info.as_ref().and_then(|info| draft::name(info.text_of(&["license", "licence"]))) {
         draft.manifest.features.other.insert("license".to_owned(), Value::String(license));
     }
+    let served = draft.base();
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(text_of(&["name"]));
     manifest.title = draft::name(text_of(&["title", "displayName", "display_name"]));
@@ -198,7 +212,9 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(limit) = root.value_of(&["rateLimits", "rate_limits", "rateLimit", "rate_limit"]) {
         manifest.rate_limit = lenient::rate_limit(limit);
     }
-    manifest.declared_origin = text_of(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
+    manifest.declared_origin = text_of(&["websiteUrl", "homepage", "website"])
+        .filter(|page| header::is_of_site(page, served))
+        .map(str::to_owned);
     for key in ["repository", "icons", "packages", "_meta"] {
         let kept = root.value(key).filter(|value| value.is_object() || value.is_array());
         manifest.features.other.extend(kept.map(|value| (key.to_owned(), value.clone())));

@@ -198,5 +198,5 @@ pub(crate) fn annotate(annotations: &Map<String, Value>, capability: &mut Capabi
     if let Some(class) = class {
         capability.safety = safety::declared(class);
     }
-    capability.idempotency.supported = hint("idempotentHint");
+    capability.idempotency.supported = hint("idempotentHint").or(capability.idempotency.supported);
 }

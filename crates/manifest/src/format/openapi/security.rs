@@ -55,6 +55,9 @@ pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     if auth.scheme == AuthScheme::Other {
         auth.declared = Some(if http.is_empty() { kind } else { http });
     }
+    if auth.scheme == AuthScheme::Bearer {
+        auth.declared = text("bearerFormat");
+    }
     auth.location = location;
     auth.name = text("name");
     auth.docs_url = text("openIdConnectUrl").or_else(|| text("oauth2MetadataUrl"));

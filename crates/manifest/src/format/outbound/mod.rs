@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::addresses;
+use crate::identity::host_of;
 use crate::model::{Interface, Link, Protocol};
 use crate::text;
 use known::Known;
-pub(crate) use target::{Target, target};
+pub(crate) use target::{RELATED_WORDS, Target, target};
 
 /// Links of one document that are added; the longest published list has 74.
 const LINKS_MAX: usize = 200;
@@ -63,10 +64,11 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
     )
 }
 
-/// Members whose addresses are identifiers, secrets or the settings of a command.
+/// Members whose addresses are identifiers, secrets, the settings of a command, or the sites that may call a service.
 fn is_identifier(name: &str, value: &Value) -> bool {
-    matches!(name, "type" | "@type" | "env" | "args" | "command")
+    matches!(name, "type" | "@type" | "env" | "args" | "command" | "cors" | "CORS")
         || (name == "extensions" && value.is_array())
+        || ["_origins", "Origins", "-origins"].iter().any(|end| name.ends_with(end))
 }
 
 /// Members with a schema that may instead hold its address.
@@ -89,10 +91,14 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             return;
         }
         let target = target_beside(names, published, owner).filter(|target| !is_core || !target.is_server());
-        if target.is_none() && published.starts_with('/') && !Known::is_page(names, published, format) {
+        let is_page =
+            || Known::is_page(names, published, format) || is_priced_pattern(names, published, owner);
+        if target.is_none() && published.starts_with('/') && !is_page() {
             return;
         }
         let Some(mut url) = draft.origin_url(published) else { return };
+        let target =
+            target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
         // A part of a document leads to the document.
         if target.is_some_and(Target::is_followed)
             && let Some(fragment) = url.find('#')
@@ -122,7 +128,10 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         return;
     }
     each(root, &mut |_, sentence, _| {
-        for published in addresses::in_sentence(sentence).filter(|_| !is_address(sentence)) {
+        if is_address(sentence) {
+            return;
+        }
+        for published in addresses::in_sentence(sentence) {
             if links_left == 0 || sentences_left == 0 {
                 return;
             }
@@ -130,7 +139,12 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             let new = draft.origin_url(published).filter(|url| known.is_new(url, None));
             let Some(url) = new else { continue };
             links_left -= 1;
-            draft.keep(Link::new(addresses::classify(&url).rel, url, None));
+            let class = addresses::classify(&url);
+            let is_path = published.starts_with('/');
+            if is_path && class.rel == "mcp" && !draft.has_interface(&url) {
+                add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
+            }
+            draft.keep(Link::new(class.rel, url, None));
         }
     });
 }
@@ -153,6 +167,29 @@ fn target_beside(names: &[&str], published: &str, owner: Option<&Map<String, Val
 /// Whether a member holds the address of a server that a package starts on the client's machine (MCP registry).
 fn is_local(names: &[&str]) -> bool {
     names.contains(&"packages") && names.contains(&"transport")
+}
+
+/// Members that describe a service among others. What is there on another site belongs to another service.
+const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
+
+/// Whether an address among those of other services is on another site.
+fn is_elsewhere(names: &[&str], url: &str, draft: &Draft<'_>) -> bool {
+    names.iter().any(|name| COMPANY.contains(name))
+        && host_of(url).is_some_and(|host| host.site() != draft.base().site())
+}
+
+/// Whether a path stands for many calls that have one price: `{"path": "/api/v1/*", "price": "0.005 USDC"}`.
+fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Value>>) -> bool {
+    let is_of_calls = names.last().is_some_and(|name| {
+        matches!(*name, "path" | "paths" | "endpoint" | "endpoints" | "route" | "routes")
+    });
+    let mut priced = false;
+    for name in owner.into_iter().flat_map(Map::keys).filter(|_| is_of_calls && path.contains('*')) {
+        text::each_word(name, |word| {
+            priced |= matches!(word, "price" | "prices" | "pricing" | "cost" | "fee")
+        });
+    }
+    priced
 }
 
 /// Names that say no more than that an address follows.
@@ -211,19 +248,25 @@ fn add_server(interface: Interface, draft: &mut Draft<'_>) {
     }
 }
 
-/// The first address of another declaration or of a server, with the names of its members.
+/// The first address of another declaration, of a server or of a text for models, with the names of its members.
 pub(crate) fn first_declaration(root: &Map<String, Value>) -> Option<String> {
     let mut first = None;
     each(root, &mut |names, published, _| {
         let is_https = !["http:", "ws:"].iter().any(|scheme| published.starts_with(scheme));
         let leads = || {
-            is_https && is_address(published) && target(names, published).is_some_and(Target::is_declaration)
+            let leads = |target: Target| target.is_declaration() || target.is_for_models();
+            is_https && is_address(published) && target(names, published).is_some_and(leads)
         };
         if first.is_none() && leads() {
             first = Some(names.join("."));
         }
     });
     first
+}
+
+/// Calls `show` with each text of a document.
+pub(crate) fn each_text<'v>(root: &'v Map<String, Value>, show: &mut dyn FnMut(&'v str)) {
+    each(root, &mut |_, text, _| show(text));
 }
 
 /// What is shown of each text: the names of the members that hold it, the text, and the object that holds it below the root.

@@ -32,6 +32,19 @@ impl Target {
         matches!(self, Self::Server(_))
     }
 
+    /// What the address leads to if it belongs to another service: its server is a page here.
+    pub(super) fn of_another(self) -> Self {
+        match self {
+            Self::Server(_) | Self::Document(LinkClass { rel: "mcp", .. }) => Self::page("related"),
+            document => document,
+        }
+    }
+
+    /// Whether the address is one of a text for models.
+    pub(super) const fn is_for_models(self) -> bool {
+        matches!(self, Self::Document(LinkClass { rel, .. }) if matches!(rel.as_bytes(), b"llms" | b"skill"))
+    }
+
     /// Whether the address is one of a document that is followed.
     pub(super) const fn is_followed(self) -> bool {
         matches!(self, Self::Document(LinkClass { follow: Some(_), .. }))
@@ -51,14 +64,32 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
     }
     let own = Words::of(names.iter().rev().take(1));
     let all = Words::of(names.iter());
-    by_words(&own, &all).or_else(|| match by_path.rel {
+    let found = by_words(&own, &all).or_else(|| match by_path.rel {
         "page" if published.starts_with("wss://") || published.starts_with("ws://") => {
             Some(Target::Server(Protocol::WebSocket))
         }
         "page" => None,
         _ => Some(Target::Document(by_path)),
-    })
+    });
+    let is_related = all.any(RELATED_WORDS) || all.pair("see", "also");
+    if is_related { found.map(Target::of_another) } else { found }
 }
+
+/// Words of members that name other services. Their servers are links: they are not servers of this one.
+pub(crate) const RELATED_WORDS: &[&str] = &[
+    "related",
+    "similar",
+    "sibling",
+    "siblings",
+    "sister",
+    "partner",
+    "partners",
+    "peers",
+    "alternatives",
+    "recommended",
+    "affiliated",
+    "affiliates",
+];
 
 /// The documents that a link relation leads to (RFC 8631, RFC 9727, or its name here).
 pub(super) fn of_relation(relation: &str) -> Option<Target> {
@@ -261,6 +292,9 @@ mod tests {
             (&["homepage"], "https://a.example/", Some(Target::page("related"))),
             (&["rpcUrl"], "https://a.example/", None),
             (&["files"], "/.well-known/mcp.json", Some(Target::follow("mcp-server-card"))),
+            (&["related_mcp"], "https://b.example/mcp", Some(Target::page("related"))),
+            (&["see_also", "mcp", "url"], "https://b.example/x", Some(Target::page("related"))),
+            (&["partners", "card"], "/.well-known/agent-card.json", Some(Target::follow("agent-card"))),
         ] {
             assert_eq!(target(names, published), expected, "{names:?}");
         }

@@ -1,0 +1,129 @@
+//! Calls in texts: in lists (`- GET /api/jobs — browse jobs`, `- Jobs: GET /api/jobs`) and in sentences (`POST /agents (5 USDC)`).
+
+use url::Url;
+
+use crate::address::{self, Address};
+use crate::draft::{self, Draft};
+use crate::format::{endpoint, lenient};
+use crate::model::{Capability, CapabilityKind};
+use crate::text;
+
+/// Calls of one text that are read.
+const CALLS_MAX: usize = 500;
+/// Words of one description that are searched for calls, and words of the remark behind a call.
+const WORDS_MAX: usize = 2_000;
+const REMARK_WORDS_MAX: usize = 20;
+/// Characters of the label of a call.
+const LABEL_CHARS_MAX: usize = 100;
+
+/// A call as published.
+struct Call<'t> {
+    methods: Vec<&'t str>,
+    address: &'t str,
+    /// What follows the address.
+    rest: &'t str,
+}
+
+impl<'t> Call<'t> {
+    /// The call that a text begins with: one method or several, then an address.
+    fn of(text: &'t str) -> Option<Self> {
+        let (methods, rest) = text.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
+        let methods: Vec<&str> = methods.trim_matches(is_mark).split(['/', '|']).collect();
+        let rest = rest.trim_start();
+        let word = rest.split_whitespace().next()?;
+        let address =
+            word.trim_matches(is_mark).trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
+        let is_address = address.starts_with('/') || address.starts_with("https://");
+        let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+        is_call.then(|| Self { methods, address, rest: rest.get(word.len()..).unwrap_or_default() })
+    }
+
+    fn push(
+        &self,
+        name: Option<&str>,
+        base: Option<&Url>,
+        set: impl Fn(&mut Capability),
+        draft: &mut Draft<'_>,
+    ) {
+        let Some(address) = resolve(self.address, base, draft) else { return };
+        for method in &self.methods {
+            if draft.manifest.capabilities.len() >= CALLS_MAX {
+                return;
+            }
+            let call = [method, self.address].join(" ");
+            let mut capability =
+                draft.capability(CapabilityKind::Operation, &call, name.unwrap_or(&call), String::new());
+            endpoint::set_call(&mut capability, method, address.clone());
+            set(&mut capability);
+            draft.push(capability);
+        }
+    }
+}
+
+fn is_mark(letter: char) -> bool {
+    letter.is_whitespace() || "*`".contains(letter)
+}
+
+/// Reads a list item that is a call, and tells whether it is one. A path is one below the base of the text, else on the
+/// origin.
+pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let Some(item) = line.strip_prefix(['-', '*', '+']) else { return false };
+    let labelled = || {
+        let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX)?;
+        Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
+    };
+    let Some((label, call)) = Call::of(item).map(|call| (None, call)).or_else(labelled) else { return false };
+    let described = call.rest.trim_start_matches([' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`']);
+    let described = draft::description(Some(described));
+    call.push(label, base, |capability| capability.description.clone_from(&described), draft);
+    true
+}
+
+/// Reads the calls that sentences name, each with the remark behind it: a price, or what it does.
+pub(crate) fn read_sentences(sentences: &str, base: Option<&Url>, draft: &mut Draft<'_>) {
+    let mut rest = sentences;
+    for _ in 0..WORDS_MAX {
+        let Some((_, after)) = rest.split_once(char::is_whitespace) else { return };
+        if let Some(call) = Call::of(rest) {
+            let remark = remark(call.rest);
+            let described = draft::description(remark.as_deref());
+            let price =
+                remark.as_deref().and_then(|remark| remark.split(',').next()).filter(|word| is_price(word));
+            let price = price.and_then(|price| lenient::price(&price.into()));
+            let set = |capability: &mut Capability| {
+                capability.description.clone_from(&described);
+                capability.price.clone_from(&price);
+            };
+            call.push(None, base, set, draft);
+        }
+        rest = after;
+    }
+}
+
+/// The words in brackets at the start of a text.
+fn remark(text: &str) -> Option<String> {
+    let inner = text.trim_start().strip_prefix('(')?;
+    let (remark, _) = inner.split_once(')')?;
+    let is_short = remark.split_whitespace().count() <= REMARK_WORDS_MAX;
+    is_short.then(|| text::capped(remark, draft::NAME_CHARS_MAX).to_owned())
+}
+
+fn is_price(words: &str) -> bool {
+    let words = words.trim();
+    words.starts_with(['$', '\u{20ac}', '\u{a3}'])
+        || (words.starts_with(|letter: char| letter.is_ascii_digit())
+            && words
+                .split_whitespace()
+                .nth(1)
+                .is_some_and(|unit| unit.bytes().all(|b| b.is_ascii_uppercase())))
+}
+
+fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
+    match base.filter(|_| published.starts_with('/')) {
+        Some(base) => {
+            let below = base.as_str().trim_end_matches('/');
+            address::resolve(base, &[below, published].concat())
+        }
+        None => address::on_origin(draft.base(), published),
+    }
+}

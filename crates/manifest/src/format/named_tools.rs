@@ -1,0 +1,63 @@
+//! Tools of an MCP server that a document names in sentences alone: `use MCP tool submit_inquiry`.
+
+use serde_json::{Map, Value};
+
+use crate::draft::Draft;
+use crate::format::outbound;
+use crate::model::{CapabilityKind, Protocol};
+
+/// Tools of one document that are read.
+const TOOLS_MAX: usize = 20;
+/// Characters of the name of a tool.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Adds the tools that sentences name, if the document names a server and lists none of its tools.
+pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    let server = draft.manifest.interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
+    let Some(url) = server.and_then(|server| server.url.clone()) else { return };
+    let is_tool = |protocol: Option<Protocol>| protocol == Some(Protocol::Mcp);
+    if draft.manifest.capabilities.iter().any(|capability| is_tool(capability.invocation.protocol)) {
+        return;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    outbound::each_text(root, &mut |text| {
+        for name in named_in(text) {
+            if names.len() < TOOLS_MAX && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    });
+    for name in names {
+        let mut capability = draft.capability(CapabilityKind::Tool, name, "", String::new());
+        capability.invocation.protocol = Some(Protocol::Mcp);
+        capability.invocation.native = Some(name.to_owned());
+        capability.invocation.url = Some(url.clone());
+        draft.push(capability);
+    }
+}
+
+/// The identifiers that follow the words "MCP tool".
+fn named_in(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.split("MCP tool").skip(1);
+    after.filter_map(|rest| {
+        let word = rest.strip_prefix('s').unwrap_or(rest).split_whitespace().next()?;
+        let is_mark = |letter: char| "`'\"(),.;:".contains(letter);
+        let name = word.trim_matches(is_mark);
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        let is_name = name.contains('_') || word.starts_with('`');
+        (is_name && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain)).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_names_of_tools_in_sentences() {
+        let of = |text| named_in(text).collect::<Vec<_>>();
+        assert_eq!(of("use MCP tool submit_inquiry or write"), ["submit_inquiry"]);
+        assert_eq!(of("MCP tools `quote`, MCP tool (book_room)."), ["quote", "book_room"]);
+        assert!(of("an MCP tool for the web, MCP tooling").is_empty());
+    }
+}
