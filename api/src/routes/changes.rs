@@ -4,6 +4,7 @@
 //! has everything for now. A cursor into entries that were deleted by age is a 410.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -122,10 +123,10 @@ async fn fill_summaries(
     let mut bytes = 0_u64;
     for entry in changes.iter().filter(|entry| has_version(entry.change)) {
         let id = &entry.manifest_id;
-        if !versions.contains_key(id) {
-            versions.insert(id, app.store.manifest_versions(id).await?);
-        }
-        let kept = versions.get(id).map(Vec::as_slice).unwrap_or_default();
+        let kept = match versions.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(app.store.manifest_versions(id).await?),
+        };
         // The entry has the time at which its version was first seen. The list begins with the latest.
         let Some(at) = kept.iter().position(|version| version.first_seen_at == entry.at) else { continue };
         let (to, from) = (kept.get(at), kept.get(at + 1));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::documents;
 use crate::world::{Settings, World};
 
-fn capability_path(manifest: &manifest::Manifest) -> String {
+fn capability_path(manifest: &Manifest) -> String {
     format!("/capabilities/{}", manifest.capabilities[0].id)
 }
 
@@ -20,7 +20,7 @@ fn assert_harmless(path: &str, page: &str) {
     assert_eq!(scripts, known, "{path}");
     for data in page.split("<script type=\"application/ld+json\">").skip(1) {
         let data = data.split("</script>").next().unwrap();
-        assert!(serde_json::from_str::<serde_json::Value>(data).is_ok(), "{path}: {data}");
+        assert!(serde_json::from_str::<Value>(data).is_ok(), "{path}: {data}");
     }
     for danger in
         ["<script>", "onerror=alert(2)>", "<img src=x", "href=\"javascript:", " style=\"", "<style", "<b>\""]
