@@ -25,6 +25,7 @@ struct Row {
     capabilities: String,
     formats: String,
     last_visit: Option<Moment>,
+    /// How the last visit ended, unless everything planned was read.
     last_end: Option<&'static str>,
     next_visit: Option<Moment>,
 }
@@ -77,7 +78,7 @@ fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
             _ => formats.join(", "),
         },
         last_visit: Moment::maybe(line.last_visit_at, now),
-        last_end: line.last_end.map(VisitEnd::description),
+        last_end: line.last_end.filter(|end| *end != VisitEnd::Completed).map(VisitEnd::description),
         next_visit: Moment::maybe(line.next_visit_at, now),
     }
 }

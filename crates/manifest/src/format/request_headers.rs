@@ -32,7 +32,7 @@ fn collect(object: &Object<'_>, path: &str, depth: usize, found: &mut Map<String
         }
         match value {
             Value::Object(map) if depth < HEADERS_NESTING_MAX && name != "securitySchemes" && !is_part() => {
-                let inner = Object { map, pointer: String::new() };
+                let inner = Object::new(map, String::new());
                 collect(&inner, &[path, name, "."].concat(), depth + 1, found);
             }
             Value::String(_) | Value::Array(_) if is_header_member(name) => {
