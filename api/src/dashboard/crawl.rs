@@ -118,7 +118,7 @@ fn fetches_with(visit: &Visit, outcomes: &[FetchOutcome]) -> u64 {
 /// What a visit found, or why it found nothing.
 fn outcome_words(visit: &Visit) -> String {
     if visit.end != VisitEnd::Completed {
-        return labels::visit_end(visit.end).to_owned();
+        return visit.end.description().to_owned();
     }
     let manifests = |count| labels::counted(count, "manifest", "manifests");
     let read = fetches_with(visit, &[FetchOutcome::Found]);
