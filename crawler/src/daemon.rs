@@ -11,7 +11,7 @@ use crate::config::CrawlConfig;
 use crate::error::CrawlError;
 use crate::events::Event;
 use crate::schedule::ScheduledTask;
-use crate::seed_files::{self, SeedFiles};
+use crate::seed_files::{self, Reread, SeedFiles};
 use crate::seeding::{Reading, seed};
 use crate::visit::Tools;
 
@@ -60,9 +60,7 @@ pub(crate) async fn follow_seed_files(
 ) {
     let mut files = SeedFiles::read_at(&context.config.seeds, read_at);
     while stop.run_until_cancelled(tokio::time::sleep(seed_files::POLL_INTERVAL)).await.is_some() {
-        if !files.poll() {
-            continue;
-        }
+        let Some(reason) = files.poll() else { continue };
         let Some(read) = stop.run_until_cancelled(seeds_read_again(&context, &stop)).await else { return };
         let came_to = match read {
             Ok(came_to) => came_to,
@@ -72,7 +70,12 @@ pub(crate) async fn follow_seed_files(
             }
             Err(error) => format!("failed: {error}"),
         };
-        tracing::warn!(result = came_to, "a seed file has changed");
+        match reason {
+            Reread::Changed => tracing::warn!(result = came_to, "a seed file has changed"),
+            Reread::Recent => {
+                tracing::info!(result = came_to, "a seed file that was just written is read again")
+            }
+        }
         context
             .tools
             .events

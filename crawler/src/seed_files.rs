@@ -60,10 +60,21 @@ pub(crate) fn open_again(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Why lists are read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reread {
+    /// A list is not the one that was read.
+    Changed,
+    /// A list was modified shortly before it was read, and may not have been complete.
+    Recent,
+}
+
 /// Polls seed files for changes.
 #[derive(Debug)]
 pub(crate) struct SeedFiles {
     sources: Vec<SeedSource>,
+    /// As they were at first; `None` as soon as they were read again.
+    first: Option<Vec<Option<FileState>>>,
     /// Of the lists that were read; `None` for one that may not have been complete.
     read: Vec<Option<FileState>>,
     last: Vec<Option<FileState>>,
@@ -74,19 +85,21 @@ impl SeedFiles {
     pub(crate) fn read_at(sources: &[SeedSource], time: DateTime<Utc>) -> Self {
         let last = states(sources);
         let read = last.iter().map(|state| state.clone().filter(|state| !state.is_recent_at(time)));
-        Self { read: read.collect(), sources: sources.to_vec(), last }
+        Self { read: read.collect(), sources: sources.to_vec(), first: Some(last.clone()), last }
     }
 
-    /// Whether the files have changed and are the same as at the last poll. They count as read then.
-    pub(crate) fn poll(&mut self) -> bool {
+    /// Whether the files have to be read again, and are the same as at the last poll. They count as read then.
+    pub(crate) fn poll(&mut self) -> Option<Reread> {
         let now = states(&self.sources);
         let is_settled = now == self.last;
         let has_changed = now.iter().zip(&self.read).any(|(now, read)| now.is_some() && now != read);
         self.last.clone_from(&now);
-        if is_settled && has_changed {
-            self.read = now;
+        if !(is_settled && has_changed) {
+            return None;
         }
-        is_settled && has_changed
+        let is_first = self.first.take().is_some_and(|first| first == now);
+        self.read = now;
+        Some(if is_first { Reread::Recent } else { Reread::Changed })
     }
 
     /// The files could not be stored: the next polls find them changed.
@@ -129,25 +142,29 @@ mod tests {
         std::fs::write(&list, "a.example\n").unwrap();
         set_modified(&list, old);
         let mut files = SeedFiles::read_at(&sources, now);
-        assert!(!files.poll() && !files.poll(), "nothing has changed");
+        assert!(files.poll().is_none() && files.poll().is_none(), "nothing has changed");
 
         std::fs::write(&list, "").unwrap();
-        assert!(!files.poll(), "it is being written");
+        assert!(files.poll().is_none(), "it is being written");
         std::fs::write(&list, "a.example\nb.example\n").unwrap();
-        assert!(!files.poll(), "it has changed since the last poll");
-        assert!(files.poll() && !files.poll(), "it is read once");
+        assert!(files.poll().is_none(), "it has changed since the last poll");
+        assert_eq!(files.poll(), Some(Reread::Changed));
+        assert_eq!(files.poll(), None, "it is read once");
 
         for time in [old - Duration::from_mins(1), now + Duration::from_hours(24)] {
             set_modified(&list, time);
-            assert!(!files.poll() && files.poll() && !files.poll(), "any other time counts: {time}");
+            assert!(
+                files.poll().is_none() && files.poll().is_some() && files.poll().is_none(),
+                "any other time counts: {time}"
+            );
         }
         let other = dir.path().join("other");
         std::fs::write(&other, "b.example\na.example\n").unwrap();
         set_modified(&other, now + Duration::from_hours(24));
         std::fs::rename(&other, &list).unwrap();
-        assert!(!files.poll() && files.poll(), "another file of the same size and time");
+        assert!(files.poll().is_none() && files.poll().is_some(), "another file of the same size and time");
         std::fs::remove_file(&list).unwrap();
-        assert!(!files.poll() && !files.poll(), "a missing file is not read");
+        assert!(files.poll().is_none() && files.poll().is_none(), "a missing file is not read");
     }
 
     #[test]
@@ -156,7 +173,8 @@ mod tests {
         let list = dir.path().join("list");
         std::fs::write(&list, "a.example\n").unwrap();
         let mut files = SeedFiles::read_at(&[SeedSource::File(list)], crate::clock::now());
-        assert!(files.poll() && !files.poll());
+        assert_eq!(files.poll(), Some(Reread::Recent));
+        assert_eq!(files.poll(), None);
     }
 
     #[test]
@@ -166,9 +184,9 @@ mod tests {
         std::fs::write(&list, "a.example\n").unwrap();
         let later = crate::clock::now() + Duration::from_hours(1);
         let mut files = SeedFiles::read_at(&[SeedSource::File(list)], later);
-        assert!(!files.poll());
+        assert!(files.poll().is_none());
         files.forget();
-        assert!(files.poll() && !files.poll());
+        assert!(files.poll().is_some() && files.poll().is_none());
     }
 
     #[test]
