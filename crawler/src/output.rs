@@ -11,7 +11,7 @@ pub enum OutputFormat {
     /// For people.
     #[default]
     Text,
-    /// One JSON object.
+    /// JSON; a program that goes on prints one object per line.
     Json,
 }
 

@@ -140,7 +140,7 @@ async fn status_shows_the_state_of_the_crawl() {
         "By format: 1 awp",
         "1 unreachable",
         "1 found",
-        "Failing: gone.example, 1 times in a row: no connection to any address",
+        "Failing: gone.example, 1 time in a row: no connection to any address",
         "Slowest: slow.example, ",
         "Parked: patient.example until ",
     ] {

@@ -26,7 +26,8 @@ pub struct Arguments {
     /// Read the feed to its end, then stop (default: follow it).
     #[arg(long)]
     pub once: bool,
-    /// Publish snapshots of the index to this directory or `s3://bucket/prefix`, for replicas of the api that have no indexer.
+    /// Publish snapshots of the index to this directory or `s3://bucket/prefix` (needs the feature `s3`), for replicas of the api
+    /// that have no indexer.
     #[arg(long, value_name = "PLACE", global = true)]
     pub publish: Option<SnapshotLocation>,
     #[command(subcommand)]

@@ -40,6 +40,12 @@ pub enum IndexError {
 }
 
 impl IndexError {
+    /// What is wrong, without the advice, which is for programs that only read the index.
+    pub(crate) fn without_advice(&self) -> String {
+        let text = self.to_string();
+        text.split(": run `indexer").next().unwrap_or_default().to_owned()
+    }
+
     /// For `map_err`.
     pub(crate) fn engine(operation: &'static str) -> impl Fn(tantivy::TantivyError) -> Self {
         move |source| Self::Engine { operation, source }
@@ -76,4 +82,18 @@ pub enum SearchError {
     UnknownValue(#[from] UnknownValue),
     #[error(transparent)]
     Index(#[from] IndexError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_indexer_does_not_advise_what_it_does_itself() {
+        let other = IndexError::FeedOther { dir: "index".into() };
+        assert!(other.to_string().contains("run `indexer rebuild`"));
+        assert_eq!(other.without_advice(), "the index in index was built from another database");
+        let corrupt = IndexError::Corrupt { dir: "index".into(), reason: "a file is missing".to_owned() };
+        assert_eq!(corrupt.without_advice(), "the index in index cannot be read (a file is missing)");
+    }
 }

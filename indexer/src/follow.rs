@@ -182,7 +182,7 @@ impl Follower {
                 | IndexError::Corrupt { .. }),
             )) => {
                 if !matches!(reason, IndexError::Missing { .. }) {
-                    tracing::warn!(reason = %reason, "rebuilding the index");
+                    tracing::warn!(reason = reason.without_advice(), "rebuilding the index");
                 }
                 Ok(Self::rebuilt(store, config, lock).await?.0)
             }

@@ -64,6 +64,35 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
     assert_eq!(kustomization["images"][0]["newTag"], version.as_str());
 }
 
+/// Every feature of the package except the embedder.
+#[test]
+fn releases_have_the_optional_features() {
+    let metadata = MetadataCommand::new().no_deps().other_options(["--locked".to_owned()]).exec().unwrap();
+    let package =
+        metadata.workspace_packages().into_iter().find(|package| package.name == "agentdex").unwrap();
+    let features: Vec<&str> =
+        package.features.keys().map(String::as_str).filter(|name| *name != "embedder").collect();
+    let features = features.join(",");
+    assert_eq!(features, "opentelemetry,s3");
+    let dockerfile = text("deploy/Dockerfile");
+    let builds: Vec<&str> = dockerfile.lines().filter(|line| line.contains("cargo build")).collect();
+    assert!(
+        builds.len() == 2 && builds.iter().all(|line| line.contains(&format!("--features {features} "))),
+        "{builds:?}"
+    );
+    let script = text("deploy/build-release");
+    assert!(script.contains(&format!("\nfeatures={features}\n")), "deploy/build-release has other features");
+    let mut builds = script.lines().filter(|line| line.contains("--release --locked"));
+    assert!(
+        builds.all(|line| line.contains("--features \"$features\"")),
+        "deploy/build-release builds without them"
+    );
+    for name in package.features.keys() {
+        let readme = text("README.md");
+        assert!(readme.contains(&format!("\n| `{name}` | ")), "README.md does not list the feature {name}");
+    }
+}
+
 #[test]
 fn compose_starts_every_program() {
     let compose: Value = {

@@ -21,7 +21,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 12] = [
         "agentdex",
         &["manifest", "policy", "runtime", "settings", "store", "crawler", "indexer", "api", "testweb"],
     ),
-    ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
+    ("agentdex-tests", &["manifest", "policy", "settings", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 
 /// The embedder is not a member of the workspace, since it takes minutes to build. Only one crate may depend on it, as an option;

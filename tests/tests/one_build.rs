@@ -4,10 +4,15 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+/// Everything that a build compiles.
+const ALL: &str = "normal,build";
+/// Without procedural macros: they run in the compiler, so what they depend on is compiled apart in any case.
+const WITHOUT_MACROS: &str = "normal,build,no-proc-macro";
+
 /// The dependencies of a selection of packages with their features, without the packages of the workspace.
-fn dependencies(selection: &[&str]) -> BTreeSet<String> {
+fn dependencies(edges: &str, selection: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"])
+        .args(["tree", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"])
         .args(selection)
         .output()
         .expect("cargo tree runs");
@@ -19,11 +24,11 @@ fn dependencies(selection: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn building_one_program_compiles_no_dependency_again() {
-    let together = dependencies(&["--package", "agentdex"]);
+    let together = dependencies(ALL, &["--package", "agentdex"]);
     assert!(together.len() > 300, "{}", together.len());
     for alone in ["crawler", "indexer", "api"] {
         let compiled_again: Vec<String> =
-            dependencies(&["--package", alone]).difference(&together).cloned().collect();
+            dependencies(ALL, &["--package", alone]).difference(&together).cloned().collect();
         assert!(
             compiled_again.is_empty(),
             "-p {alone} uses other features of these crates: name all of them in crates/unified-features/Cargo.toml:\n{}",
@@ -32,16 +37,19 @@ fn building_one_program_compiles_no_dependency_again() {
     }
 }
 
-/// The tests use further crates, but no other features of those that the programs use.
+/// The optional features and the tests use further crates, but no other features of those that the programs use.
 #[test]
-fn building_the_workspace_compiles_no_dependency_again() {
-    let together = dependencies(&["--package", "agentdex"]);
+fn building_the_workspace_or_a_feature_compiles_no_dependency_again() {
+    let together = dependencies(WITHOUT_MACROS, &["--package", "agentdex"]);
     let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let known: BTreeSet<String> = together.iter().map(|line| name(line)).collect();
-    let compiled_again: Vec<String> = dependencies(&["--workspace"])
-        .difference(&together)
-        .filter(|line| known.contains(&name(line)))
-        .cloned()
-        .collect();
-    assert!(compiled_again.is_empty(), "{}", compiled_again.join("\n"));
+    let with_features = ["--package", "agentdex", "--features", "opentelemetry,s3"];
+    for selection in [&["--workspace"][..], &with_features] {
+        let compiled_again: Vec<String> = dependencies(WITHOUT_MACROS, selection)
+            .difference(&together)
+            .filter(|line| known.contains(&name(line)))
+            .cloned()
+            .collect();
+        assert!(compiled_again.is_empty(), "{selection:?}: {}", compiled_again.join("\n"));
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Flags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
+    ///
+    /// Its data is in `./agentdex-data/demo`, unless --data-dir names another directory.
     Demo,
     Validate(ValidateArgs),
     Search(SearchArgs),

@@ -18,6 +18,7 @@ mod format;
 mod identity;
 mod injection;
 mod json;
+mod meta_schema;
 pub mod model;
 mod name;
 mod object;

@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::address;
 use crate::auth;
-use crate::budget;
 use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
-use crate::text::{self, capped};
+use crate::text;
 
 /// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,32 +147,6 @@ impl Presence {
             _ => Self::Optional,
         }
     }
-}
-
-/// Memory of a schema whose flaws are explained: an explanation takes 170 bytes for a byte of a hostile schema.
-const EXPLAINED_BYTES_MAX: usize = 64 * 1_024;
-
-/// Why a value is not a JSON Schema of 2020-12.
-pub(crate) struct SchemaFlaw {
-    /// JSON pointer inside the schema.
-    pub(crate) pointer: String,
-    pub(crate) text: String,
-}
-
-/// What is wrong with a JSON Schema. A large one is judged as a whole.
-pub(crate) fn flaw(schema: &Value) -> Option<SchemaFlaw> {
-    if jsonschema::draft202012::meta::is_valid(schema) {
-        return None;
-    }
-    let unexplained = || SchemaFlaw { pointer: String::new(), text: "a part of it is malformed".to_owned() };
-    if budget::bytes_of(schema, EXPLAINED_BYTES_MAX) > EXPLAINED_BYTES_MAX {
-        return Some(unexplained());
-    }
-    let explained = jsonschema::draft202012::meta::validate(schema).err().map(|error| SchemaFlaw {
-        pointer: error.instance_path().to_string(),
-        text: capped(&error.to_string(), 300).to_owned(),
-    });
-    Some(explained.unwrap_or_else(unexplained))
 }
 
 /// Whether a value is a JSON Schema of an object rather than a map of parameters.

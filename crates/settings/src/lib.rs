@@ -8,16 +8,22 @@ mod environment;
 mod error;
 pub mod escape;
 pub mod exit;
+mod feature;
 mod file;
 mod flags;
 mod keys;
 mod lines;
 pub mod log;
 mod secret;
+#[cfg(feature = "opentelemetry")]
+mod spans;
+#[cfg(not(feature = "opentelemetry"))]
+mod spans_left_out;
 mod traces;
 
 pub use environment::{Variables, variables};
 pub use error::SettingsError;
+pub use feature::{Feature, MissingFeature};
 pub use file::load;
 pub use flags::SharedFlags;
 pub use keys::{Key, keys};

@@ -8,8 +8,6 @@ use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -21,6 +19,10 @@ use crate::TracesUrl;
 use crate::escape;
 pub use crate::lines::LogFormat;
 use crate::lines::{self, Colours};
+#[cfg(feature = "opentelemetry")]
+use crate::spans::Exporter;
+#[cfg(not(feature = "opentelemetry"))]
+use crate::spans_left_out::Exporter;
 
 /// The crates of agentdex, which log at the configured level. Others log at `warn`, unless it is `trace`.
 const OWN_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
@@ -93,14 +95,8 @@ pub fn report(program: &'static str, format: LogFormat, error: &str) {
 /// Keeps the log open. Sends the remaining spans when it is dropped, so keep it until the program ends.
 #[derive(Debug)]
 #[must_use = "dropping it ends the sending of spans"]
-pub struct Log(Option<SdkTracerProvider>);
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        if let Some(Err(error)) = self.0.as_ref().map(SdkTracerProvider::shutdown) {
-            tracing::warn!(%error, "the last spans were not sent");
-        }
-    }
+pub struct Log {
+    _exporter: Option<Exporter>,
 }
 
 /// Starts the log of a program, and the sending of its spans if there is a collector. Later calls in the same process have
@@ -109,16 +105,14 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     let (filter, handle) = tracing_subscriber::reload::Layer::new(level.filter());
     let colours = colours(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR"));
     let lines = lines::layer(format, std::io::stderr, colours, level >= LogLevel::Debug).with_filter(filter);
-    let (provider, failure) = match traces.map(|url| crate::traces::provider(program, url)) {
-        Some(Ok(provider)) => (Some(provider), None),
+    let (exporter, failure) = match traces.map(|url| Exporter::start(program, url)) {
+        Some(Ok(exporter)) => (Some(exporter), None),
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
     // The exporter's own HTTP client also creates spans, which must not be exported.
     let own_crates = || Targets::new().with_targets(OWN_CRATES.map(|name| (name, Level::DEBUG)));
-    let spans = provider.as_ref().map(|provider| {
-        tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(own_crates())
-    });
+    let spans = exporter.as_ref().map(|exporter| exporter.layer().with_filter(own_crates()));
     match tracing_subscriber::registry().with(lines).with(spans).try_init() {
         Ok(()) => {
             let reload: Reload =
@@ -131,7 +125,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
         tracing::error!(error, "spans cannot be sent");
     }
     std::panic::set_hook(Box::new(log_panic));
-    Log(provider)
+    Log { _exporter: exporter }
 }
 
 /// Logs a panic as one line. The default hook prints the message without escapes, although messages quote documents.

@@ -13,6 +13,7 @@ mod convert;
 mod dump;
 mod error;
 mod fault;
+mod from_row;
 mod model;
 mod open;
 mod operations;

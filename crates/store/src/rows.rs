@@ -12,10 +12,11 @@ use serde_json::Value;
 use self::encodings::{path_runs, seconds};
 use crate::StoreError;
 use crate::convert::{RowRef, compress, decompressed_bytes, millis, text, text_of, to_i32, to_u32};
+use crate::from_row::from_row;
 use crate::model::{HostOrigin, HostState, ParkedVisit, PathSlots, RobotsRecord, SiteState};
 
 /// A row of `site_state`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StateRow {
     #[serde(skip)]
     pub(crate) name: String,
@@ -53,6 +54,28 @@ pub(crate) struct StateRow {
     #[serde(skip)]
     pub(crate) formats: String,
 }
+
+from_row!(StateRow {
+    name,
+    status,
+    visits,
+    failures_in_row,
+    last_visit_at_ms,
+    changes,
+    first_seen_at_ms,
+    first_visit_at_ms,
+    last_end,
+    next_visit_reason,
+    negatives_in_row,
+    paths_checked,
+    hinted_at_ms,
+    parked_until_ms,
+    parked_reason,
+    parked_progress,
+    manifests,
+    capabilities,
+    formats
+});
 
 impl TryFrom<StateRow> for SiteState {
     type Error = StoreError;
@@ -101,17 +124,17 @@ pub(crate) fn path_slots(at: &RowRef<'_>, bytes: Option<Vec<u8>>) -> Result<Path
 }
 
 /// A row of `host`, joined with its row of `robots`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HostRow {
     pub(crate) host: String,
     pub(crate) site: String,
     /// [`HostOrigin::code`].
     pub(crate) seeded: i32,
-    #[sqlx(flatten)]
     pub(crate) clock: HostClock,
-    #[sqlx(flatten)]
     pub(crate) robots: RobotsRow,
 }
+
+from_row!(HostRow { host, site, seeded; clock, robots });
 
 impl HostRow {
     /// A host that was never requested.
@@ -146,7 +169,7 @@ impl HostRow {
 }
 
 /// Politeness clock of a host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostClock {
     pub(crate) next_ok_at_ms: Option<i64>,
     pub(crate) not_before_ms: Option<i64>,
@@ -154,8 +177,10 @@ pub(crate) struct HostClock {
     pub(crate) requests_day: i32,
 }
 
+from_row!(HostClock { next_ok_at_ms, not_before_ms, requests_today, requests_day });
+
 /// Columns of `robots` beside its keys; all null where robots.txt was never requested.
-#[derive(Debug, Clone, Default, PartialEq, Eq, sqlx::FromRow, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RobotsRow {
     #[serde(with = "dictionary")]
     pub(crate) kind: Option<String>,
@@ -175,6 +200,18 @@ pub(crate) struct RobotsRow {
     #[serde(skip)]
     pub(crate) last_modified: Option<String>,
 }
+
+from_row!(RobotsRow {
+    kind,
+    cause,
+    status,
+    body,
+    fetched_at_ms,
+    expires_at_ms,
+    failures_in_row,
+    etag,
+    last_modified
+});
 
 /// Longest robots.txt that is read with its host, before and after compression: a lease loads those of hundreds of sites.
 pub(crate) const MAIN_ROBOTS_BYTES_MAX: u64 = 64 * 1024;

@@ -1,7 +1,10 @@
 //! Migrates a database to the schema of this program. A newer schema is accepted as long as it was only expanded, so that an
 //! upgrade can be rolled back.
 
-use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
+use std::borrow::Cow;
+
+use sqlx::SqlStr;
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::StoreError;
 use crate::fault::Fault;
@@ -34,6 +37,20 @@ impl Schema {
             Self::Current => Ok(()),
         }
     }
+}
+
+/// The migrations that `build.rs` lists: version, description and SQL.
+///
+/// `sqlx::migrate!` would read the same files, but its crate compiles both drivers a second time, for the compiler.
+pub(crate) fn migrator<const COUNT: usize>(
+    migrations: [(i64, &'static str, &'static str); COUNT],
+) -> Migrator {
+    let migration = |(version, description, sql): (i64, &'static str, &'static str)| {
+        let is_without_transaction = sql.starts_with("-- no-transaction");
+        let (description, statements) = (Cow::Borrowed(description), SqlStr::from_static(sql));
+        Migration::new(version, description, MigrationType::Simple, statements, is_without_transaction)
+    };
+    Migrator::with_migrations(migrations.into_iter().map(migration).collect())
 }
 
 /// Migrates under the driver's lock. A database that is up to date is not written to, so a replica can be opened.

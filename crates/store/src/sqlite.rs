@@ -8,8 +8,8 @@
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use log::LevelFilter;
@@ -87,7 +87,8 @@ pub(crate) fn unhex_of(digits: &str) -> String {
 /// SQLite takes the next number from the largest.
 pub(crate) const AFTER_IMPORT: &[&str] = &[];
 
-static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
+static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| crate::schema::migrator(include!(concat!(env!("OUT_DIR"), "/sqlite.rs"))));
 
 /// How long a writer waits for the lock. Saving a visit takes milliseconds, purging a large site seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -113,6 +113,7 @@ impl Answer {
     }
 
     /// A small brotli body that decodes to `decoded_bytes` spaces. They are encoded here: keep it below 1 GiB.
+    #[cfg(feature = "brotli")]
     pub fn brotli_bomb(content_type: &str, decoded_bytes: u64) -> Self {
         Self::of(Content::Segments(vec![(coding::brotli_bomb(decoded_bytes), 1)]))
             .header("content-type", content_type)
@@ -217,6 +218,7 @@ impl Answer {
     }
 
     /// Also offers the body in brotli, to clients that accept it.
+    #[cfg(feature = "brotli")]
     #[must_use]
     pub fn brotli(mut self) -> Self {
         if let Content::Body { plain, brotli, .. } = &mut self.content {

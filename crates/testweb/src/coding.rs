@@ -1,6 +1,8 @@
-//! Compresses bodies with gzip and brotli, and makes decompression bombs.
+//! Compresses bodies with gzip and brotli, and makes decompression bombs. Brotli needs the feature `brotli`.
 
-use std::io::{Read, Write};
+#[cfg(feature = "brotli")]
+use std::io::Read;
+use std::io::Write;
 
 use flate2::{Compress, Compression, Crc, FlushCompress, write::GzEncoder};
 use hyper::body::Bytes;
@@ -9,8 +11,11 @@ use hyper::body::Bytes;
 const BOMB_BLOCK_BYTES: u64 = 1024 * 1024;
 
 /// Brotli window of 4 MiB and the usual quality of a server that compresses once.
+#[cfg(feature = "brotli")]
 const BROTLI_WINDOW_LOG2: u32 = 22;
+#[cfg(feature = "brotli")]
 const BROTLI_QUALITY: u32 = 9;
+#[cfg(feature = "brotli")]
 const BROTLI_BUFFER_BYTES: usize = 4096;
 
 pub(crate) fn gzip(body: &[u8]) -> Bytes {
@@ -19,14 +24,17 @@ pub(crate) fn gzip(body: &[u8]) -> Bytes {
     encoder.finish().expect("writing to a vector cannot fail").into()
 }
 
+#[cfg(feature = "brotli")]
 pub(crate) fn brotli(body: &[u8]) -> Bytes {
     brotli_from(body)
 }
 
+#[cfg(feature = "brotli")]
 pub(crate) fn brotli_bomb(decoded_bytes: u64) -> Bytes {
     brotli_from(std::io::repeat(b' ').take(decoded_bytes))
 }
 
+#[cfg(feature = "brotli")]
 fn brotli_from(body: impl Read) -> Bytes {
     let mut coded = Vec::new();
     brotli::CompressorReader::new(body, BROTLI_BUFFER_BYTES, BROTLI_QUALITY, BROTLI_WINDOW_LOG2)
@@ -99,6 +107,7 @@ mod tests {
         assert!((wire.len() as u64) < decoded / 500, "{} bytes on the wire", wire.len());
     }
 
+    #[cfg(feature = "brotli")]
     #[test]
     fn a_brotli_bomb_decodes_to_the_requested_size() {
         let wire = brotli_bomb(BOMB_BLOCK_BYTES);
@@ -108,6 +117,7 @@ mod tests {
         assert!(wire.len() < 1024, "{} bytes on the wire", wire.len());
     }
 
+    #[cfg(feature = "brotli")]
     #[test]
     fn both_codings_restore_the_body() {
         let mut out = Vec::new();

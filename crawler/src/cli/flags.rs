@@ -37,7 +37,7 @@ pub struct CrawlFlags {
     /// Visit what is due once, and exit; without it, `agentdex` continues, and `crawler` exits too
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,
-    /// Visit sites as they become due, until stopped; needs a contact
+    /// Visit sites as they become due, until stopped; outside --allow-addresses it needs a contact
     #[arg(long)]
     pub daemon: bool,
     /// How long a pass waits for visits that are parked [default: 60s]
@@ -90,7 +90,7 @@ pub struct OperatorFlags {
     /// Name servers to use instead of the system's
     #[arg(long, global = true, value_name = "ADDRESS[:PORT]", value_delimiter = ',')]
     pub name_servers: Vec<String>,
-    /// Query `_atp` and `_agent` TXT records of hosts for manifests
+    /// Query TXT records (`_atp`, `_agent`) and SVCB records (`_entries._agents`, `_search._agents`) of hosts for manifests
     #[arg(long, global = true)]
     pub text_records: bool,
     /// List what would be requested, and send nothing
@@ -149,7 +149,7 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
     },
-    /// The queue, the outcomes of the last day, and the slowest and failing hosts
+    /// The queue, the outcomes of the last day, and the slowest and failing sites
     Status,
     /// The path table in request order, and what was found under each path
     Paths,

@@ -98,6 +98,7 @@ impl Rates {
             requests_per_second: rates.requests,
             // the last visits wait for their sites, whatever the rate was: what took long takes as long again
             time_left: sites_known
+                .filter(|known| *known > done)
                 .and_then(|known| time_left(state, known.saturating_sub(done), rates))
                 .map(|left| left.max(quiet)),
             waits: waits(state),
@@ -133,7 +134,11 @@ fn waits(state: &CrawlState<'_>) -> String {
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let parts: Vec<String> = parts.collect();
-    if parts.is_empty() { format!("{} open", counted(state.open as u64, "visit")) } else { parts.join(", ") }
+    match (parts.is_empty(), state.open) {
+        (false, _) => parts.join(", "),
+        (true, 0) => "for a site to become due".to_owned(),
+        (true, open) => format!("{} open", counted(open as u64, "visit")),
+    }
 }
 
 fn ends(ends: &BTreeMap<&'static str, u64>) -> String {
@@ -148,6 +153,7 @@ impl Shown {
     pub(super) fn pace(&self) -> String {
         let left = match self.time_left {
             Some(left) => format!("about {} left", in_words(left)),
+            None if self.sites_known == Some(self.sites_done) => "none is left".to_owned(),
             None => "time left unknown".to_owned(),
         };
         format!("{:.1} requests/s, {left}", self.requests_per_second)
@@ -219,6 +225,19 @@ mod tests {
         shown(&mut rates, 0, 0, start);
         assert_eq!(shown(&mut rates, 19, 190, at(1)).time_left, Some(Duration::from_secs(1)));
         assert_eq!(shown(&mut rates, 19, 190, at(31)).time_left, Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_crawl_without_due_sites_waits_for_one() {
+        let (mut rates, start) = (Rates::default(), Instant::now());
+        let summary = Summary { sites_visited: 2, requests: 20, ..Summary::default() };
+        let activity = ActivityCounts { requests: 20, ..ActivityCounts::default() };
+        let state = CrawlState { summary: &summary, sites_known: Some(2), open: 0, parked: 0, activity };
+        for seconds in [0, 10] {
+            let idle = rates.shown(&state, start + Duration::from_secs(seconds));
+            assert_eq!(idle.head(), "2 of 2 sites done, 0.0 requests/s, none is left");
+            assert_eq!(idle.details(), "waiting: for a site to become due");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use store::{FailingSite, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
+use super::report::counted;
 use crate::clock;
 use crate::output::{self, OutputFormat};
 
@@ -90,7 +91,8 @@ fn lines(report: &Status) -> Vec<String> {
     for failing in &report.failing {
         let end = failing.last_end.map(policy::VisitEnd::description).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
-        lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
+        let times = counted(u64::from(*failures_in_row), "time");
+        lines.push(format!("Failing: {site}, {times} in a row: {end}"));
     }
     for SlowSite { site, first_byte_ms } in &report.slowest {
         lines.push(format!("Slowest: {site}, {first_byte_ms} ms to the first byte"));

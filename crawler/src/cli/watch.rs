@@ -45,6 +45,8 @@ struct State {
     rates: Rates,
     /// When the last line was written; short crawls need none.
     written_at: Instant,
+    /// The last line: one that says the same is not written.
+    written: String,
     /// What the whole crawl waits for, and since when.
     note: Option<(String, Instant)>,
 }
@@ -58,7 +60,8 @@ impl Watch {
             (_, LogFormat::Text) if std::io::stderr().is_terminal() => Output::Bar(new_bar()),
             (_, LogFormat::Text) => Output::Lines,
         };
-        let state = State { rates: Rates::default(), written_at: Instant::now(), note: None };
+        let (rates, written_at) = (Rates::default(), Instant::now());
+        let state = State { rates, written_at, written: String::new(), note: None };
         Self { output, state: Mutex::new(state) }
     }
 
@@ -142,9 +145,13 @@ impl Watch {
             return;
         }
         state.written_at = Instant::now();
+        let line = format!("{}; {details}", shown.head());
+        if std::mem::replace(&mut state.written, line.clone()) == line {
+            return;
+        }
         drop(state);
         match &self.output {
-            Output::Lines => write_line(&format!("{}; {details}", shown.head())),
+            Output::Lines => write_line(&line),
             Output::Json => tracing::info!(
                 target: "crawler::progress",
                 sites_done = shown.sites_done,

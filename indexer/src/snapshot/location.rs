@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::Deserialize;
+use settings::{Feature, MissingFeature};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "s3")]
 use super::bucket::Bucket;
 use super::directory::Directory;
 use super::error::SnapshotError;
 use super::storage::SnapshotStorage;
 
+/// The storage of snapshots in buckets.
+const BUCKETS: Feature = Feature { name: "s3", is_built: cfg!(feature = "s3") };
 /// Prefix of a bucket's URL.
 const S3: &str = "s3://";
 /// Lengths of a bucket's name, by the rules of S3.
@@ -32,10 +36,13 @@ pub enum SnapshotLocation {
 
 /// Why a text is not a location of snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not a location for snapshots ({reason}): write a directory, or s3://bucket/prefix")]
-pub struct LocationError {
-    text: String,
-    reason: &'static str,
+pub enum LocationError {
+    #[error(
+        "\"{text}\" is not a location for snapshots ({reason}): write a directory, or s3://bucket/prefix"
+    )]
+    Invalid { text: String, reason: &'static str },
+    #[error("\"{text}\" is a bucket, and {source}")]
+    NotBuilt { text: String, source: MissingFeature },
 }
 
 impl SnapshotLocation {
@@ -44,26 +51,21 @@ impl SnapshotLocation {
     pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn SnapshotStorage>, SnapshotError> {
         match self {
             Self::Directory(dir) => Ok(Box::new(Directory::new(dir))),
+            #[cfg(feature = "s3")]
             Self::Bucket { name, prefix } => Ok(Box::new(Bucket::from_env(name, prefix, cancel)?)),
+            #[cfg(not(feature = "s3"))]
+            Self::Bucket { .. } => {
+                drop(cancel);
+                let reason = "this program was built without the feature `s3`".to_owned();
+                let advice = "build it with `cargo build --release --features s3`";
+                Err(SnapshotError::Store { location: self.to_string(), operation: "used", reason, advice })
+            }
         }
     }
-}
 
-impl fmt::Display for SnapshotLocation {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory(dir) => write!(out, "{}", dir.display()),
-            Self::Bucket { name, prefix } if prefix.is_empty() => write!(out, "{S3}{name}"),
-            Self::Bucket { name, prefix } => write!(out, "{S3}{name}/{prefix}"),
-        }
-    }
-}
-
-impl FromStr for SnapshotLocation {
-    type Err = LocationError;
-
-    fn from_str(text: &str) -> Result<Self, LocationError> {
-        let wrong = |reason| Err(LocationError { text: text.to_owned(), reason });
+    /// Parses a location. `buckets` is the feature that buckets need.
+    fn parse(text: &str, buckets: Feature) -> Result<Self, LocationError> {
+        let wrong = |reason| Err(LocationError::Invalid { text: text.to_owned(), reason });
         if text.is_empty() {
             return wrong("it is empty");
         }
@@ -86,7 +88,26 @@ impl FromStr for SnapshotLocation {
         if prefix.len() > PREFIX_BYTES_MAX || !(prefix.is_empty() || prefix.split('/').all(is_part)) {
             return wrong("a prefix has letters, digits and ._-= between single slashes, at most 900");
         }
+        buckets.require().map_err(|source| LocationError::NotBuilt { text: text.to_owned(), source })?;
         Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
+    }
+}
+
+impl fmt::Display for SnapshotLocation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(dir) => write!(out, "{}", dir.display()),
+            Self::Bucket { name, prefix } if prefix.is_empty() => write!(out, "{S3}{name}"),
+            Self::Bucket { name, prefix } => write!(out, "{S3}{name}/{prefix}"),
+        }
+    }
+}
+
+impl FromStr for SnapshotLocation {
+    type Err = LocationError;
+
+    fn from_str(text: &str) -> Result<Self, LocationError> {
+        Self::parse(text, BUCKETS)
     }
 }
 
@@ -102,6 +123,8 @@ impl TryFrom<String> for SnapshotLocation {
 mod tests {
     use super::*;
 
+    const BUILT: Feature = Feature { is_built: true, ..BUCKETS };
+
     #[test]
     fn parses_directories_and_buckets() {
         for (text, shown) in [
@@ -111,7 +134,7 @@ mod tests {
             ("s3://books/", "s3://books"),
             ("s3://books.example/agentdex/index/", "s3://books.example/agentdex/index"),
         ] {
-            let location: SnapshotLocation = text.parse().unwrap();
+            let location = SnapshotLocation::parse(text, BUILT).unwrap();
             assert_eq!(location.to_string(), shown);
             assert_eq!(
                 matches!(location, SnapshotLocation::Bucket { .. }),
@@ -135,8 +158,15 @@ mod tests {
             ("s3://books/a//b", "a prefix"),
             ("s3://books/a?b=c", "a prefix"),
         ] {
-            let error = text.parse::<SnapshotLocation>().unwrap_err().to_string();
+            let error = SnapshotLocation::parse(text, BUILT).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains("s3://bucket/prefix"), "{error}");
         }
+    }
+    #[test]
+    fn without_the_feature_a_bucket_is_refused() {
+        let left_out = Feature { is_built: false, ..BUCKETS };
+        let error = SnapshotLocation::parse("s3://books/agentdex", left_out).unwrap_err().to_string();
+        assert!(error.contains("s3://books/agentdex") && error.contains("--features s3"), "{error}");
+        assert!(SnapshotLocation::parse("/srv/snapshots", left_out).is_ok());
     }
 }

@@ -3,9 +3,11 @@
 //! A snapshot is a manifest, `current.json`, and files by their SHA-256 below `files/`. Segments never change, so a snapshot adds
 //! only new files, and a replica copies only those. The manifest is replaced atomically after all files are written, and the
 //! files of the previous snapshot are kept, so that a reader finds every file of the manifest that it has read. The same holds
-//! for a copy made by a tool that copies `current.json` last.
+//! for a copy made by a tool that copies `current.json` last. Buckets need the feature `s3`.
 
+#[cfg(feature = "s3")]
 mod bucket;
+#[cfg(feature = "s3")]
 mod call_error;
 mod directory;
 mod error;
@@ -16,6 +18,7 @@ mod publish;
 mod publish_loop;
 mod storage;
 
+#[cfg(feature = "s3")]
 pub use bucket::Bucket;
 pub use directory::Directory;
 pub use error::SnapshotError;

@@ -22,7 +22,7 @@ use settings::{SharedFlags, escape};
 
 use self::snapshots::SnapshotLocations;
 
-/// Check the database, the clock, name servers, limits, the disk, the index and its snapshots
+/// Check the settings, the database, the clock, name servers, limits, the disk, the index and its snapshots
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// Run only these checks

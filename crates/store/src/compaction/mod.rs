@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 
 use crate::StoreError;
 use crate::convert::RowRef;
+use crate::from_row::from_row;
 use crate::model::{HostOrigin, SiteState};
 use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
 
@@ -34,7 +35,7 @@ pub(crate) struct CompactedSite {
 }
 
 /// Columns of `site`; all null where the site has its own rows. `sql/compaction.rs` lists them.
-#[derive(Debug, Clone, Default, sqlx::FromRow)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct CompactedColumns {
     pub(crate) packed: Option<Vec<u8>>,
     pub(crate) visits_at_rest: Option<i32>,
@@ -42,6 +43,14 @@ pub(crate) struct CompactedColumns {
     pub(crate) compacted_failures: Option<i32>,
     pub(crate) compacted_last_visit_at_ms: Option<i64>,
 }
+
+from_row!(CompactedColumns {
+    packed,
+    visits_at_rest,
+    compacted_status,
+    compacted_failures,
+    compacted_last_visit_at_ms
+});
 
 /// Reads the first fields of a struct. The others have their default.
 struct FirstFields<D> {

@@ -1,5 +1,6 @@
 //! PostgreSQL: the store of a fleet.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use log::LevelFilter;
@@ -75,7 +76,8 @@ pub(crate) const AFTER_IMPORT: &[&str] = &[
     "SELECT setval(pg_get_serial_sequence('visit', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM visit), false)",
 ];
 
-static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
+static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| crate::schema::migrator(include!(concat!(env!("OUT_DIR"), "/postgres.rs"))));
 
 /// Statements look up batches by key, and the planner cannot know how few rows a batch has: by default it hashes whole
 /// tables. Nested loops over an index cost the same however large a table is. JIT takes longer than any statement runs. A

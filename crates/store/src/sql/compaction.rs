@@ -14,6 +14,7 @@ use crate::StoreError;
 use crate::compaction::{CompactedColumns, CompactedSite};
 use crate::convert::{hex, json, log_damaged, names};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::rows::{HostClock, HostRow, RobotsRow};
 
 /// The columns of [`CompactedColumns`].
@@ -25,14 +26,14 @@ macro_rules! compacted_columns {
 pub(super) use compacted_columns;
 
 /// A row of `site` that may be compacted.
-#[derive(sqlx::FromRow)]
 pub(super) struct SiteRow {
     pub(super) name: String,
     pub(super) fence: i64,
     pub(super) next_visit_at_ms: i64,
-    #[sqlx(flatten)]
     pub(super) compacted: CompactedColumns,
 }
+
+from_row!(SiteRow { name, fence, next_visit_at_ms; compacted });
 
 impl SiteRow {
     pub(super) fn decode(self) -> Result<Option<CompactedSite>, StoreError> {

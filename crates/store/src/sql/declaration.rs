@@ -13,6 +13,7 @@ use super::{Connection, batch};
 use crate::StoreError;
 use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
+use crate::from_row::from_row;
 use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
@@ -242,7 +243,6 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
 struct StatementsRow {
     id: String,
     statement: String,
@@ -252,6 +252,16 @@ struct StatementsRow {
     last_seen_at_ms: i64,
     changed_at_ms: i64,
 }
+
+from_row!(StatementsRow {
+    id,
+    statement,
+    status,
+    training,
+    first_seen_at_ms,
+    last_seen_at_ms,
+    changed_at_ms
+});
 
 impl TryFrom<StatementsRow> for StoredDeclaration {
     type Error = StoreError;

@@ -4,12 +4,12 @@ use super::Connection;
 use super::rows::decode;
 use crate::convert::{RowRef, intact, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::{DialectUsage, NewSite};
 
 /// Manifests that are read for each new site: of a site that starts with several, one counts.
 const MANIFESTS_PER_SITE: i64 = 8;
 
-#[derive(sqlx::FromRow)]
 struct UsageRow {
     format: String,
     sites: i64,
@@ -18,6 +18,8 @@ struct UsageRow {
     minor: i64,
     major: i64,
 }
+
+from_row!(UsageRow { format, sites, manifests, conforms, minor, major });
 
 /// The dialects in the index, the most widely published first.
 pub(crate) async fn dialect_usage(connection: &mut Connection) -> Outcome<Vec<DialectUsage>> {

@@ -15,6 +15,7 @@ use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, retention};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, intact, json, log_damaged, millis, text_of, to_i64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::{FeedEntry, FeedPage, FeedPosition};
 use crate::plan::Change;
 
@@ -22,7 +23,7 @@ use crate::plan::Change;
 const SEQUENCE_BATCH: i64 = 5_000;
 
 /// A row of `feed`, or of `feed_pending`, whose position is its id.
-#[derive(sqlx::FromRow, Serialize)]
+#[derive(Serialize)]
 struct FeedRow {
     position: i64,
     at_ms: i64,
@@ -31,6 +32,8 @@ struct FeedRow {
     manifest_id: String,
     reason: Option<String>,
 }
+
+from_row!(FeedRow { position, at_ms, change, site, manifest_id, reason });
 
 impl TryFrom<FeedRow> for FeedEntry {
     type Error = StoreError;

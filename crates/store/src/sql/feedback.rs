@@ -7,6 +7,7 @@ use super::{Connection, for_update};
 use crate::StoreError;
 use crate::convert::{Page, RowRef, millis, text, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
@@ -96,7 +97,6 @@ macro_rules! matches_filter {
     };
 }
 
-#[derive(sqlx::FromRow)]
 struct LineRow {
     id: i64,
     at_ms: i64,
@@ -106,6 +106,8 @@ struct LineRow {
     place: i32,
     client: String,
 }
+
+from_row!(LineRow { id, at_ms, query, capability_id, site, place, client });
 
 impl TryFrom<LineRow> for FeedbackLine {
     type Error = StoreError;

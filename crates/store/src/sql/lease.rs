@@ -16,6 +16,7 @@ use super::{Connection, Database, batch, convert, skip_locked};
 use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::seed::{PRIORITY_LINKED, PRIORITY_SUBMITTED};
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
@@ -33,13 +34,13 @@ const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Maximum number of batches with only damaged sites that one call skips.
 const DAMAGED_BATCHES_MAX: usize = 16;
 
-#[derive(sqlx::FromRow)]
 struct LeasedRow {
     priority: i32,
     address_group: Option<i16>,
-    #[sqlx(flatten)]
     site: SiteRow,
 }
+
+from_row!(LeasedRow { priority, address_group; site });
 
 /// A lease in a batch.
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]

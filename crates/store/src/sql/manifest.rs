@@ -7,9 +7,9 @@ use super::rows::{decode, decode_row};
 use crate::StoreError;
 use crate::convert::{RowRef, intact, names, to_u32};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::StoredManifest;
 
-#[derive(sqlx::FromRow)]
 struct ManifestRow {
     id: String,
     status: String,
@@ -21,6 +21,18 @@ struct ManifestRow {
     model: Vec<u8>,
     document_hash: Option<String>,
 }
+
+from_row!(ManifestRow {
+    id,
+    status,
+    version,
+    first_seen_at_ms,
+    last_seen_at_ms,
+    changed_at_ms,
+    training,
+    model,
+    document_hash
+});
 
 impl TryFrom<ManifestRow> for StoredManifest {
     type Error = StoreError;

@@ -12,12 +12,12 @@ use super::{Connection, Database, batch, document, push_names};
 use crate::StoreError;
 use crate::convert::{RowRef, json, millis, millis_of, names, text_of, to_i32, to_u32};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::seed::kept_source;
 use crate::model::{Hint, ResourceState};
 use crate::plan::Part;
 use crate::prepare::PreparedDocument;
 
-#[derive(sqlx::FromRow)]
 pub(crate) struct ResourceRow {
     id: String,
     url: String,
@@ -35,6 +35,24 @@ pub(crate) struct ResourceRow {
     changed_at_ms: Option<i64>,
     misses_in_row: i32,
 }
+
+from_row!(ResourceRow {
+    id,
+    url,
+    in_index,
+    discovery,
+    linked_from,
+    outcome,
+    status,
+    etag,
+    last_modified,
+    cache,
+    fresh_until_ms,
+    content_hash,
+    fetched_at_ms,
+    changed_at_ms,
+    misses_in_row
+});
 
 pub(crate) enum KnownResource {
     Fetched(Box<ResourceState>),

@@ -12,6 +12,7 @@ use crate::StoreError;
 use crate::compaction::CompactedSite;
 use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::seed::PRIORITY_SUBMITTED;
 use crate::model::{SiteReport, SiteState, SiteSummary, SitesRequest, is_main_host};
 
@@ -19,7 +20,6 @@ use crate::model::{SiteReport, SiteState, SiteSummary, SitesRequest, is_main_hos
 const ROBOTS_STARTS_MAX: usize = 4;
 const ROBOTS_START_BYTES: u64 = 16 * 1024;
 
-#[derive(sqlx::FromRow)]
 struct SummaryRow {
     name: String,
     status: String,
@@ -32,6 +32,19 @@ struct SummaryRow {
     last_end: Option<String>,
     first_seen_at_ms: i64,
 }
+
+from_row!(SummaryRow {
+    name,
+    status,
+    manifests,
+    capabilities,
+    formats,
+    last_visit_at_ms,
+    next_visit_at_ms,
+    next_visit_reason,
+    last_end,
+    first_seen_at_ms
+});
 
 impl SummaryRow {
     fn of_compacted(CompactedSite { state, .. }: CompactedSite, next_visit_at_ms: i64) -> Self {

@@ -13,12 +13,12 @@ use super::{Connection, feed};
 use crate::StoreError;
 use crate::convert::{RowRef, UNPLANNED_MS, intact, log_damaged, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
 use crate::rows::path_slots;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-#[derive(sqlx::FromRow)]
 struct QueueRow {
     sites: i64,
     due: i64,
@@ -26,7 +26,8 @@ struct QueueRow {
     oldest_due_at_ms: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+from_row!(QueueRow { sites, due, leased, oldest_due_at_ms });
+
 struct TotalsRow {
     parked: i64,
     visits: i64,
@@ -37,6 +38,17 @@ struct TotalsRow {
     documents: i64,
     document_bytes: i64,
 }
+
+from_row!(TotalsRow {
+    parked,
+    visits,
+    last_visit_at_ms,
+    blocked,
+    manifests,
+    capabilities,
+    documents,
+    document_bytes
+});
 
 const QUEUE: &str = "
     SELECT COUNT(*) AS sites,

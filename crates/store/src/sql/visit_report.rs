@@ -5,9 +5,9 @@ use super::rows::decode;
 use crate::StoreError;
 use crate::convert::{RowRef, intact, to_u32, to_u64};
 use crate::fault::Outcome;
+use crate::from_row::from_row;
 use crate::model::{NextVisit, Phases, VisitReport};
 
-#[derive(sqlx::FromRow)]
 struct VisitRow {
     id: i64,
     started_at_ms: i64,
@@ -24,6 +24,23 @@ struct VisitRow {
     body_ms: i32,
     fetches: Vec<u8>,
 }
+
+from_row!(VisitRow {
+    id,
+    started_at_ms,
+    ended_at_ms,
+    visit_end,
+    next_visit_at_ms,
+    next_visit_reason,
+    requests,
+    bytes_in,
+    dns_ms,
+    connect_ms,
+    tls_ms,
+    ttfb_ms,
+    body_ms,
+    fetches
+});
 
 impl TryFrom<VisitRow> for VisitReport {
     type Error = StoreError;

@@ -69,7 +69,7 @@ fn open_robots(site: &Site) -> String {
 }
 
 fn file_answer(file: &File) -> Answer {
-    let answer = Answer::ok(file.media, file.body).gzip().brotli();
+    let answer = Answer::ok(file.media, file.body).gzip();
     answer
         .header("access-control-allow-origin", "*")
         .header("access-control-allow-methods", "GET, OPTIONS")

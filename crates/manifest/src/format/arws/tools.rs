@@ -12,11 +12,12 @@ use crate::draft::{self, Draft};
 use crate::format::mcp::annotate;
 use crate::format::openapi;
 use crate::json::{self, push_index, push_name};
+use crate::meta_schema::{self, SchemaFlaw};
 use crate::model::{
     self, AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
-use crate::schema::{self, Location, SchemaFlaw};
+use crate::schema::{self, Location};
 
 /// Reads the definitions into the manifest's capabilities. Findings about the document as a whole point at the member of
 /// the manifest that names it, others into the document.
@@ -133,7 +134,7 @@ fn read_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
 /// A schema of a tool; reported where it is not a JSON Schema.
 fn schema_of<'v>(tool: &Object<'v>, keys: &[&str], draft: &mut Draft<'_>) -> Option<Object<'v>> {
     let (key, found) = keys.iter().find_map(|key| Some((key, tool.object(key)?)))?;
-    if let Some(SchemaFlaw { pointer, text }) = schema::flaw(tool.value(key)?) {
+    if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(tool.value(key)?) {
         let text = format!("`{key}` is not a JSON Schema: {text}");
         draft.report(&rules::TOOL_SCHEMA, format!("{}{pointer}", found.pointer), text);
     }

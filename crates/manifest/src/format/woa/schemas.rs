@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use super::rules;
 use crate::draft::Draft;
 use crate::json::{push_index, push_name};
+use crate::meta_schema::{self, SchemaFlaw};
 use crate::object::{Object, type_name};
 use crate::pattern;
 use crate::reference::percent_decoded;
-use crate::schema::{self, SchemaFlaw, is_of_type};
+use crate::schema::is_of_type;
 use crate::text::capped;
 
 /// The dialect of WoA's schemas, and how it is declared.
@@ -56,7 +57,7 @@ const OTHER_SOURCES: [&str; 9] = [
 
 /// Reports what is wrong with a schema.
 pub(super) fn check(schema: &Object<'_>, value: &Value, draft: &mut Draft<'_>) {
-    if let Some(SchemaFlaw { pointer, text }) = schema::flaw(value) {
+    if let Some(SchemaFlaw { pointer, text }) = meta_schema::flaw(value) {
         let text = format!("the schema is not JSON Schema 2020-12: {text}");
         return draft.report(&rules::SCHEMA_INVALID, format!("{}{pointer}", schema.pointer), text);
     }
