@@ -130,6 +130,10 @@ fn rounded<S: Serializer>(score: &f32, serializer: S) -> Result<S::Ok, S::Error>
 pub struct FacetCount {
     pub value: String,
     pub count: u64,
+    /// How many of them are relevant. `None` where that is not known: the order is not relevance, or the facet's own filter is
+    /// set, so that the relevant results have its value only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relevant: Option<u64>,
 }
 
 /// The most frequent values of a facet, and the sum of the counts of the others.
@@ -152,7 +156,7 @@ pub struct SearchAnswer {
     /// No result is relevant, so there are none.
     pub nothing_good: bool,
     pub did_you_mean: Option<String>,
-    /// Each counted as if its own filter were not set.
+    /// Each counted as if its own filter were not set. The values of relevant results come first.
     pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,
     pub next_cursor: Option<String>,
 }

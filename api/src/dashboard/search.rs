@@ -2,6 +2,7 @@
 
 use askama::Template;
 use indexer::{FacetCount, FacetKey, SearchAnswer, SearchRequest, Sort};
+use manifest::Host;
 use serde_json::json;
 
 use super::card::{Card, card};
@@ -35,6 +36,8 @@ pub const EXAMPLES: [&str; 6] =
 struct FacetGroup {
     name: &'static str,
     values: Vec<FacetValue>,
+    /// Values that only less related results have.
+    others: Vec<FacetValue>,
 }
 
 struct FacetValue {
@@ -95,6 +98,8 @@ pub(crate) struct SearchPage {
     active: Vec<Link>,
     sorts: Vec<Choice>,
     facets: Vec<FacetGroup>,
+    /// The site whose name was searched for.
+    site_asked: Option<String>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
     /// Results beyond the relevance cut-off.
@@ -105,6 +110,8 @@ pub(crate) struct SearchPage {
     /// Filters whose removal brings results, with how many.
     dropped: Vec<(Link, String)>,
     summary: String,
+    /// How many of the results are close, where some are less related.
+    close: Option<String>,
     previous: Option<String>,
     next: Option<String>,
     /// The feed that follows this search.
@@ -245,6 +252,7 @@ pub(crate) fn results(
     let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
     let relevant = relevant_on_page(&answer, request, paging);
     let less_related = relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at));
+    let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close < answer.total);
     let meant = answer.did_you_mean.as_deref();
     let summary = labels::counted(answer.total, "result", "results");
     let mut frame = Frame::new(title, Section::Search)
@@ -258,6 +266,7 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
+        site_asked: site_asked(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words)),
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
         sorts: sorts(query, request.sort),
@@ -270,6 +279,7 @@ pub(crate) fn results(
         suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
         summary,
+        close: close.map(|close| format!("{} of them close", labels::grouped(close))),
         previous: paging.previous(query),
         next: paging.next(query, &answer),
         atom: links::with_query(
@@ -277,6 +287,14 @@ pub(crate) fn results(
             query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
         ),
     }
+}
+
+/// The site that a request names, if it is nothing but the name of a host or an address.
+fn site_asked(words: &str) -> Option<String> {
+    let words = words.trim();
+    let bare = words.strip_prefix("https://").or_else(|| words.strip_prefix("http://")).unwrap_or(words);
+    let host = bare.split('/').next().filter(|host| host.contains('.'))?;
+    Some(Host::parse(&host.to_lowercase()).ok()?.site().to_string())
 }
 
 /// How many of the leading results of the page speak of the request; `None` where that is not known.
@@ -362,11 +380,36 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
             count: labels::grouped(count),
             chosen: chosen.contains(&value),
         };
-        let listed = counts.iter().take(VALUES_MAX);
-        let mut values: Vec<FacetValue> = listed.map(|facet| value(&facet.value, facet.count)).collect();
+        let listed = counts.get(..VALUES_MAX).unwrap_or(counts);
+        let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
+        // Where no relevant result has a value, all values say the same of the request.
+        let related = listed.iter().take_while(is_related).count();
+        let (first, others) = listed.split_at(if related == 0 { listed.len() } else { related });
+        let values = |of: &[FacetCount]| of.iter().map(|facet| value(&facet.value, facet.count)).collect();
+        let (mut values, others): (Vec<FacetValue>, Vec<FacetValue>) = (values(first), values(others));
         let missing = chosen.iter().filter(|one| !counts.iter().take(VALUES_MAX).any(|f| f.value == **one));
         values.extend(missing.map(|one| value(one, 0)));
-        FacetGroup { name: key.filter().label, values }
+        FacetGroup { name: key.filter().label, values, others }
     };
     facets().into_iter().map(group).filter(|group| !group.values.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_site_is_recognised() {
+        for (words, site) in [
+            ("skyhop.example", Some("skyhop.example")),
+            (" www.Skyhop.example ", Some("skyhop.example")),
+            ("https://skyhop.example/agent.json?x=1", Some("skyhop.example")),
+            ("book a flight", None),
+            ("book.flight now", None),
+            ("flight", None),
+            ("v1.2", None),
+        ] {
+            assert_eq!(site_asked(words).as_deref(), site, "{words}");
+        }
+    }
 }

@@ -300,6 +300,10 @@ pub(crate) struct Stated {
 pub(crate) struct FacetValue {
     value: String,
     count: u64,
+    /// How many of them are relevant; values with relevant results come first. Absent if the results are not ordered by
+    /// relevance, or if a filter of this facet is set.
+    #[schema(nullable = false)]
+    relevant: Option<u64>,
 }
 
 /// A semantic type in numbers.

@@ -143,19 +143,24 @@ impl<'a> SearchExecutor<'a> {
     }
 
     fn answer(&self) -> Result<SearchAnswer, SearchError> {
-        let mut answer = match (self.request.sort, self.plans.is_empty()) {
-            (Sort::Relevance, false) => self.by_relevance()?,
-            (sort, _) => self.by_column(sort)?,
+        let (mut answer, relevant) = match (self.request.sort, self.plans.is_empty()) {
+            (Sort::Relevance, false) => {
+                let mut window = self.window()?;
+                let relevant = window.relevant_documents();
+                (self.by_relevance(&mut window)?, Some(relevant))
+            }
+            (sort, _) => (self.by_column(sort)?, None),
         };
         if !answer.nothing_good && !self.request.facets.is_empty() {
-            answer.facets = self.count(|counter| counter.count_without_own_filter(&self.request.facets))?;
+            let keys = &self.request.facets;
+            answer.facets =
+                self.count(|counter| counter.count_without_own_filter(keys, relevant.as_deref()))?;
         }
         Ok(answer)
     }
 
     /// The re-ranked documents first, then the rest by the score of their text.
-    fn by_relevance(&self) -> Result<SearchAnswer, SearchError> {
-        let mut window = self.window()?;
+    fn by_relevance(&self, window: &mut Window) -> Result<SearchAnswer, SearchError> {
         if self.plans.iter().any(|plan| plan.asks_to_look) {
             self.put_harmless_first(&mut window.ranked)?;
         }
@@ -190,7 +195,7 @@ impl<'a> SearchExecutor<'a> {
             }
         }
         if !window.is_complete || is_beyond {
-            self.add_rest(&mut answer, seen, &window, &highlighter)?;
+            self.add_rest(&mut answer, seen, window, &highlighter)?;
         }
         Ok(answer)
     }

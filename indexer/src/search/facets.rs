@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
-use tantivy::DocId;
 use tantivy::columnar::StrColumn;
+use tantivy::{DocAddress, DocId};
 
 use super::admitted::{Admitted, matching};
 use super::conditions::Conditions;
@@ -36,10 +36,12 @@ pub(super) struct FacetCounter<'a> {
 }
 
 impl FacetCounter<'_> {
-    /// Counts each facet as if its own filter were not set.
+    /// Counts each facet as if its own filter were not set. The values of the `relevant` documents come first, since the others
+    /// may only share a word with the request.
     pub(super) fn count_without_own_filter(
         &self,
         keys: &[FacetKey],
+        relevant: Option<&[DocAddress]>,
     ) -> tantivy::Result<BTreeMap<FacetKey, Vec<FacetCount>>> {
         let has_filter = |key: &FacetKey| self.conditions.filters.iter().any(|part| part.facet == Some(*key));
         let mut keys = keys.to_vec();
@@ -48,7 +50,11 @@ impl FacetCounter<'_> {
         let (filtered, free): (Vec<FacetKey>, Vec<FacetKey>) = keys.into_iter().partition(has_filter);
         let mut facets = BTreeMap::new();
         for (key, counts) in free.iter().zip(self.count(&free, self.admitted)?) {
-            facets.insert(*key, most_frequent(counts, VALUES_MAX, 1).values);
+            let values = match relevant {
+                Some(documents) => relevant_first(counts, &self.count_few(*key, documents)?),
+                None => most_frequent(counts, VALUES_MAX, 1).values,
+            };
+            facets.insert(*key, values);
         }
         for key in filtered {
             let admitted =
@@ -81,8 +87,29 @@ impl FacetCounter<'_> {
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.tantivy_check()?;
                 if let Some(column) = segment.fast_fields().str(key.as_str())? {
-                    add_by_name(&column, &count_ordinals(&column, &documents), NAMES_MAX, counts)?;
+                    let found = (0..).zip(count_ordinals(&column, &documents));
+                    let found = found.filter(|(_, count)| *count > 0).collect();
+                    add_by_name(&column, found, NAMES_MAX, counts)?;
                 }
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The counts of a key over a few documents.
+    fn count_few(&self, key: FacetKey, documents: &[DocAddress]) -> tantivy::Result<Counts> {
+        let mut counts = Counts::default();
+        for (segment, ordinal) in self.opened.searcher.segment_readers().iter().zip(0..) {
+            let mut of_segment = documents.iter().filter(|at| at.segment_ord == ordinal).peekable();
+            if of_segment.peek().is_none() {
+                continue;
+            }
+            if let Some(column) = segment.fast_fields().str(key.as_str())? {
+                let mut found: BTreeMap<u64, u64> = BTreeMap::new();
+                for value in of_segment.flat_map(|at| column.term_ords(at.doc_id)) {
+                    *found.entry(value).or_default() += 1;
+                }
+                add_by_name(&column, found.into_iter().collect(), NAMES_MAX, &mut counts)?;
             }
         }
         Ok(counts)
@@ -109,15 +136,13 @@ fn count_ordinals(column: &StrColumn, documents: &[DocId]) -> Vec<u64> {
     counts
 }
 
-/// Adds counts by ordinal to counts by name, the most frequent ones up to `names_max`.
+/// Adds counts by ordinal, in order, to counts by name: the most frequent ones up to `names_max`.
 fn add_by_name(
     column: &StrColumn,
-    by_ordinal: &[u64],
+    mut found: Vec<(u64, u64)>,
     names_max: usize,
     counts: &mut Counts,
 ) -> tantivy::Result<()> {
-    let mut found: Vec<(u64, u64)> =
-        (0..).zip(by_ordinal.iter().copied()).filter(|(_, count)| *count > 0).collect();
     if found.len() > names_max {
         found.select_nth_unstable_by_key(names_max, |(ordinal, count)| (Reverse(*count), *ordinal));
         counts.others += found.drain(names_max..).map(|(_, count)| count).sum::<u64>();
@@ -133,10 +158,27 @@ fn add_by_name(
     Ok(())
 }
 
+/// The values of relevant documents first, then the most frequent others.
+fn relevant_first(counts: Counts, relevant: &Counts) -> Vec<FacetCount> {
+    let count = |(value, count): (String, u64)| {
+        // Documents that were found by meaning alone are not counted.
+        let relevant = relevant.by_name.get(&value).copied().unwrap_or_default().min(count);
+        FacetCount { value, count, relevant: Some(relevant) }
+    };
+    let mut values: Vec<FacetCount> = counts.by_name.into_iter().map(count).collect();
+    let key = |value: &FacetCount| (Reverse(value.relevant), Reverse(value.count));
+    values.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.value.cmp(&b.value)));
+    values.truncate(VALUES_MAX);
+    values
+}
+
 /// The most frequent values with at least `count_min` documents, and the sum of the others.
 fn most_frequent(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
-    let mut values: Vec<FacetCount> =
-        counts.by_name.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
+    let mut values: Vec<FacetCount> = counts
+        .by_name
+        .into_iter()
+        .map(|(value, count)| FacetCount { value, count, relevant: None })
+        .collect();
     values.retain(|value| value.count >= count_min);
     let unnamed = if count_min <= 1 { counts.others } else { 0 };
     values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
@@ -162,10 +204,48 @@ mod tests {
         let count = |value: &str| FacetCount {
             value: value.to_owned(),
             count: (0..COUNT).filter(|number| alive(number) && has(number, value)).count() as u64,
+            relevant: None,
         };
         let mut counts: Vec<FacetCount> = ["get", "post", "put"].map(count).to_vec();
         counts.sort_by_key(|value| Reverse(value.count));
         counts
+    }
+
+    /// A value that relevant documents have comes first, and no count changes.
+    #[track_caller]
+    fn assert_relevant_first(counter: &FacetCounter<'_>, has_own_filter: bool) {
+        let counted = |relevant: Option<&[DocAddress]>| {
+            let facets = counter.count_without_own_filter(&[FacetKey::Method], relevant).unwrap();
+            facets[&FacetKey::Method].clone()
+        };
+        let plain = counted(None);
+        let second = plain[1].value.clone();
+        let mut relevant: Vec<DocAddress> = Vec::new();
+        for (segment, ordinal) in counter.opened.searcher.segment_readers().iter().zip(0..) {
+            let column = segment.fast_fields().str(FacetKey::Method.as_str()).unwrap().unwrap();
+            let has_only_second = |document: &DocId| {
+                let names = column.term_ords(*document).map(|value| {
+                    let mut name = String::new();
+                    column.ord_to_str(value, &mut name).unwrap();
+                    name
+                });
+                names.collect::<Vec<_>>() == [second.as_str()]
+            };
+            let found = segment.doc_ids_alive().filter(has_only_second).take(2);
+            relevant.extend(found.map(|document| DocAddress::new(ordinal, document)));
+        }
+        assert!(!relevant.is_empty());
+        let ordered = counted(Some(&relevant));
+        if has_own_filter {
+            assert_eq!(ordered, plain, "the relevant results have only the value of the filter");
+            return;
+        }
+        assert_eq!(ordered[0].value, second);
+        assert_eq!(ordered[0].relevant, Some(relevant.len() as u64));
+        assert!(ordered[1..].iter().all(|value| value.relevant == Some(0)), "{ordered:?}");
+        for value in plain {
+            assert!(ordered.iter().any(|other| (&other.value, other.count) == (&value.value, value.count)));
+        }
     }
 
     #[test]
@@ -178,7 +258,8 @@ mod tests {
         let by_ordinal = count_ordinals(&column, &largest.doc_ids_alive().collect::<Vec<_>>());
         let counted = |names_max| {
             let mut counts = Counts::default();
-            add_by_name(&column, &by_ordinal, names_max, &mut counts).unwrap();
+            let found = (0..).zip(by_ordinal.iter().copied()).collect();
+            add_by_name(&column, found, names_max, &mut counts).unwrap();
             counts
         };
         let (all, two) = (counted(3), counted(2));
@@ -208,11 +289,13 @@ mod tests {
                 deadline,
             };
             let has_method = |number: u64| method.is_none_or(|method| methods(number).contains(&method));
-            let beside = counter(&some).count_without_own_filter(&[FacetKey::Method, FacetKey::Method]);
+            let keys = [FacetKey::Method, FacetKey::Method];
+            let beside = counter(&some).count_without_own_filter(&keys, None);
             assert_eq!(beside.unwrap()[&FacetKey::Method], expected(has_words));
             let facets = [FacetRequest { key: FacetKey::Method, values_max: 10, count_min: 1 }];
             let within = counter(&some).count_with_filters(&facets).unwrap();
             assert_eq!(within[0].values, expected(|number| has_words(number) && has_method(number)));
+            assert_relevant_first(&counter(&some), method.is_some());
             let without_words = counter(&all).count_with_filters(&facets).unwrap();
             assert_eq!(without_words[0].values, expected(has_method));
         }

@@ -45,6 +45,14 @@ pub(super) struct Window {
     pub(super) is_complete: bool,
 }
 
+impl Window {
+    /// The documents that speak of the request.
+    pub(super) fn relevant_documents(&self) -> Vec<DocAddress> {
+        let relevant = usize::try_from(self.relevant).unwrap_or(usize::MAX);
+        self.ranked.iter().take(relevant).map(|hit| hit.candidate.address).collect()
+    }
+}
+
 /// The text scores of all phrasings.
 struct TextScores {
     /// Averaged, by row.
