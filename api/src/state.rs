@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin::{Admin, AdminTokens};
-use crate::answers::crawl::{self, CrawlAnswer};
+use crate::answers::crawl::{self, CrawlAnswer, Visit};
 use crate::answers::home::{self, Topic};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
 use crate::answers::sites::SiteListPermits;
@@ -81,6 +81,7 @@ pub struct State {
     pub(crate) load: Load,
     pub(crate) admin_tokens: AdminTokens,
     pub(crate) crawl: ScanCache<CrawlAnswer>,
+    pub(crate) latest_visits: ScanCache<Vec<Visit>>,
     pub(crate) stats: ScanCache<StatsAnswer>,
     pub(crate) semantic_types: ScanCache<SemanticTypesAnswer>,
     pub(crate) topics: ScanCache<Vec<Topic>>,
@@ -120,6 +121,7 @@ impl App {
             load: Load::new(Instant::now()),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
             crawl: ScanCache::default(),
+            latest_visits: ScanCache::default(),
             stats: ScanCache::default(),
             semantic_types: ScanCache::default(),
             topics: ScanCache::default(),
@@ -177,11 +179,14 @@ impl App {
         self.capacity.exports.take(client.address, 1).ok()
     }
 
-    /// The health of the crawl, at most a second old unless it takes long to count.
-    pub(crate) async fn crawl(&self) -> Result<Arc<CrawlAnswer>, Problem> {
-        let app = self.clone();
+    /// The health of the crawl, at most a second old. What takes long to count may be older, but not the latest visits.
+    pub(crate) async fn crawl(&self) -> Result<CrawlAnswer, Problem> {
+        let (app, reader) = (self.clone(), self.clone());
         let count = async move { crawl::crawl(&app.store, clock::now()).await };
-        self.counted(&self.0.crawl, crawl::KEPT_FOR, count).await
+        let counted = self.counted(&self.0.crawl, crawl::KEPT_FOR, count).await?;
+        let read = async move { crawl::latest_visits(&reader.store).await };
+        let visits = self.counted(&self.0.latest_visits, crawl::KEPT_FOR, read).await?;
+        Ok(CrawlAnswer { visits: Vec::clone(&visits), ..CrawlAnswer::clone(&counted) })
     }
 
     /// Statistics of the store, at most a few seconds old unless they take long to count.
@@ -226,6 +231,7 @@ impl App {
     /// Clears the response caches, so that a blocked site disappears from them immediately.
     pub(crate) async fn clear_caches(&self) {
         self.crawl.clear().await;
+        self.latest_visits.clear().await;
         self.stats.clear().await;
         self.semantic_types.clear().await;
         self.topics.clear().await;

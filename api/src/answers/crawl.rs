@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use manifest::SiteName;
+use policy::VisitEnd;
 use serde::Serialize;
-use store::{FailingSite, SlowSite, Store, VisitsOfHour, WorkerLoad};
+use store::{FailingSite, LatestVisit, SlowSite, Store, VisitsOfInterval, WorkerLoad};
 use utoipa::ToSchema;
 
 use super::stats::{Count, counts};
@@ -12,17 +14,28 @@ use crate::problem::Problem;
 
 /// How old an answer may be: whole tables are read for it.
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(1);
-const HOURS: i32 = 24;
+const HOURS: u32 = 24;
+const MINUTES: u32 = 60;
+/// Full minutes over which the rate of requests is averaged: a visit counts its requests when it ends.
+const RATE_MINUTES: u32 = 5;
+/// Latest visits that are listed: one screen.
+const VISITS_MAX: u32 = 30;
 const SITES_MAX: u32 = 10;
 /// Workers that are named.
 const WORKERS_MAX: u32 = 100;
 
 /// The queue, the last day, and who makes trouble.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CrawlAnswer {
     pub(crate) queue: Queue,
+    /// The visits of all sites that were saved last, at most 30, the last one first.
+    pub(crate) visits: Vec<Visit>,
+    /// Requests a second, of the visits that ended in the last five full minutes.
+    pub(crate) requests_per_second: f64,
+    /// Each of the last 60 minutes, the earliest first.
+    pub(crate) minutes: Vec<Interval>,
     /// Each of the last 24 hours, the earliest first.
-    pub(crate) hours: Vec<Hour>,
+    pub(crate) hours: Vec<Interval>,
     pub(crate) visit_ends_last_day: Vec<Count>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) workers: Vec<WorkerLoad>,
@@ -41,7 +54,7 @@ pub(crate) struct CrawlAnswer {
 }
 
 /// What is to do.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Queue {
     pub(crate) due: u64,
     pub(crate) leased: u64,
@@ -52,21 +65,55 @@ pub(crate) struct Queue {
     pub(crate) lag_s: u64,
 }
 
-/// Visits that ended within an hour.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Hour {
+/// Visits that ended within an hour or a minute. The site answered those that are neither refused nor in trouble.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Interval {
+    /// When it begins.
     pub(crate) at: DateTime<Utc>,
     pub(crate) visits: u64,
     /// Of these, visits that failed: the site could not be reached or did not answer.
     pub(crate) troubled: u64,
+    /// Of these, visits that the site refused: by robots.txt, by refusing several requests, or by opting out.
+    pub(crate) refused: u64,
 }
 
-/// Reads the health of the crawl at this moment.
+/// A visit of a site.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Visit {
+    /// Number of the visit in this database.
+    pub(crate) id: i64,
+    #[schema(value_type = String)]
+    pub(crate) site: SiteName,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) ended_at: DateTime<Utc>,
+    /// How it ended.
+    #[schema(value_type = String)]
+    pub(crate) end: VisitEnd,
+    /// Requests that were sent.
+    pub(crate) requests: u32,
+    /// How many fetches had each outcome.
+    pub(crate) outcomes: Vec<Count>,
+}
+
+/// The latest visits. Reads a few rows.
+pub(crate) async fn latest_visits(store: &Store) -> Result<Vec<Visit>, Problem> {
+    let visit = |visit: LatestVisit| Visit {
+        id: visit.id,
+        site: visit.site,
+        started_at: visit.started_at,
+        ended_at: visit.ended_at,
+        end: visit.end,
+        requests: visit.requests,
+        outcomes: counts(visit.outcomes.into_iter().map(|(of, count)| (of, u64::from(count))).collect()),
+    };
+    Ok(store.visits_latest(VISITS_MAX).await?.into_iter().map(visit).collect())
+}
+
+/// Reads the health of the crawl at this moment, without the latest visits. Reads whole tables.
 pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnswer, Problem> {
     let stats = store.stats(now).await?;
-    let this_hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
-    let since = this_hour - TimeDelta::hours(i64::from(HOURS - 1));
-    let ended = store.visits_by_hour(since).await?;
+    let (_, hours) = intervals(store, now, TimeDelta::hours(1), HOURS).await?;
+    let (by_minute, minutes) = intervals(store, now, TimeDelta::minutes(1), MINUTES).await?;
     let lag = stats.oldest_due_at.map(|at| (now - at).num_seconds()).unwrap_or_default();
     Ok(CrawlAnswer {
         sites: stats.sites,
@@ -79,7 +126,10 @@ pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnsw
             oldest_due_at: stats.oldest_due_at,
             lag_s: u64::try_from(lag).unwrap_or(0),
         },
-        hours: (0..HOURS).map(|index| hour(since + TimeDelta::hours(i64::from(index)), &ended)).collect(),
+        visits: Vec::new(),
+        requests_per_second: requests_per_second(&by_minute, now),
+        minutes,
+        hours,
         visit_ends_last_day: counts(stats.ends_last_day),
         workers: store.workers_list(now, WORKERS_MAX).await?,
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
@@ -87,11 +137,40 @@ pub(crate) async fn crawl(store: &Store, now: DateTime<Utc>) -> Result<CrawlAnsw
     })
 }
 
-fn hour(at: DateTime<Utc>, ended: &[VisitsOfHour]) -> Hour {
-    let of_hour = || ended.iter().filter(|visits| visits.hour == at);
-    Hour {
-        at,
-        visits: of_hour().map(|visits| visits.count).sum(),
-        troubled: of_hour().filter(|visits| visits.end.is_failure()).map(|visits| visits.count).sum(),
-    }
+/// The visits of the last intervals, the current one included, and their sums.
+async fn intervals(
+    store: &Store,
+    now: DateTime<Utc>,
+    length: TimeDelta,
+    count: u32,
+) -> Result<(Vec<VisitsOfInterval>, Vec<Interval>), Problem> {
+    let current = now.duration_trunc(length).unwrap_or(now);
+    let back = |intervals: u32| current - length * i32::try_from(intervals).unwrap_or(i32::MAX);
+    let ended = store.visits_by_interval(back(count - 1), length).await?;
+    let sums = (0..count).rev().map(|index| interval(back(index), &ended)).collect();
+    Ok((ended, sums))
+}
+
+fn interval(at: DateTime<Utc>, ended: &[VisitsOfInterval]) -> Interval {
+    let sum = |counts: fn(VisitEnd) -> bool| -> u64 {
+        let of_interval = ended.iter().filter(|visits| visits.begins_at == at && counts(visits.end));
+        of_interval.map(|visits| visits.count).sum()
+    };
+    Interval { at, visits: sum(|_| true), troubled: sum(VisitEnd::is_failure), refused: sum(is_refusal) }
+}
+
+/// Whether the site did not let its documents be read.
+pub(crate) const fn is_refusal(end: VisitEnd) -> bool {
+    matches!(end, VisitEnd::RobotsDenied | VisitEnd::Blocked | VisitEnd::OptedOut)
+}
+
+/// Requests a second over the last full minutes.
+fn requests_per_second(by_minute: &[VisitsOfInterval], now: DateTime<Utc>) -> f64 {
+    let this_minute = now.duration_trunc(TimeDelta::minutes(1)).unwrap_or(now);
+    let since = this_minute - TimeDelta::minutes(i64::from(RATE_MINUTES));
+    let counted =
+        by_minute.iter().filter(|visits| visits.begins_at >= since && visits.begins_at < this_minute);
+    let requests = counted.map(|visits| visits.requests).sum::<u64>();
+    let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+    (f64::from(requests) / f64::from(RATE_MINUTES * 60) * 100.0).round() / 100.0
 }

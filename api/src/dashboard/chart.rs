@@ -6,13 +6,15 @@
 use plotters::prelude::*;
 
 const WIDTH: u32 = 720;
-const HEIGHT: u32 = 200;
+/// Dimensions of columns over time, which stand beside other things.
+const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;
-/// Labels below the chart: as many as fit beside each other.
-const LABELS_MAX: usize = 12;
+/// Labels below columns: as many as fit beside each other.
+const LABELS_MAX: usize = 6;
 const FONT: (&str, u32) = ("sans-serif", 12);
 const BAR: RGBColor = RGBColor(1, 2, 3);
+const REFUSED: RGBColor = RGBColor(13, 14, 15);
 const TROUBLE: RGBColor = RGBColor(16, 17, 18);
 const INK: RGBColor = RGBColor(4, 5, 6);
 const LINE: RGBColor = RGBColor(7, 8, 9);
@@ -30,10 +32,11 @@ const PLACEHOLDERS: [(&str, &str); 6] = [
 const ROW_HEIGHT: u32 = 24;
 const NAME_WIDTH: u32 = 150;
 
-/// A labelled column with the part of it that is in trouble.
+/// A labelled column with the parts of it that were refused and that are in trouble.
 pub(crate) struct Column {
     pub(crate) label: String,
     pub(crate) value: u64,
+    pub(crate) refused: u64,
     pub(crate) troubled: u64,
 }
 
@@ -111,11 +114,11 @@ fn draw_stacked(
 }
 
 fn draw_columns(svg: &mut String, series: &[Column], most: u64) -> Result<(), Box<dyn std::error::Error>> {
-    let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
+    let root = SVGBackend::with_string(svg, COLUMNS_SIZE).into_drawing_area();
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)
         .y_label_area_size(LABEL_WIDTH)
-        .margin(8)
+        .margin(4)
         .build_cartesian_2d((0..series.len().saturating_sub(1)).into_segmented(), 0..most)?;
     let label = |at: &SegmentValue<usize>| match at {
         SegmentValue::CenterOf(index) | SegmentValue::Exact(index) => {
@@ -127,18 +130,24 @@ fn draw_columns(svg: &mut String, series: &[Column], most: u64) -> Result<(), Bo
         .configure_mesh()
         .disable_x_mesh()
         .x_labels(series.len().min(LABELS_MAX))
-        .y_labels(4)
+        .y_labels(3)
         .x_label_formatter(&label)
         .axis_style(LINE)
         .bold_line_style(LINE)
         .light_line_style(TRANSPARENT)
         .label_style(FONT.into_font().color(&INK))
         .draw()?;
-    let bars = series.iter().enumerate().map(|(index, column)| (index, column.value));
-    chart.draw_series(Histogram::vertical(&chart).style(BAR.filled()).margin(2).data(bars))?;
-    let troubled = series.iter().enumerate().filter(|(_, column)| column.troubled > 0);
-    let troubled = troubled.map(|(index, column)| (index, column.troubled));
-    chart.draw_series(Histogram::vertical(&chart).style(TROUBLE.filled()).margin(2).data(troubled))?;
+    // Each layer covers the lower part of the one before.
+    let layers: [(RGBColor, fn(&Column) -> u64); 3] = [
+        (BAR, |column| column.value),
+        (REFUSED, |column| if column.refused > 0 { column.refused + column.troubled } else { 0 }),
+        (TROUBLE, |column| column.troubled),
+    ];
+    for (colour, height) in layers {
+        let bars = series.iter().enumerate().map(|(index, column)| (index, height(column)));
+        let bars = bars.filter(|(_, height)| *height > 0);
+        chart.draw_series(Histogram::vertical(&chart).style(colour.filled()).margin(1).data(bars))?;
+    }
     root.present()?;
     Ok(())
 }
@@ -149,11 +158,17 @@ mod tests {
 
     #[test]
     fn chart_has_one_bar_per_value_and_no_inline_colours() {
-        let column = |hour| Column { label: format!("{hour}:00"), value: hour, troubled: hour / 23 };
+        let column = |hour| Column {
+            label: format!("{hour}:00"),
+            value: hour,
+            refused: u64::from(hour > 21),
+            troubled: hour / 23,
+        };
         let series: Vec<Column> = (0..24).map(column).collect();
         let svg = columns(&series).unwrap();
         assert!(svg.starts_with("<svg class=\"chart\""), "{svg}");
-        assert_eq!(svg.matches("fill=\"var(--accent)\"").count(), 24);
+        assert_eq!(svg.matches("fill=\"var(--accent)\"").count(), 23, "none for zero");
+        assert_eq!(svg.matches("fill=\"var(--bar-caution)\"").count(), 2);
         assert_eq!(svg.matches("fill=\"var(--bar-danger)\"").count(), 1);
         assert!(!svg.contains("fill=\"#0"), "{svg}");
         assert!(!svg.contains("style="), "the page's policy forbids inline styles");
@@ -176,6 +191,7 @@ mod tests {
     fn empty_data_draws_no_chart() {
         assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
-        assert_eq!(columns(&[Column { label: "now".to_owned(), value: 0, troubled: 0 }]), None);
+        let empty = Column { label: "now".to_owned(), value: 0, refused: 0, troubled: 0 };
+        assert_eq!(columns(&[empty]), None);
     }
 }

@@ -1,17 +1,42 @@
-//! The health of the crawl: the queue, the results of visits by hour, and the sites that fail.
+//! The health of the crawl: its progress, the latest visits, the outcomes of visits over time, and the sites that fail.
 
 use askama::Template;
+use policy::{FetchOutcome, VisitEnd};
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
-use super::time::Moment;
-use super::{chart, labels};
-use crate::answers::crawl::CrawlAnswer;
+use super::time::{Moment, duration};
+use super::{chart, icons, labels};
+use crate::answers::crawl::{CrawlAnswer, Interval, Visit, is_refusal};
 use crate::page_context::PageContext;
 
-struct Hour {
+/// Displayed visits; the JSON response has more.
+const VISITS_SHOWN: usize = 20;
+
+struct VisitRow {
+    id: i64,
+    site: String,
+    site_icon: String,
+    /// The outcome in words, and its colour.
+    outcome: String,
+    class: &'static str,
+    /// `12 requests in 3.1 s`
+    effort: String,
+    at: Moment,
+}
+
+/// A chart of visits over time, with its data.
+struct OverTime {
+    name: &'static str,
+    chart_svg: Option<String>,
+    /// The intervals that have visits, the latest first.
+    rows: Vec<IntervalRow>,
+}
+
+struct IntervalRow {
     label: String,
     visits: String,
+    refused: String,
     troubled: String,
 }
 
@@ -31,8 +56,8 @@ pub(crate) struct CrawlPage {
     rate: String,
     oldest_due: Option<Moment>,
     numbers: Vec<Number>,
-    chart_svg: Option<String>,
-    hours: Vec<Hour>,
+    visits: Vec<VisitRow>,
+    over_time: [OverTime; 2],
     ends: Vec<Bar>,
     workers: Vec<Host>,
     slowest: Vec<Host>,
@@ -41,47 +66,100 @@ pub(crate) struct CrawlPage {
 
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let now = context.now;
-    let column = |hour: &crate::answers::crawl::Hour| chart::Column {
-        label: hour.at.format("%H:%M").to_string(),
-        value: hour.visits,
-        troubled: hour.troubled,
-    };
-    let series: Vec<chart::Column> = answer.hours.iter().map(column).collect();
-    let hour = |hour: &crate::answers::crawl::Hour| Hour {
-        label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
-        visits: labels::grouped(hour.visits),
-        troubled: labels::grouped(hour.troubled),
-    };
     let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
+    let worker = |worker: &store::WorkerLoad| Host { site: worker.worker.to_string(), text: load(worker) };
+    let slow = |slow: &store::SlowSite| Host {
+        site: slow.site.to_string(),
+        text: format!("{} ms to the first byte", slow.first_byte_ms),
+    };
     CrawlPage {
         frame: Frame::new("The crawl", Section::Crawl)
             .at(context, "/crawl")
             .described("What the crawler does at this moment: visits, the queue, and sites in trouble."),
         sites: answer.sites,
-        up_to_date: answer.sites.saturating_sub(answer.queue.due + answer.queue.leased),
+        up_to_date: up_to_date(answer),
         progress_words: progress_words(answer),
         rate: rate(answer.requests_last_day),
         oldest_due: Moment::maybe(answer.queue.oldest_due_at, now),
         numbers: numbers(answer),
-        chart_svg: chart::columns(&series),
-        hours: answer.hours.iter().rev().filter(|hour| hour.visits > 0).map(hour).collect(),
+        visits: answer.visits.iter().take(VISITS_SHOWN).map(|visit| row(visit, now)).collect(),
+        over_time: [
+            over_time("Last hour, by the minute", &answer.minutes, "%H:%M UTC"),
+            over_time("Last 24 hours, by the hour", &answer.hours, "%Y-%m-%d %H:%M UTC"),
+        ],
         ends: bars(
             answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
         ),
-        workers: answer
-            .workers
-            .iter()
-            .map(|worker| Host { site: worker.worker.to_string(), text: load(worker) })
-            .collect(),
-        slowest: answer
-            .slowest
-            .iter()
-            .map(|slow| Host {
-                site: slow.site.to_string(),
-                text: format!("{} ms to the first byte", slow.first_byte_ms),
-            })
-            .collect(),
+        workers: answer.workers.iter().map(worker).collect(),
+        slowest: answer.slowest.iter().map(slow).collect(),
         failing: answer.failing.iter().map(failing).collect(),
+    }
+}
+
+fn row(visit: &Visit, now: chrono::DateTime<chrono::Utc>) -> VisitRow {
+    let requests = labels::counted(u64::from(visit.requests), "request", "requests");
+    VisitRow {
+        id: visit.id,
+        site: visit.site.to_string(),
+        site_icon: icons::of_site(visit.site.as_str(), 32),
+        outcome: outcome_words(visit),
+        class: outcome_class(visit),
+        effort: format!("{requests} in {}", duration(visit.ended_at - visit.started_at)),
+        at: Moment::new(visit.ended_at, now),
+    }
+}
+
+/// How many fetches of a visit had one of some outcomes.
+fn fetches_with(visit: &Visit, outcomes: &[FetchOutcome]) -> u64 {
+    let has = |slug: &str| outcomes.iter().any(|outcome| outcome.as_str() == slug);
+    visit.outcomes.iter().filter(|count| has(count.value)).map(|count| count.count).sum()
+}
+
+/// What a visit found, or why it found nothing.
+fn outcome_words(visit: &Visit) -> String {
+    if visit.end != VisitEnd::Completed {
+        return labels::visit_end(visit.end).to_owned();
+    }
+    let manifests = |count| labels::counted(count, "manifest", "manifests");
+    let read = fetches_with(visit, &[FetchOutcome::Found]);
+    let same = fetches_with(visit, &[FetchOutcome::NotModified, FetchOutcome::Fresh]);
+    match (read, same) {
+        (0, 0) => "no manifest found".to_owned(),
+        (0, same) => format!("{} unchanged", manifests(same)),
+        (read, 0) => format!("{} read", manifests(read)),
+        (read, same) => format!("{} read, {same} unchanged", manifests(read)),
+    }
+}
+
+fn outcome_class(visit: &Visit) -> &'static str {
+    let present = [FetchOutcome::Found, FetchOutcome::NotModified, FetchOutcome::Fresh];
+    match visit.end {
+        end if end.is_failure() => "error",
+        end if is_refusal(end) => "stale",
+        _ if fetches_with(visit, &present) > 0 => "ok",
+        _ => "",
+    }
+}
+
+/// The chart and the table of the visits of some intervals.
+fn over_time(name: &'static str, intervals: &[Interval], row_label: &str) -> OverTime {
+    let column = |interval: &Interval| chart::Column {
+        label: interval.at.format("%H:%M").to_string(),
+        value: interval.visits,
+        refused: interval.refused,
+        troubled: interval.troubled,
+    };
+    let row = |interval: &Interval| IntervalRow {
+        label: interval.at.format(row_label).to_string(),
+        visits: labels::grouped(interval.visits),
+        refused: labels::grouped(interval.refused),
+        troubled: labels::grouped(interval.troubled),
+    };
+    let columns: Vec<chart::Column> = intervals.iter().map(column).collect();
+    OverTime {
+        name,
+        chart_svg: chart::columns(&columns),
+        rows: intervals.iter().rev().filter(|interval| interval.visits > 0).map(row).collect(),
     }
 }
 
@@ -102,23 +180,30 @@ fn failing(site: &store::FailingSite) -> Host {
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let queue = &answer.queue;
     vec![
-        number("Due", queue.due),
+        number("Sites due", queue.due),
         number("Visits under way", queue.leased),
-        number("Parked", queue.parked),
-        number("Opted out", queue.blocked),
+        number("Visits parked", queue.parked),
+        Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Behind by", text: lag(queue.lag_s) },
+        number("Sites opted out", queue.blocked),
     ]
+}
+
+fn up_to_date(answer: &CrawlAnswer) -> u64 {
+    answer.sites.saturating_sub(answer.queue.due + answer.queue.leased)
 }
 
 fn progress_words(answer: &CrawlAnswer) -> String {
     let open = answer.queue.due + answer.queue.leased;
-    match open {
-        0 => "Every site was visited as recently as it should be.".to_owned(),
-        _ => format!(
-            "{} of {} up to date; {} to visit.",
-            labels::grouped(answer.sites.saturating_sub(open)),
-            labels::counted(answer.sites, "site", "sites"),
+    match (answer.sites, open) {
+        (0, _) => "No site is known yet.".to_owned(),
+        (_, 0) => "The pass is done: every site was visited as recently as it should be.".to_owned(),
+        (sites, open) => format!(
+            "{} % of the pass is done: {} of {} up to date, {} to visit.",
+            up_to_date(answer) * 100 / sites,
+            labels::grouped(up_to_date(answer)),
+            labels::counted(sites, "site", "sites"),
             labels::grouped(open)
         ),
     }
@@ -140,5 +225,44 @@ fn lag(seconds: u64) -> String {
         120..7_200 => format!("{} min", seconds / 60),
         7_200..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta, Utc};
+
+    use super::*;
+    use crate::answers::stats::Count;
+
+    fn visit(end: VisitEnd, outcomes: &[(FetchOutcome, u64)]) -> Visit {
+        let now = DateTime::<Utc>::UNIX_EPOCH;
+        let count = |(outcome, count): &(FetchOutcome, u64)| Count { value: outcome.as_str(), count: *count };
+        Visit {
+            id: 7,
+            site: manifest::SiteName::parse("a.example").unwrap(),
+            started_at: now,
+            ended_at: now + TimeDelta::milliseconds(3_140),
+            end,
+            requests: 12,
+            outcomes: outcomes.iter().map(count).collect(),
+        }
+    }
+
+    #[test]
+    fn outcome_of_a_visit_is_told_in_words() {
+        use FetchOutcome::{Found, Fresh, NotFound, NotModified};
+        for (end, outcomes, words, class) in [
+            (VisitEnd::Completed, vec![(NotFound, 18)], "no manifest found", ""),
+            (VisitEnd::Completed, vec![(Found, 1), (NotFound, 18)], "1 manifest read", "ok"),
+            (VisitEnd::Completed, vec![(Found, 2), (Fresh, 1)], "2 manifests read, 1 unchanged", "ok"),
+            (VisitEnd::Completed, vec![(NotModified, 1), (Fresh, 1)], "2 manifests unchanged", "ok"),
+            (VisitEnd::Unreachable, vec![], "no connection", "error"),
+            (VisitEnd::RobotsDenied, vec![], "robots.txt disallows all planned paths", "stale"),
+        ] {
+            let row = row(&visit(end, &outcomes), DateTime::<Utc>::UNIX_EPOCH);
+            assert_eq!((row.outcome.as_str(), row.class), (words, class), "{outcomes:?}");
+            assert_eq!(row.effort, "12 requests in 3.1 s");
+        }
     }
 }

@@ -27,6 +27,17 @@ impl Moment {
     }
 }
 
+/// How long something took: `3.1 s`, `2 min`, `5 h`.
+pub(crate) fn duration(took: TimeDelta) -> String {
+    let milliseconds = took.num_milliseconds().max(0);
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{}.{} s", milliseconds / 1_000, milliseconds % 1_000 / 100),
+        60_000..7_200_000 => format!("{} min", milliseconds / 60_000),
+        _ => format!("{} h", milliseconds / 3_600_000),
+    }
+}
+
 fn words(distance: TimeDelta) -> String {
     let seconds = distance.num_seconds().abs();
     let (count, unit) = match seconds {
@@ -48,6 +59,15 @@ fn words(distance: TimeDelta) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_a_unit_that_fits() {
+        for (milliseconds, expected) in
+            [(-5, "0 ms"), (999, "999 ms"), (3_149, "3.1 s"), (125_000, "2 min"), (8_000_000, "2 h")]
+        {
+            assert_eq!(duration(TimeDelta::milliseconds(milliseconds)), expected);
+        }
+    }
 
     #[test]
     fn relative_times_are_rounded() {

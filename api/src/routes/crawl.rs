@@ -18,5 +18,5 @@ pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpRe
     if context.wants_page() {
         return context.page(&dashboard::crawl::page(&answer, &app.page_context()), Caching::Search);
     }
-    context.json(&*answer, Caching::Search)
+    context.json(&answer, Caching::Search)
 }

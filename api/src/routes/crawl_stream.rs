@@ -51,7 +51,7 @@ impl Watcher {
         loop {
             let answer = self.app.crawl().await;
             let answer = answer.inspect_err(|_| tracing::warn!("a stream of the crawl ends")).ok()?;
-            let data = serde_json::to_string(&*answer).ok()?;
+            let data = serde_json::to_string(&answer).ok()?;
             if self.last_sent.as_ref() != Some(&data) {
                 return Some(data);
             }

@@ -2,18 +2,35 @@
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
-use policy::VisitEnd;
+use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 
 use super::worker::WorkerId;
 
-/// Visits by hour and end.
+/// Visits by the interval of time in which they ended, and by their end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VisitsOfHour {
-    /// Start of the hour.
-    pub hour: DateTime<Utc>,
+pub struct VisitsOfInterval {
+    /// Start of the interval.
+    pub begins_at: DateTime<Utc>,
     pub end: VisitEnd,
     pub count: u64,
+    /// Requests that these visits sent.
+    pub requests: u64,
+}
+
+/// A visit among the latest ones of all sites.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestVisit {
+    /// Number of the visit in this database.
+    pub id: i64,
+    pub site: SiteName,
+    pub started_at: DateTime<Utc>,
+    pub ended_at: DateTime<Utc>,
+    pub end: VisitEnd,
+    /// Requests sent.
+    pub requests: u32,
+    /// How many fetches had each outcome.
+    pub outcomes: Vec<(FetchOutcome, u32)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ pub use feedback::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
-pub use health::{DialectUsage, NewSite, VisitsOfHour, WorkerLoad};
+pub use health::{DialectUsage, LatestVisit, NewSite, VisitsOfInterval, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseToken, LeasedSite};
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};

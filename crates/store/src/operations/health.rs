@@ -1,19 +1,30 @@
 //! Recent visits, the load of workers, and what is in the index.
 
 use async_recursion::async_recursion as boxed;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Store;
 use crate::StoreError;
 use crate::convert::millis;
-use crate::model::{DialectUsage, NewSite, VisitsOfHour, WorkerLoad};
+use crate::model::{DialectUsage, LatestVisit, NewSite, VisitsOfInterval, WorkerLoad};
 
 impl Store {
-    /// Visits that ended since a time, by hour and end, earliest first. Only the last visits of each site are kept, so earlier
-    /// hours are incomplete.
+    /// Visits that ended since a time, by interval and end, earliest first. Intervals are counted from 1970-01-01. Only the last
+    /// visits of each site are kept, so earlier intervals are incomplete.
     #[boxed]
-    pub async fn visits_by_hour(&self, since: DateTime<Utc>) -> Result<Vec<VisitsOfHour>, StoreError> {
-        scanning!(self, "visits_by_hour", health::visits_by_hour(millis(since)))
+    pub async fn visits_by_interval(
+        &self,
+        since: DateTime<Utc>,
+        interval: TimeDelta,
+    ) -> Result<Vec<VisitsOfInterval>, StoreError> {
+        let interval_ms = interval.num_milliseconds().max(1);
+        scanning!(self, "visits_by_interval", health::visits_by_interval(millis(since), interval_ms))
+    }
+
+    /// The latest visits of all sites, in the order in which they were saved, the last one first.
+    #[boxed]
+    pub async fn visits_latest(&self, max: u32) -> Result<Vec<LatestVisit>, StoreError> {
+        reading!(self, "visits_latest", health::visits_latest(i64::from(max)))
     }
 
     /// Workers that hold leases or own address groups, the busiest first.

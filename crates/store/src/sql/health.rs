@@ -3,30 +3,64 @@
 use super::Connection;
 use super::lease::LEASE_MAX_MS;
 use super::rows::decode;
-use crate::convert::{RowRef, intact, to_u64};
+use super::stats::outcomes_parse;
+use crate::convert::{RowRef, intact, to_u32, to_u64};
 use crate::fault::Outcome;
-use crate::model::{VisitsOfHour, WorkerId, WorkerLoad};
+use crate::model::{LatestVisit, VisitsOfInterval, WorkerId, WorkerLoad};
 
-const HOUR_MS: i64 = 60 * 60 * 1_000;
-
-/// Visits that ended since a time, by hour and end, earliest first.
-pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<VisitsOfHour>> {
+/// Visits that ended since a time, by interval and end, earliest first.
+pub(crate) async fn visits_by_interval(
+    connection: &mut Connection,
+    since_ms: i64,
+    interval_ms: i64,
+) -> Outcome<Vec<VisitsOfInterval>> {
     let rows = sqlx::query(
-        "SELECT ended_at_ms / $2 * $2 AS hour_ms, visit_end, COUNT(*) FROM visit WHERE ended_at_ms >= $1
-         GROUP BY hour_ms, visit_end ORDER BY hour_ms, visit_end",
+        "SELECT ended_at_ms / $2 * $2 AS begins_at_ms, visit_end, COUNT(*),
+                CAST(COALESCE(SUM(CASE WHEN requests BETWEEN 0 AND 2147483647 THEN requests END), 0) AS BIGINT)
+         FROM visit WHERE ended_at_ms >= $1
+         GROUP BY begins_at_ms, visit_end ORDER BY begins_at_ms, visit_end",
     )
     .bind(since_ms)
-    .bind(HOUR_MS)
+    .bind(interval_ms)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(intact(decode(&["visit"], &rows), |(hour_ms, end, count): (i64, String, i64)| {
+    let read = |(begins_at_ms, end, count, requests): (i64, String, i64, i64)| {
         let at = RowRef::new("visit", &end);
-        Ok(VisitsOfHour {
-            hour: at.time("ended_at_ms", hour_ms)?,
+        Ok(VisitsOfInterval {
+            begins_at: at.time("ended_at_ms", begins_at_ms)?,
             end: at.parse("visit_end", &end)?,
             count: to_u64(count),
+            requests: to_u64(requests),
         })
-    }))
+    };
+    Ok(intact(decode(&["visit"], &rows), read))
+}
+
+type LatestRow = (i64, String, i64, i64, String, i32, String);
+
+/// The latest visits of all sites, the last one first.
+pub(crate) async fn visits_latest(connection: &mut Connection, max: i64) -> Outcome<Vec<LatestVisit>> {
+    let rows = sqlx::query(
+        "SELECT id, site, started_at_ms, ended_at_ms, visit_end, requests, outcomes FROM visit
+         ORDER BY id DESC LIMIT $1",
+    )
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    let read = |(id, site, started_at_ms, ended_at_ms, end, requests, outcomes): LatestRow| {
+        let name = id.to_string();
+        let at = RowRef::new("visit", &name);
+        Ok(LatestVisit {
+            id,
+            site: at.parse("site", &site)?,
+            started_at: at.time("started_at_ms", started_at_ms)?,
+            ended_at: at.time("ended_at_ms", ended_at_ms)?,
+            end: at.parse("visit_end", &end)?,
+            requests: to_u32(requests),
+            outcomes: outcomes_parse(&at, &outcomes)?,
+        })
+    };
+    Ok(intact(decode(&["visit"], &rows), read))
 }
 
 /// Workers that hold leases or own address groups, the busiest first.

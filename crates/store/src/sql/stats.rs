@@ -121,15 +121,9 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
         .await?;
     let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
     let read = |(outcomes, visits): (String, i64)| {
-        let at = RowRef::new("visit", &outcomes);
-        let parts = outcomes.split(',').filter(|part| !part.is_empty());
-        let count = |part: &str| -> Result<(FetchOutcome, u64), StoreError> {
-            let (slug, count) =
-                part.split_once('=').ok_or_else(|| at.damaged("outcomes", "a part without ="))?;
-            let count: u32 = at.parse("outcomes", count)?;
-            Ok((at.parse("outcomes", slug)?, u64::from(count).saturating_mul(to_u64(visits))))
-        };
-        parts.map(count).collect::<Result<Vec<_>, _>>()
+        let parsed = outcomes_parse(&RowRef::new("visit", &outcomes), &outcomes)?;
+        let times = |(outcome, count)| (outcome, u64::from(count).saturating_mul(to_u64(visits)));
+        Ok(parsed.into_iter().map(times).collect::<Vec<(FetchOutcome, u64)>>())
     };
     for (outcome, count) in intact(decode(&["visit"], &rows), read).into_iter().flatten() {
         *totals.entry(outcome).or_default() += count;
@@ -137,6 +131,18 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
     totals.sort_by_key(|(outcome, count)| (Reverse(*count), *outcome));
     Ok(totals)
+}
+
+/// Reads `found=1,not_found=18`.
+pub(super) fn outcomes_parse(
+    at: &RowRef<'_>,
+    outcomes: &str,
+) -> Result<Vec<(FetchOutcome, u32)>, StoreError> {
+    let count = |part: &str| {
+        let (slug, count) = part.split_once('=').ok_or_else(|| at.damaged("outcomes", "a part without ="))?;
+        Ok((at.parse("outcomes", slug)?, at.parse("outcomes", count)?))
+    };
+    outcomes.split(',').filter(|part| !part.is_empty()).map(count).collect()
 }
 
 type FailingRow = (String, i32, Option<String>);

@@ -252,7 +252,8 @@ async fn read_everything_else(store: &Store, damaged: usize) -> Result<()> {
     store.sites_listed(None, 1_000).await?;
     store.workers_list(now, 100).await?;
     store.feedback_page(&FeedbackFilter::default(), None, 100).await?;
-    assert!(!store.visits_by_hour(start()).await?.is_empty());
+    assert!(!store.visits_by_interval(start(), TimeDelta::hours(1)).await?.is_empty());
+    assert!(!store.visits_latest(1_000).await?.is_empty());
     assert!(!store.dialect_usage().await?.is_empty());
     assert!(!store.sites_newest(1_000).await?.is_empty());
     let types = store.semantic_types().await?;

@@ -138,7 +138,7 @@ macro_rules! contract_tests {
                 pages_manifests_by_id, bounds_pages_of_manifests_by_bytes,
                 loads_manifests_in_the_requested_order, pages_and_filters_sites, interrupts_lists_of_sites_after_their_deadline, stats_count_all_rows,
                 lists_dialect_usage_and_newest_sites, counts_a_semantic_type_once_per_capability, a_namespace_of_a_site_is_apart_from_the_standard_ones, a_type_counts_in_its_own_namespace_only,
-                interrupts_operations_that_read_whole_tables_after_their_deadline, counts_visits_by_hour_and_lists_workers, returns_the_due_time_of_the_next_site,
+                interrupts_operations_that_read_whole_tables_after_their_deadline, counts_visits_by_interval_and_lists_workers, returns_the_due_time_of_the_next_site,
                 lists_checked_paths_of_sites_with_manifests,
                 lookups_of_missing_rows_return_none, error_names_the_damaged_row, lists_omit_damaged_rows,
                 damaged_planned_time_does_not_block_the_queue_or_its_statistics,

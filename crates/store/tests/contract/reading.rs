@@ -9,7 +9,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use sqlx::Connection as _;
 use store::{
     Backend, DatabaseUrl, FeedPosition, FetchRecord, PathCheck, PathSlots, SemanticTypeCount, SitesRequest,
-    Store, StoreError, VisitRecord, VisitsOfHour, WorkerLoad,
+    Store, StoreError, VisitRecord, VisitsOfInterval, WorkerLoad,
 };
 
 use crate::build::{
@@ -227,16 +227,33 @@ pub(crate) async fn lists_dialect_usage_and_newest_sites(Db { store, .. }: Db) -
     Ok(())
 }
 
-pub(crate) async fn counts_visits_by_hour_and_lists_workers(Db { store, .. }: Db) -> Result<()> {
+pub(crate) async fn counts_visits_by_interval_and_lists_workers(Db { store, .. }: Db) -> Result<()> {
     let hour = |index: i64| start() + TimeDelta::hours(index);
     for (name, at) in
         [("old.example", hour(-3)), ("a.example", hour(0)), ("b.example", hour(0)), ("c.example", hour(1))]
     {
         visited(&store, name, at, Vec::new()).await?;
     }
-    let listed = store.visits_by_hour(hour(-1)).await?;
-    let of = |hour, count| VisitsOfHour { hour, end: VisitEnd::Completed, count };
+    let listed = store.visits_by_interval(hour(-1), TimeDelta::hours(1)).await?;
+    let requests = u64::from(visit("a.example", hour(0), Vec::new()).requests);
+    let of = |begins_at, count| VisitsOfInterval {
+        begins_at,
+        end: VisitEnd::Completed,
+        count,
+        requests: count * requests,
+    };
     assert_eq!(listed, [of(hour(0), 2), of(hour(1), 1)]);
+    let by_minute = store.visits_by_interval(hour(1), TimeDelta::minutes(1)).await?;
+    assert_eq!(by_minute, [of(hour(1), 1)]);
+
+    let latest = store.visits_latest(3).await?;
+    let listed: Vec<_> =
+        latest.iter().map(|visit| (visit.site.as_str(), visit.ended_at, visit.end)).collect();
+    let end = |index| hour(index) + TimeDelta::seconds(30);
+    let expected = [("c.example", end(1)), ("b.example", end(0)), ("a.example", end(0))];
+    assert_eq!(listed, expected.map(|(site, at)| (site, at, VisitEnd::Completed)), "the last one first");
+    store.site_block(&site("c.example"), "asked by mail", hour(1)).await?;
+    assert!(store.visits_latest(9).await?.iter().all(|visit| visit.site.as_str() != "c.example"));
 
     assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold no lease");
     leased(&store, "held.example", hour(2)).await?;
@@ -346,7 +363,7 @@ async fn scan_everything(hasty: &Store, types: &[SemanticTypeCount]) {
         ("stats", hasty.stats(start()).await.err()),
         ("dialect_usage", hasty.dialect_usage().await.err()),
         ("sites_newest", hasty.sites_newest(SCANNED_ROWS).await.err()),
-        ("visits_by_hour", hasty.visits_by_hour(start()).await.err()),
+        ("visits_by_interval", hasty.visits_by_interval(start(), TimeDelta::hours(1)).await.err()),
         ("workers_list", hasty.workers_list(start(), 100).await.err()),
         ("sites_slowest", hasty.sites_slowest(start(), 10).await.err()),
         ("sites_failing", hasty.sites_failing(10).await.err()),
@@ -620,7 +637,10 @@ pub(crate) async fn lists_omit_damaged_rows(db: Db) -> Result<()> {
     assert_eq!(stats.ends_last_day, [(VisitEnd::Completed, 7)]);
     assert_eq!(stats.outcomes_last_day, [(FetchOutcome::Found, 7)]);
     assert_eq!(store.dialect_usage().await?.len(), 1);
-    assert_eq!(store.visits_by_hour(start()).await?.len(), 1);
+    assert_eq!(store.visits_by_interval(start(), TimeDelta::hours(1)).await?.len(), 1);
+    let latest = store.visits_latest(9).await?;
+    assert_eq!(latest.len(), 7, "the damaged visit hides no other");
+    assert!(latest.iter().all(|visit| visit.outcomes == [(FetchOutcome::Found, 1)]));
     let report = store.site_report(&site("s4.example"), 9).await?.context("the report without the visit")?;
     assert!(report.visits.is_empty());
     // The next visit replaces the damaged values, and a site with a damaged manifest can be blocked.

@@ -306,8 +306,10 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
 
 async fn health(store: &Store, judge: &Judge) -> Result<()> {
     for _ in 0..TIMES {
-        store.visits_by_hour(now() - TimeDelta::hours(1)).await?;
-        judge.judge("visits_by_hour", 6_000);
+        store.visits_by_interval(now() - TimeDelta::hours(1), TimeDelta::minutes(1)).await?;
+        judge.judge("visits_by_interval", 6_000);
+        assert_eq!(store.visits_latest(30).await?.len(), 30);
+        judge.judge("visits_latest", 100);
         store.workers_list(now(), 20).await?;
         judge.judge("workers_list", 1_000);
         store.feed_readers().await?;
