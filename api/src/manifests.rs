@@ -40,7 +40,7 @@ const CORES: (usize, usize) = (2, 4);
 const HISTORY_BYTES: u64 = 192 * 1024;
 /// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
 /// second, during which no other client may read large manifests.
-const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
+pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
@@ -191,16 +191,26 @@ impl ManifestReader<'_> {
         hashes: [&ContentHash; 2],
     ) -> Result<Option<Permitted<[Manifest; 2]>>, Problem> {
         let store = self.store;
-        let mut bytes = 0_u64;
-        for hash in hashes {
-            let Some(of_version) = store.version_bytes(id, hash).await? else { return Ok(None) };
-            bytes = bytes.saturating_add(of_version);
-        }
+        let Some(bytes) = self.versions_bytes(id, hashes).await? else { return Ok(None) };
         let permit = self.permit(memory_of(bytes)).await?;
         let [first, second] = hashes;
         let (first, second) = (store.version_find(id, first).await?, store.version_find(id, second).await?);
         let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
         Ok(Some(Permitted { value: [first, second], permit }))
+    }
+
+    /// The bytes of two versions of a manifest, as JSON; `None` if one of them was deleted.
+    pub(crate) async fn versions_bytes(
+        self,
+        id: &ManifestId,
+        hashes: [&ContentHash; 2],
+    ) -> Result<Option<u64>, Problem> {
+        let mut bytes = 0_u64;
+        for hash in hashes {
+            let Some(of_version) = self.store.version_bytes(id, hash).await? else { return Ok(None) };
+            bytes = bytes.saturating_add(of_version);
+        }
+        Ok(Some(bytes))
     }
 
     /// The history of a site, without its manifests.

@@ -5,27 +5,26 @@ use std::collections::HashMap;
 use askama::Template;
 use chrono::{DateTime, Utc};
 use policy::{FetchOutcome, VisitEnd};
-use store::{FeedChange, FeedEntry};
+use store::{FeedChange, FeedEntry, VersionRecord};
 
+use super::change_words::sentences;
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{icons, labels, links};
-use crate::answers::diff::{Changed, Difference};
+use crate::answers::version_diff::DiffAnswer;
 use crate::page_context::PageContext;
 use crate::text;
 
-/// Names in one sentence.
-const NAMED_MAX: usize = 3;
-/// Sentences about one change.
-const SENTENCES_MAX: usize = 4;
-/// Maximum length of a name and of a value, in characters.
-const NAME_CHARS_MAX: usize = 60;
+/// Maximum length of a reason, in characters.
+const REASON_CHARS_MAX: usize = 240;
 
 struct Row {
     at: Moment,
     change: FeedChange,
     /// How many entries of the feed the row stands for.
     count: u64,
+    /// Capabilities that new manifests declare.
+    capabilities: u64,
     what: String,
     class: &'static str,
     icon: &'static str,
@@ -33,6 +32,8 @@ struct Row {
     site_icon: String,
     /// What changed, sentence by sentence.
     details: Vec<String>,
+    /// Whether a caller of the earlier version may fail.
+    breaking: bool,
     /// The differences of the versions.
     diff_href: Option<String>,
 }
@@ -44,6 +45,18 @@ impl Row {
             && self.change == other.change
             && self.change != FeedChange::Changed
             && self.details == other.details
+    }
+
+    /// What new manifests declare.
+    fn capabilities_words(&self) -> Option<String> {
+        let count = self.capabilities;
+        (count > 0).then(|| format!("with {}", labels::counted(count, "capability", "capabilities")))
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += 1;
+        self.capabilities += other.capabilities;
+        self.what = what(self.change, self.count);
     }
 }
 
@@ -60,8 +73,37 @@ pub(crate) struct ChangesPage {
     next: Option<String>,
 }
 
-/// What changed in the versions behind entries of the feed, by the position of the entry.
-pub(crate) type Summaries = HashMap<i64, Vec<String>>;
+/// What the version behind an entry of the feed says.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    /// What changed, sentence by sentence.
+    sentences: Vec<String>,
+    breaking: bool,
+    /// Declared capabilities, of a new manifest.
+    capabilities: u64,
+    /// Parameters of the page that compares the versions.
+    versions: Option<[String; 2]>,
+}
+
+impl Summary {
+    /// Of a manifest that is new.
+    pub(crate) fn of_new(version: &VersionRecord) -> Self {
+        Self { capabilities: u64::from(version.capabilities), ..Self::default() }
+    }
+
+    /// Of a version that replaced another one.
+    pub(crate) fn of_difference(answer: &DiffAnswer) -> Self {
+        Self {
+            sentences: sentences(&answer.difference),
+            breaking: answer.difference.breaking,
+            capabilities: 0,
+            versions: Some([&answer.from, &answer.to].map(|version| version.hash.as_str().to_owned())),
+        }
+    }
+}
+
+/// Summaries by the position of their entry.
+pub(crate) type Summaries = HashMap<i64, Summary>;
 
 /// Changes in the given order, and the link to earlier ones.
 pub(crate) fn page(
@@ -76,10 +118,7 @@ pub(crate) fn page(
         let row = row(entry, summaries.remove(&entry.position.0).unwrap_or_default(), context.now);
         match days.last_mut().filter(|day| day.name == name) {
             Some(day) => match day.rows.last_mut().filter(|last| last.repeats(&row)) {
-                Some(last) => {
-                    last.count += 1;
-                    last.what = what(last.change, last.count);
-                }
+                Some(last) => last.add(&row),
                 None => day.rows.push(row),
             },
             None => days.push(Day { name, rows: vec![row] }),
@@ -102,26 +141,33 @@ fn day(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     }
 }
 
-fn row(entry: &FeedEntry, mut details: Vec<String>, now: DateTime<Utc>) -> Row {
+fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
     let class = match entry.change {
         FeedChange::Added => "found",
         FeedChange::StatusChanged => "stale",
         FeedChange::Removed => "gone",
         FeedChange::Changed | FeedChange::Merged | FeedChange::Split => "type",
     };
+    let mut details = summary.sentences;
     details.extend(entry.reason.as_deref().map(|text| reason(entry.change, text)));
+    let path = format!("/manifests/{}/diff", entry.manifest_id);
+    let diff_href = match &summary.versions {
+        Some([from, to]) => links::with_query(&path, [("from", from.as_str()), ("to", to.as_str())]),
+        None => path,
+    };
     Row {
         at: Moment::new(entry.at, now),
         change: entry.change,
         count: 1,
+        capabilities: summary.capabilities,
         what: what(entry.change, 1),
         class,
         icon: icons::change(class),
         site_icon: icons::of_site(entry.site.as_str(), 32),
         site: entry.site.to_string(),
         details,
-        diff_href: (entry.change == FeedChange::Changed)
-            .then(|| format!("/manifests/{}/diff", entry.manifest_id)),
+        breaking: summary.breaking,
+        diff_href: (entry.change == FeedChange::Changed).then_some(diff_href),
     }
 }
 
@@ -151,43 +197,5 @@ fn reason(change: FeedChange, slug: &str) -> String {
         "unlisted" => Some("no document names it any more"),
         _ => outcome.or_else(end),
     };
-    words.map_or_else(|| text::cut(slug, NAME_CHARS_MAX * 4), labels::capitalised)
-}
-
-/// The difference of two versions in a few sentences.
-pub(crate) fn summary(difference: &Difference) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for (list, verb) in [(&difference.added, "added"), (&difference.removed, "removed")] {
-        if !list.is_empty() {
-            let names = list.iter().take(NAMED_MAX).map(|named| text::cut(&named.name, NAME_CHARS_MAX));
-            let names = names.collect::<Vec<_>>().join(", ");
-            let more = if list.len() > NAMED_MAX { ", …" } else { "" };
-            let count = labels::counted(list.len() as u64, "capability", "capabilities");
-            sentences.push(format!("{count} {verb}: {names}{more}"));
-        }
-    }
-    sentences.extend(difference.changed.iter().flat_map(in_words).take(SENTENCES_MAX));
-    sentences.truncate(SENTENCES_MAX);
-    if difference.breaking {
-        sentences.push("A caller of the earlier version may fail.".to_owned());
-    }
-    sentences
-}
-
-/// The changed fields of one capability.
-fn in_words(changed: &Changed) -> Vec<String> {
-    let name = text::cut(&changed.capability.name, NAME_CHARS_MAX);
-    let sentence = |field: &crate::answers::diff::FieldChange| {
-        let value = field.to.as_str().map(|value| text::cut(value, NAME_CHARS_MAX));
-        match (field.field.as_str(), value) {
-            ("description", _) => format!("{name}: another description"),
-            ("name" | "title", Some(value)) => format!("{name} is now called {value}"),
-            (member, _) if member.starts_with("auth") => format!("{name}: needs other credentials"),
-            (member, Some(value)) => {
-                format!("{name}: {} is now {value}", member.replace(['_', '.', '/'], " "))
-            }
-            (member, None) => format!("{name}: {} changed", member.replace(['_', '.', '/'], " ")),
-        }
-    };
-    changed.fields.iter().map(sentence).take(SENTENCES_MAX).collect()
+    words.map_or_else(|| text::cut(slug, REASON_CHARS_MAX), labels::capitalised)
 }

@@ -6,6 +6,7 @@
 mod bars;
 pub(crate) mod capability;
 mod card;
+mod change_words;
 pub(crate) mod changes;
 mod chart;
 pub(crate) mod crawl;

@@ -3,17 +3,22 @@
 //! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
 //! has everything for now. A cursor into entries that were deleted by age is a 410.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::Duration;
 
 use axum::http::StatusCode;
+use manifest::ManifestId;
 use serde::Serialize;
-use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoreError};
+use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoreError, VersionRecord};
 use utoipa::ToSchema;
 
 use crate::answers::version_diff::{DiffAnswer, compare};
 use crate::client::Client;
 use crate::cursor;
-use crate::dashboard::{self, changes::Summaries};
+use crate::dashboard;
+use crate::dashboard::changes::{Summaries, Summary};
+use crate::manifests::PAGE_READ_BYTES_MAX;
 use crate::problem::{Problem, feed_outrun};
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
@@ -24,8 +29,8 @@ const LIMIT_DEFAULT: u32 = 100;
 const LIMIT_MAX: u32 = 1_000;
 /// Rows on a page for people.
 const PAGE_ROWS: u32 = 50;
-/// Changed manifests whose versions are compared for one page.
-const SUMMARIES_MAX: usize = 8;
+/// Time in which versions are compared for one page; later changes are listed without words.
+const SUMMARIES_TIME_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChangesAnswer {
@@ -98,21 +103,55 @@ async fn page(
     context.page(&page, Caching::Search)
 }
 
-/// What changed in the latest versions of the first changed manifests. The page works without it.
+/// What the versions behind changes say. The page works without it.
 async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summaries {
-    let mut seen = HashSet::new();
-    let edited = changes.iter().filter(|entry| entry.change == FeedChange::Changed);
-    let latest = edited.filter(|entry| seen.insert(entry.manifest_id.clone())).take(SUMMARIES_MAX);
     let mut summaries = Summaries::new();
-    for entry in latest {
-        let summarise =
-            |answer: &DiffAnswer, _: &[store::VersionRecord]| dashboard::changes::summary(&answer.difference);
-        let id = entry.manifest_id.clone();
-        if let Ok(words) = compare(&app.store, app.manifests(client), id, None, None, summarise).await {
-            summaries.insert(entry.position.0, words);
-        }
+    let fill = fill_summaries(app, client, changes, &mut summaries);
+    if !matches!(tokio::time::timeout(SUMMARIES_TIME_MAX, fill).await, Ok(Ok(()))) {
+        tracing::debug!("not every change on the page is told in words");
     }
     summaries
+}
+
+async fn fill_summaries(
+    app: &App,
+    client: Client,
+    changes: &[FeedEntry],
+    summaries: &mut Summaries,
+) -> Result<(), Problem> {
+    let mut versions: HashMap<&ManifestId, Vec<VersionRecord>> = HashMap::new();
+    let mut bytes = 0_u64;
+    for entry in changes.iter().filter(|entry| has_version(entry.change)) {
+        let id = &entry.manifest_id;
+        let kept = match versions.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(app.store.manifest_versions(id).await?),
+        };
+        // The entry has the time at which its version was first seen. The list begins with the latest.
+        let Some(at) = kept.iter().position(|version| version.first_seen_at == entry.at) else { continue };
+        let (to, from) = (kept.get(at), kept.get(at + 1));
+        let summary = match (entry.change, to, from) {
+            (FeedChange::Added, Some(to), _) => Summary::of_new(to),
+            (FeedChange::Changed, Some(to), Some(from)) => {
+                let reader = app.manifests(client);
+                bytes += reader.versions_bytes(id, [&from.hash, &to.hash]).await?.unwrap_or_default();
+                if bytes > PAGE_READ_BYTES_MAX {
+                    return Ok(());
+                }
+                let summarise = |answer: &DiffAnswer, _: &[VersionRecord]| Summary::of_difference(answer);
+                let hashes = (Some(from.hash.clone()), Some(to.hash.clone()));
+                compare(&app.store, reader, id.clone(), hashes.0, hashes.1, summarise).await?
+            }
+            _ => continue,
+        };
+        summaries.insert(entry.position.0, summary);
+    }
+    Ok(())
+}
+
+/// Whether an entry stands for a version of its manifest.
+const fn has_version(change: FeedChange) -> bool {
+    matches!(change, FeedChange::Added | FeedChange::Changed)
 }
 
 /// The positions of the first entry that is kept, and of the last one.
