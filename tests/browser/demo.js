@@ -1,6 +1,7 @@
 // Starts `agentdex demo` on a free port with a fresh data directory, and a Chromium for the tests.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,10 +9,23 @@ import { chromium } from "playwright-core";
 
 const START_SECONDS_MAX = 60;
 
+// A port that is free now, so that the addresses on pages are those of the demo.
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
 // Resolves with { url, stop } once the demo prints its address and has indexed all sites.
 export async function startDemo() {
   const data = mkdtempSync(join(tmpdir(), "agentdex-browser-"));
-  const child = spawn(process.env.AGENTDEX, ["demo", "--listen", "127.0.0.1:0", "--data-dir", data], {
+  const listen = `127.0.0.1:${await freePort()}`;
+  const child = spawn(process.env.AGENTDEX, ["demo", "--listen", listen, "--data-dir", data], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = [];

@@ -278,7 +278,43 @@ test("the page of the crawl shows what happens without being asked again", async
     const submitted = await fetch(`${demo.url}/sites`, { method: "POST", body: JSON.stringify({ domain: "newcomer.example" }) });
     assert.equal(submitted.status, 202);
     await page.waitForFunction((text) => document.querySelector("[data-live=queue] dl").innerText !== text, before);
+    await page.locator("[data-live=visits] li.new", { hasText: "newcomer.example" }).waitFor();
+    assert.equal(await page.locator("[data-live-state]").isVisible(), true);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.same), "page", "the page was loaded anew");
+  });
+});
+
+test("the latest visits are a list without scripts", async () => {
+  await visit("/crawl", { javaScriptEnabled: false }, async (page) => {
+    const rows = page.locator("[data-live=visits] li");
+    assert.ok((await rows.count()) >= 10);
+    assert.match(await page.locator("[data-live=visits]").innerText(), /1 manifest read\s+(just now|\d+ minutes? ago)[\s·]+\d+ requests in/);
+    assert.equal(await page.locator("[data-live-state]").isVisible(), false);
+  });
+});
+
+test("filters begin with what the close results have, and their counts are kept", async () => {
+  await visit(pages.search, {}, async (page) => {
+    const group = page.locator(".facets section", { has: page.getByRole("heading", { name: "What it does" }) });
+    const first = group.locator("a").first();
+    assert.match(await first.innerText(), /flight/);
+    const closest = await page.locator("#found .summary").innerText();
+    assert.match(closest, /^\d+ results for book flight, \d+ of them close$/);
+    await group.locator("summary").click();
+    const other = group.locator("details a").first();
+    const count = Number(await other.locator(".count").innerText());
+    await Promise.all([page.waitForURL(/semantic_type=/), other.click()]);
+    assert.match(await page.locator("#found").innerText(), new RegExp(`${count} results?|No close match`));
+    assert.equal(await page.locator("#found article").count(), count);
+  });
+});
+
+test("the owner of a site finds it by its name", async () => {
+  await visit("/", {}, async (page) => {
+    await page.fill("input[name=q]", "drowsy.example");
+    await Promise.all([page.waitForURL(/q=drowsy/), page.keyboard.press("Enter")]);
+    await Promise.all([page.waitForURL(/\/sites\/drowsy\.example$/), page.locator(".callout a", { hasText: "drowsy.example" }).click()]);
+    assert.match(await page.locator("main").innerText(), /delay/);
   });
 });
 

@@ -61,6 +61,38 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let (first, rest): (Vec<Hit>, Vec<Hit>) = hits.into_iter().partition(|hit| seen.insert(hit.site.clone()));
     let is_word = |hit: &Hit| hit.name.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS_MIN;
     let distinct = first.into_iter().chain(rest).filter(is_word);
-    let distinct = distinct.filter(|hit| names.insert(hit.name.to_lowercase()));
-    distinct.take(EXAMPLES_MAX).collect()
+    let mut distinct: Vec<Hit> = distinct.filter(|hit| names.insert(hit.name.to_lowercase())).collect();
+    // One word alone ("Detail") says little.
+    distinct.sort_by_key(|hit| words_of(&hit.name) < 2);
+    distinct.truncate(EXAMPLES_MAX);
+    distinct
+}
+
+/// The words of a name, whether they are separated or begin with a capital letter.
+fn words_of(name: &str) -> usize {
+    let letters = || name.chars().chain([' ']);
+    let begins = |(before, letter): &(char, char)| {
+        letter.is_alphanumeric()
+            && (!before.is_alphanumeric() || (before.is_lowercase() && letter.is_uppercase()))
+    };
+    [' '].into_iter().chain(letters()).zip(letters()).filter(begins).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_names_are_counted() {
+        for (name, words) in [
+            ("Detail", 1),
+            ("cart.remove", 2),
+            ("events_search", 2),
+            ("getForecast", 2),
+            ("Plan a trip", 3),
+            ("", 0),
+        ] {
+            assert_eq!(words_of(name), words, "{name}");
+        }
+    }
 }

@@ -96,6 +96,10 @@ pub(crate) fn page(document: &Value, context: &PageContext) -> DocsPage {
         }
     }
     groups.retain(|group| !group.operations.is_empty());
+    for group in &mut groups {
+        // What reads comes first; it is what most people look for.
+        group.operations.sort_by_key(|operation| operation.method != "GET");
+    }
     DocsPage {
         frame: Frame::new("API reference", Section::Docs).at(context, "/docs").described(
             "Every operation of the agentdex API with its parameters, its responses, and a form to try it.",

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use policy::Status;
+use policy::{Status, VisitEnd};
 
 use super::frame::{Frame, Section};
 use super::time::Moment;
@@ -25,6 +25,7 @@ struct Row {
     capabilities: String,
     formats: String,
     last_visit: Option<Moment>,
+    /// How the last visit ended, unless everything planned was read.
     last_end: Option<&'static str>,
     next_visit: Option<Moment>,
 }
@@ -77,7 +78,7 @@ fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
             _ => formats.join(", "),
         },
         last_visit: Moment::maybe(line.last_visit_at, now),
-        last_end: line.last_end.map(labels::visit_end),
+        last_end: line.last_end.filter(|end| *end != VisitEnd::Completed).map(labels::visit_end),
         next_visit: Moment::maybe(line.next_visit_at, now),
     }
 }

@@ -30,6 +30,18 @@ const FIRST_MAX: usize = 5;
 /// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
+/// What the empty box shows.
+const PLACEHOLDER: &str = r#"{
+  "awp_version": "0.1",
+  "domain": "example.org",
+  "intent": "Find and book seats on our flights.",
+  "actions": [
+    {"id": "find_flights", "description": "Search flights between two airports.",
+     "endpoint": "/api/flights", "method": "GET", "auth_required": false,
+     "inputs": {"from": {"type": "airport_code", "required": true}}}
+  ]
+}"#;
+
 /// The input of the form.
 #[derive(Debug, Default)]
 pub(crate) struct FormInput {
@@ -88,6 +100,8 @@ struct Verdict {
 #[template(path = "validate.html")]
 pub(crate) struct ValidatePage {
     frame: Frame,
+    /// A small manifest that shows what belongs into the box.
+    placeholder: &'static str,
     typed: FormInput,
     choices: Vec<Choice>,
     /// Whether the document is too large to be put into the form again.
@@ -137,6 +151,7 @@ fn page(
         frame: Frame::new(title, Section::Validate).described(
             "Paste a manifest for AI agents and read what is wrong with it, line by line, and how to fix it.",
         ),
+        placeholder: PLACEHOLDER,
         share: verdict.as_ref().and_then(|_| share(&typed)),
         badge_site: verdict.as_ref().and_then(|_| badge_site(&typed)),
         choices: Format::ALL.iter().filter(|format| format.is_indexable()).map(choice).collect(),

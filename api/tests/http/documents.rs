@@ -85,6 +85,17 @@ pub(crate) fn weather() -> Manifest {
     manifest(WEATHER, "openapi", &[forecast], &json!({"name": "Weather"}))
 }
 
+/// A site with one capability.
+pub(crate) fn offer(site: &str, name: &str, description: &str, semantic_type: &str) -> Manifest {
+    let offered = json!({
+        "native_id": name, "name": name, "description": description,
+        "semantic_types": [{"type": semantic_type, "source": "declared", "confidence": 1.0}],
+        "invocation": {"protocol": "http", "method": "POST", "url": format!("https://{site}/api")},
+        "safety": {"class": "write", "source": "declared", "confirmation": "none"}, "pointer": "/actions/0",
+    });
+    manifest(&format!("https://{site}/agent.json"), "generic", &[offered], &json!({"name": site}))
+}
+
 /// A server that speaks MCP, without tools.
 pub(crate) fn server(url: &str, name: &str) -> Manifest {
     let interfaces =

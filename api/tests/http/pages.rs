@@ -2,11 +2,13 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use manifest::{ContentHash, Manifest};
+use serde_json::{Value, json};
 
 use crate::documents;
-use crate::world::World;
+use crate::world::{Settings, World};
 
-fn capability_path(manifest: &manifest::Manifest) -> String {
+fn capability_path(manifest: &Manifest) -> String {
     format!("/capabilities/{}", manifest.capabilities[0].id)
 }
 
@@ -18,7 +20,7 @@ fn assert_harmless(path: &str, page: &str) {
     assert_eq!(scripts, known, "{path}");
     for data in page.split("<script type=\"application/ld+json\">").skip(1) {
         let data = data.split("</script>").next().unwrap();
-        assert!(serde_json::from_str::<serde_json::Value>(data).is_ok(), "{path}: {data}");
+        assert!(serde_json::from_str::<Value>(data).is_ok(), "{path}: {data}");
     }
     for danger in
         ["<script>", "onerror=alert(2)>", "<img src=x", "href=\"javascript:", " style=\"", "<style", "<b>\""]
@@ -202,6 +204,87 @@ async fn style_guide_shows_the_parts_of_the_design() {
 }
 
 #[tokio::test]
+async fn style_guide_is_not_found_while_it_is_off() {
+    let world = World::with(Settings { without_styleguide: true, ..Settings::default() }).await;
+    let page = world.page("/styleguide").await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+    assert!(page.text().contains("styleguide = true") && !page.text().contains("Type scale"));
+}
+
+#[tokio::test]
+async fn similar_capabilities_are_of_other_sites_and_do_much_the_same() {
+    let world = World::new().await;
+    let said = "Book a flight: a seat on one of our departures.";
+    for (site, name, semantic_type) in [
+        ("sametype.example", "Reserve place", "travel:flight-booking"),
+        ("samewords.example", "Seat to book", "other:thing"),
+        ("samefield.example", "Book room", "travel:hotel-booking"),
+        // alike in its description only
+        ("unlike.example", "Explain code", "data:query"),
+        ("fieldonly.example", "Plan trip", "travel:trip-plan"),
+        ("wordonly.example", "Book doctor", "health:appointment"),
+    ] {
+        world.publish(documents::offer(site, name, said, semantic_type)).await;
+    }
+    world.reindex().await;
+    let path = capability_path(&documents::skyhop());
+    let similar = world.get(&format!("{path}/similar?limit=50")).await.json();
+    let sites: Vec<&str> =
+        similar["results"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
+    for site in ["skyhop.example", "unlike.example", "fieldonly.example", "wordonly.example"] {
+        assert!(sites.contains(&site), "the page has to leave {site} out of {sites:?}");
+    }
+    let page = world.page(&path).await.text();
+    let shown = page.split("Similar at other sites").nth(1).unwrap().split("<details").next().unwrap();
+    for site in ["sametype.example", "samewords.example", "samefield.example"] {
+        assert!(shown.contains(&format!("href=\"/sites/{site}\"")), "no {site} in {shown}");
+    }
+    for site in ["skyhop.example", "unlike.example", "fieldonly.example", "wordonly.example"] {
+        assert!(!shown.contains(site), "{site} in {shown}");
+    }
+    let alone = world.page(&capability_path(&documents::weather())).await.text();
+    assert!(!alone.contains("Similar at other sites"), "nothing is alike");
+}
+
+/// A version of the airline's manifest.
+fn version(number: u8, change: impl Fn(&mut Vec<Value>)) -> Manifest {
+    let mut manifest = serde_json::to_value(documents::skyhop()).unwrap();
+    manifest["content_hash"] = json!(ContentHash::of(&[number]));
+    change(manifest["capabilities"].as_array_mut().unwrap());
+    serde_json::from_value(manifest).unwrap()
+}
+
+#[tokio::test]
+async fn changes_are_told_in_words_for_every_version() {
+    let world = World::new().await;
+    let needs_key = |capabilities: &mut Vec<Value>| {
+        capabilities[1]["auth"] = json!({"required": "yes", "schemes": ["api_key"]});
+    };
+    world.publish_after(1, version(1, needs_key)).await;
+    let without_search = |capabilities: &mut Vec<Value>| {
+        needs_key(capabilities);
+        capabilities.truncate(1);
+    };
+    world.publish_after(2, version(2, without_search)).await;
+    world.publish_after(30, version(3, |capabilities| capabilities.truncate(1))).await;
+    let page = world.page("/changes").await.text();
+    let rows: Vec<&str> = page.split("<li><svg class=\"identicon\"").skip(1).collect();
+    let skyhop: Vec<&&str> = rows.iter().filter(|row| row.contains("/sites/skyhop.example")).collect();
+    assert_eq!(skyhop.len(), 4, "{page}");
+    assert!(skyhop[1].contains("1 capability removed: Search flights"), "{}", skyhop[1]);
+    assert!(skyhop[1].contains("may break callers"), "{}", skyhop[1]);
+    assert!(skyhop[2].contains("Now needs API key: Search flights"), "{}", skyhop[2]);
+    assert!(skyhop[3].contains("published a manifest with 2 capabilities"), "{}", skyhop[3]);
+    assert!(skyhop[0].contains("The document changed, but no capability"), "{}", skyhop[0]);
+    assert!(page.matches("<h2 class=\"day\">").count() >= 2, "grouped by day");
+    let compared = skyhop[2].split("href=\"").find(|part| part.starts_with("/manifests/")).unwrap();
+    let address = compared.split('"').next().unwrap().replace("&amp;", "&").replace("&#38;", "&");
+    let compared = world.get(&address).await.json();
+    assert_eq!(compared["changed"][0]["native_id"], "search_flights");
+    assert_eq!(compared["removed"], json!([]), "these two versions, not the latest ones");
+}
+
+#[tokio::test]
 async fn page_of_an_unknown_site_offers_to_add_it() {
     let world = World::new().await;
     let page = world.page("/sites/nowhere.example").await;
@@ -266,8 +349,48 @@ async fn crawl_is_served_as_json_and_as_a_page() {
     let world = World::new().await;
     let state = world.get("/crawl").await.json();
     assert_eq!(state["hours"].as_array().unwrap().len(), 24);
+    assert_eq!(state["minutes"].as_array().unwrap().len(), 60);
     assert!(state["queue"]["due"].is_u64() && state["workers"].is_array(), "{state}");
-    assert!(world.page("/crawl").await.text().contains("Visits by the hour"));
+    let visits = state["visits"].as_array().unwrap();
+    assert_eq!(visits.len(), 4);
+    assert_eq!((&visits[0]["site"], &visits[0]["end"]), (&json!("secretive.example"), &json!("completed")));
+    assert_eq!(
+        visits[0]["outcomes"],
+        json!([{"value": "found", "count": 1}, {"value": "not_found", "count": 1}])
+    );
+    let page = world.page("/crawl").await.text();
+    let latest = page.split("Latest visits").nth(1).unwrap();
+    let first = latest.split("<li data-key").nth(1).unwrap();
+    for part in ["href=\"/sites/secretive.example\"", "1 manifest read", "3 requests in 3.0 s", "<time"] {
+        assert!(first.contains(part), "no {part} in {first}");
+    }
+    assert!(page.contains("Requests a second") && page.contains("The pass is done"), "{page}");
+    assert!(page.contains("Last hour, by the minute") && page.contains("Last 24 hours, by the hour"));
+}
+
+#[tokio::test]
+async fn facets_begin_with_what_relevant_results_have() {
+    let world = World::new().await;
+    for number in 0..4 {
+        let site = format!("library{number}.example");
+        world.publish(documents::offer(&site, "Shelf list", "Lists a book on a shelf.", "data:query")).await;
+    }
+    world.reindex().await;
+    let found = world.get("/search?q=book+seat&facets=semantic_type").await.json();
+    assert!(found["relevant"].as_u64().unwrap() < found["total"].as_u64().unwrap(), "{found}");
+    let values = found["facets"]["semantic_type"].as_array().unwrap();
+    assert_eq!(values[0], json!({"value": "travel:flight-booking", "count": 1, "relevant": 1}), "{values:?}");
+    let others = values.iter().find(|value| value["value"] == "data:query").unwrap();
+    assert_eq!((&others["count"], &others["relevant"]), (&json!(4), &json!(0)), "over all results");
+    let by_name = world.get("/search?q=book+seat&facets=semantic_type&sort=name").await.json();
+    let first = &by_name["facets"]["semantic_type"][0];
+    assert_eq!(*first, json!({"value": "data:query", "count": 4}), "the most frequent first");
+    let page = world.page("/search?q=book+seat").await.text();
+    let types = page.split("<h2>What it does</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+    let (listed, folded) = types.split_once("<details>").unwrap();
+    assert!(listed.contains("flight booking") && !listed.contains("data: query"), "{types}");
+    assert!(folded.contains("data: query"), "{types}");
+    assert!(page.contains(" of them close"), "{page}");
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
     pub(crate) feedback: bool,
+    pub(crate) without_styleguide: bool,
     pub(crate) counts_kept_for: std::time::Duration,
     pub(crate) runtime_health: runtime::RuntimeHealth,
     pub(crate) reader: Option<runtime::ReaderProgram>,
@@ -74,6 +75,7 @@ impl World {
         config.trusted_proxies = settings.trusted_proxies;
         config.admin_tokens = settings.admin_tokens;
         config.feedback = settings.feedback;
+        config.styleguide = !settings.without_styleguide;
         config.counts_kept_for = settings.counts_kept_for;
         config.runtime_health = settings.runtime_health;
         config.reader = settings.reader;
@@ -83,7 +85,12 @@ impl World {
 
     /// Saves another version of a site's manifest, an hour after the first.
     pub(crate) async fn publish(&self, manifest: Manifest) {
-        visit(&self.fixture, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
+        self.publish_after(1, manifest).await;
+    }
+
+    /// Saves another version of a site's manifest, so many hours after the first.
+    pub(crate) async fn publish_after(&self, hours: i64, manifest: Manifest) {
+        visit(&self.fixture, manifest, true, fetched_at() + TimeDelta::hours(hours)).await;
         self.store.feed_head().await.unwrap();
     }
 

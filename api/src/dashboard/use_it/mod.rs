@@ -203,8 +203,7 @@ fn ard(entry: &Value) -> Snippet {
         name: "ARD",
         text,
         instead: "The entry is too long for this page.".to_owned(),
-        note: "An entry for the \"entries\" of an ai-catalog.json (Agentic Resource Discovery 0.9)."
-            .to_owned(),
+        note: "An entry for the \"entries\" of an ard.json (Agentic Resource Discovery 0.91).".to_owned(),
         href: None,
     }
 }
