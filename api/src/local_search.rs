@@ -52,6 +52,6 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
     // an indexer removes blocked sites, and none may be running
     let sites: Vec<SiteName> = results.answer.hits.iter().map(|hit| hit.site.clone()).collect();
     let blocked = app.store.blocked_among(&sites).await?;
-    search::leave_out(&mut results.answer, |hit| blocked.contains(&hit.site));
+    search::leave_out(&mut results.answer, |site| blocked.contains(site));
     search::page(app.manifests(client), results, &parameters).await
 }

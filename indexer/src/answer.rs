@@ -16,6 +16,7 @@ use store::StoredManifest;
 
 use crate::declarations::Declaration;
 use crate::filter::FacetKey;
+use crate::request::Grouping;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ pub struct Hit {
     /// What the declarations disagree on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
+    /// The results behind this one, if the search groups them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
     /// Not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
@@ -106,6 +110,7 @@ impl Hit {
             updated_at: stored.changed_at,
             declarations: Vec::new(),
             contradictions: Vec::new(),
+            group: None,
             first_seen_at: stored.first_seen_at,
             score: 0.0,
             snippet: String::new(),
@@ -117,6 +122,24 @@ impl Hit {
     pub fn declared_id(&self) -> &CapabilityId {
         self.declarations.first().map_or(&self.id, |leading| &leading.id)
     }
+}
+
+/// Results that belong to a better one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    pub by: Grouping,
+    /// How many there are.
+    pub others: u64,
+    /// The best of them.
+    pub members: Vec<GroupMember>,
+}
+
+/// A result of a [`Group`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupMember {
+    pub id: CapabilityId,
+    pub name: String,
+    pub site: SiteName,
 }
 
 /// Rounds to four decimals; more would be noise.

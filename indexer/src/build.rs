@@ -1,11 +1,13 @@
 //! Builds a new generation of the index, and swaps it in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use store::{FeedPosition, StoredManifest};
 use tantivy::TantivyDocument;
 
 use crate::error::IndexError;
+use crate::examples::Examples;
 use crate::index::{Generations, Shared, Writer, WriterLock};
 
 /// Analysed documents.
@@ -24,13 +26,18 @@ impl IndexBuilder {
     /// Begins a generation below a directory, from the manifests of one feed. Locks the directory.
     pub fn begin(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
         let lock = Generations::new(dir).lock()?;
-        Self::begin_locked(dir, feed_id, lock)
+        Self::begin_locked(dir, feed_id, lock, &Arc::default())
     }
 
-    pub(crate) fn begin_locked(dir: &Path, feed_id: &str, lock: WriterLock) -> Result<Self, IndexError> {
+    pub(crate) fn begin_locked(
+        dir: &Path,
+        feed_id: &str,
+        lock: WriterLock,
+        examples: &Arc<Examples>,
+    ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
         let path = generations.prepare_next()?;
-        let writer = Writer::create(&path, feed_id)?;
+        let writer = Writer::create(&path, feed_id, examples)?;
         Ok(Self { generations, path, writer, lock })
     }
 

@@ -30,6 +30,10 @@ pub struct Arguments {
     /// that have no indexer.
     #[arg(long, value_name = "PLACE", global = true)]
     pub publish: Option<SnapshotLocation>,
+    /// Index the example requests of this file, lines of JSON with `query` and `capability`, as `agentdex feedback export` writes
+    /// them. Another content rebuilds the index.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub examples: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -61,6 +65,8 @@ pub struct Settings {
     pub index: IndexConfig,
     /// Directory of the sentence model.
     pub embedder: Option<PathBuf>,
+    /// File of example requests, from the file.
+    pub examples: Option<PathBuf>,
     /// Location of published snapshots, from the file.
     pub publish: Option<SnapshotLocation>,
     pub log_format: LogFormat,
@@ -103,6 +109,7 @@ struct IndexerTable {
     index_dir: Option<PathBuf>,
     embedder: Option<PathBuf>,
     publish: Option<SnapshotLocation>,
+    examples: Option<PathBuf>,
 }
 
 impl ReaderFlags {
@@ -116,14 +123,24 @@ impl ReaderFlags {
             None => DatabaseUrl::in_data_dir(&data_dir),
         };
         let index_dir = self.index_dir.clone().or(file.indexer.index_dir);
-        let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), |dir| IndexConfig { dir });
+        let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), IndexConfig::at);
         let log_format = self.shared.log_format.or(file.log_format).unwrap_or_default();
         let embedder = self.embedder.clone().or(file.indexer.embedder);
-        let publish = file.indexer.publish;
+        let (publish, examples) = (file.indexer.publish, file.indexer.examples);
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
         let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
         let traces_url = file.traces_url;
-        Ok(Settings { data_dir, store, index, embedder, publish, log_format, log_level, traces_url })
+        Ok(Settings {
+            data_dir,
+            store,
+            index,
+            embedder,
+            examples,
+            publish,
+            log_format,
+            log_level,
+            traces_url,
+        })
     }
 
     /// The log level that flags and file set now; read again at SIGHUP.

@@ -19,6 +19,8 @@ pub enum IndexError {
         dir.display()
     )]
     FeedOther { dir: PathBuf },
+    #[error("the index in {} was built with other examples: run `indexer rebuild` with these", dir.display())]
+    ExamplesOther { dir: PathBuf },
     #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
     Corrupt { dir: PathBuf, reason: String },
     #[error("another indexer is writing to {}: stop it first, or give another --data-dir", dir.display())]

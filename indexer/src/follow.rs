@@ -7,6 +7,7 @@
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use manifest::ManifestId;
@@ -15,18 +16,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::build::IndexBuilder;
 use crate::error::IndexError;
+use crate::examples::Examples;
 use crate::index::{Generations, Opened, Shared, Writer, WriterLock, open_for_writing};
 use crate::{reader, sharing};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
     pub dir: PathBuf,
+    /// Example requests that the operator gives.
+    pub examples: Arc<Examples>,
 }
 
 impl IndexConfig {
     /// The index of a data directory.
     pub fn in_data_dir(data_dir: &std::path::Path) -> Self {
-        Self { dir: data_dir.join("index") }
+        Self::at(data_dir.join("index"))
+    }
+
+    /// An index without examples of the operator.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir, examples: Arc::default() }
     }
 }
 
@@ -154,8 +163,9 @@ impl Follower {
         let feed_id = store.feed_id().await?;
         let head = store.feed_head().await?;
         let generations = Generations::new(&config.dir);
+        let examples = Arc::clone(&config.examples);
         let opened = blocking(move || {
-            let opened = open_for_writing(&generations, &feed_id, head)?;
+            let opened = open_for_writing(&generations, &feed_id, head, &examples)?;
             generations.remove_others()?;
             Ok(opened)
         })
@@ -179,6 +189,7 @@ impl Follower {
                 reason @ (IndexError::Missing { .. }
                 | IndexError::SchemaOther { .. }
                 | IndexError::FeedOther { .. }
+                | IndexError::ExamplesOther { .. }
                 | IndexError::Corrupt { .. }),
             )) => {
                 if !matches!(reason, IndexError::Missing { .. }) {
@@ -220,7 +231,9 @@ impl Follower {
         let feed_id = store.feed_id().await?;
         let position = store.feed_head().await?;
         let dir = config.dir.clone();
-        let mut builder = blocking(move || IndexBuilder::begin_locked(&dir, &feed_id, lock)).await?;
+        let examples = Arc::clone(&config.examples);
+        let begin = move || IndexBuilder::begin_locked(&dir, &feed_id, lock, &examples);
+        let mut builder = blocking(begin).await?;
         let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
         let (mut page, mut shared) = page_after(&store, None).await?;
         while let Some(last) = page.last() {

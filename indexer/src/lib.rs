@@ -9,6 +9,7 @@ mod build;
 pub mod cli;
 mod declarations;
 pub mod error;
+mod examples;
 pub mod filter;
 pub mod follow;
 mod index;
@@ -23,17 +24,22 @@ pub mod vectors;
 
 #[doc(hidden)]
 pub use analysis::stems_of;
-pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
+pub use answer::{
+    FacetBuckets, FacetCount, Group, GroupMember, Hit, SearchAnswer, Suggestion, SuggestionKind,
+};
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
 pub use declarations::{Declaration, Declared, MergedCapability, Place, SharedCapabilities, listed};
 pub use error::{CursorError, IndexError, SearchError};
+pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
-pub use index::SCHEMA_VERSION;
+#[doc(hidden)]
+pub use index::terms_of;
+pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use query::WordWeights;
-pub use request::{ExploreRequest, FacetRequest, SearchRequest, Sort};
+pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};
 #[doc(hidden)]
 pub use search::EngineQuery;
 pub use search::{CURSOR_BYTES_MAX, IndexGeneration, Searcher};

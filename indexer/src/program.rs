@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::{Arguments, Command, Settings};
+use crate::examples::Examples;
 use crate::follow::{self, Mode, Summary};
 use crate::snapshot::{self, PublishOutcome, SnapshotStorage};
 use crate::vectors::{self, Embedder};
@@ -26,7 +27,7 @@ const STOP_MAX: Duration = Duration::from_secs(50);
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let format = arguments.reader.shared.log_format.unwrap_or_default();
-    let settings = match arguments.reader.settings() {
+    let mut settings = match arguments.reader.settings() {
         Ok(settings) => settings,
         Err(error) => return fail(&error, format, exit::USAGE),
     };
@@ -35,6 +36,12 @@ pub fn main() -> ExitCode {
         Ok(embedder) => embedder,
         Err(error) => return fail(&error, format, exit::USAGE),
     };
+    if let Some(file) = arguments.examples.as_ref().or(settings.examples.as_ref()) {
+        match Examples::read(file) {
+            Ok(examples) => settings.index.examples = Arc::new(examples),
+            Err(error) => return fail(&error, format, exit::USAGE),
+        }
+    }
     let started = Shutdown::on_signals(STOP_MAX).and_then(|shutdown| Ok((shutdown, runtime::start()?)));
     let outcome = started.context("cannot start").and_then(|(shutdown, (runtime, _watchdog))| {
         runtime.block_on(async {

@@ -14,6 +14,18 @@ manifest::string_enum! {
     }
 }
 
+manifest::string_enum! {
+    /// Which results are put behind the best of them.
+    Grouping, "grouping" {
+        /// None: each result is a row.
+        None = "none",
+        /// Near copies of one declaration, on any site.
+        Copies = "copies",
+        /// The results of one site: which site answers the request best.
+        Site = "site",
+    }
+}
+
 /// Results of a page by default.
 pub const LIMIT_DEFAULT: usize = 20;
 /// Largest page: a few screens, and a bounded response.
@@ -29,6 +41,8 @@ pub struct SearchRequest {
     pub phrasings: Vec<String>,
     pub filters: Filters,
     pub sort: Sort,
+    /// Applies to results by relevance.
+    pub group_by: Grouping,
     /// 1 to [`LIMIT_MAX`]; other values are clamped.
     pub limit: usize,
     /// `next_cursor` of the previous page.
@@ -45,6 +59,7 @@ impl Default for SearchRequest {
             phrasings: Vec::new(),
             filters: Filters::default(),
             sort: Sort::Relevance,
+            group_by: Grouping::None,
             limit: LIMIT_DEFAULT,
             cursor: None,
             facets: Vec::new(),

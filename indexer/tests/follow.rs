@@ -5,11 +5,12 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode, Summary};
-use indexer::{IndexConfig, IndexError, SearchRequest, Searcher};
+use indexer::{Examples, IndexConfig, IndexError, SearchRequest, Searcher};
 use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{
@@ -119,6 +120,46 @@ async fn resumes_the_feed_at_the_committed_position() {
     once(&store, dir.path()).await;
     assert!(!finds(dir.path(), "yodel"), "a manifest that is gone is still found");
     assert!(finds(dir.path(), "somersault"));
+}
+
+#[tokio::test]
+async fn examples_of_the_operator_are_indexed_and_removed_with_their_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    let index = IndexConfig::in_data_dir(dir.path());
+    let request = SearchRequest { phrasings: vec!["juggle".to_owned()], ..SearchRequest::default() };
+    let id = Searcher::open(&index.dir).unwrap().search(&request).unwrap().hits[0].id.clone();
+    let file = dir.path().join("examples.jsonl");
+    let with = async |lines: String| {
+        std::fs::write(&file, lines).unwrap();
+        let examples = Arc::new(Examples::read(&file).unwrap());
+        let config = IndexConfig { examples, ..index.clone() };
+        follow::run(store.clone(), config, CancellationToken::new(), Mode::Once).await.unwrap()
+    };
+    let line = |query: &str| format!("{{\"query\":\"{query}\",\"capability\":\"{id}\",\"clients\":3}}\n");
+    let first = with(line("keep balls in the air")).await;
+    assert!(first.was_rebuilt && finds(dir.path(), "balls in the air"));
+    let again = with(line("keep balls in the air")).await;
+    assert!(!again.was_rebuilt, "the same examples rebuild nothing");
+    let removed = with(String::new()).await;
+    assert!(removed.was_rebuilt && !finds(dir.path(), "balls"), "an example that was removed is still found");
+
+    let explained = with(line("keep balls in the air") + &line("circus")).await;
+    assert!(explained.was_rebuilt);
+    let request = SearchRequest { phrasings: vec!["circus".to_owned()], explain: true, ..request };
+    let answer = Searcher::open(&index.dir).unwrap().search(&request).unwrap();
+    let explanation = answer.hits[0].explanation.clone().unwrap().to_string();
+    assert!(explanation.contains("\"example\""), "{explanation}");
+
+    std::fs::write(&file, (0..20).map(|at| line(&format!("request {at}"))).collect::<String>()).unwrap();
+    assert_ne!(Examples::read(&file).unwrap(), Examples::default());
+    for wrong in ["{}", "no json", "{\"query\":\"x\",\"capability\":\"x\"}"] {
+        std::fs::write(&file, format!("\n{wrong}\n")).unwrap();
+        let refused = Examples::read(&file).unwrap_err().to_string();
+        assert!(refused.contains("line 2"), "{refused}");
+    }
 }
 
 /// Copies a database and damages rows: where a line of the dump starts with `row`, `word` is replaced by `damage`.

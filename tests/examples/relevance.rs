@@ -1,8 +1,10 @@
-//! Prints nDCG@10, Recall@10 and MRR of the public sets: our index through its own query path, compared with FTS5 of SQLite
-//! and the full text search of PostgreSQL over the same tools and requests, in the same run.
+//! Prints how well requests find their tools: our index through its own query path, compared with FTS5 of SQLite and the full
+//! text search of PostgreSQL over the same tools and requests, in the same run.
 //!
-//! `relevance [--postgres URL] [--embedder DIR] [--json FILE] [--record]`; `--record` stores our numbers as those that the gate
-//! compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
+//! `relevance [--sets DIR] [--postgres URL] [--embedder DIR] [--json FILE] [--examples] [--record]`. Without `--sets`, the public
+//! sets beside the workspace and the labelled requests are ranked; with it, every set of a folder: folders with `tools.jsonl` and
+//! `queries.jsonl` in the same form. `--examples` measures requests as examples of tools. `--record` stores our numbers as those
+//! that the gate compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its results")]
 
@@ -10,23 +12,29 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentdex_tests::relevance::engines::{OwnIndex, Rankings, postgres, scores, sqlite};
-use agentdex_tests::relevance::judge::{Scores, mean};
+use agentdex_tests::relevance::engines::{OwnIndex, outcomes, postgres, sqlite};
+use agentdex_tests::relevance::examples;
 use agentdex_tests::relevance::labelled;
+use agentdex_tests::relevance::measures::{Measures, Outcome, interval, mean_of_sets, measures};
 use agentdex_tests::relevance::sets::{self, PublicSet};
 use anyhow::Context;
-use indexer::{WordWeights, vectors};
+use indexer::{WordWeights, Embedder, vectors};
 
+const LEARNT: &str = "agentdex";
+const NOTHING_LEARNT: &str = "agentdex, nothing learnt";
 /// Our index with the vectors of the given model; the gate compares results without vectors.
 const WITH_EMBEDDER: &str = "agentdex with the embedder";
 
-type Table = BTreeMap<String, BTreeMap<String, Scores>>;
+/// By engine and set.
+type Table = BTreeMap<String, BTreeMap<String, Measures>>;
 
 #[derive(Default)]
 struct Arguments {
+    sets: Option<PathBuf>,
     postgres: Option<String>,
     embedder: Option<PathBuf>,
     json: Option<PathBuf>,
+    has_examples: bool,
     is_recorded: bool,
 }
 
@@ -36,79 +44,162 @@ fn arguments() -> anyhow::Result<Arguments> {
     while let Some(flag) = typed.next() {
         let mut value = || typed.next().with_context(|| format!("{flag} needs a value"));
         match flag.as_str() {
+            "--sets" => found.sets = Some(value()?.into()),
             "--postgres" => found.postgres = Some(value()?),
             "--embedder" => found.embedder = Some(value()?.into()),
             "--json" => found.json = Some(value()?.into()),
+            "--examples" => found.has_examples = true,
             "--record" => found.is_recorded = true,
             _ => anyhow::bail!(
-                "unknown flag {flag}: known are --postgres URL, --embedder DIR, --json FILE, --record"
+                "unknown flag {flag}: known are --sets DIR, --postgres URL, --embedder DIR, --json FILE, --examples, --record"
             ),
         }
     }
+    anyhow::ensure!(
+        !(found.is_recorded && found.sets.is_some()),
+        "--record stores the numbers of the sets beside the workspace, so it cannot be used with --sets"
+    );
     Ok(found)
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
-    let sets = sets::read_all()?.context("there are no shared/relevance sets beside the workspace")?;
+    let sets = match &arguments.sets {
+        Some(folder) => sets::read_folder(folder)?,
+        None => sets::read_all()?.context("there are no shared/relevance sets beside the workspace")?,
+    };
     let embedder = arguments.embedder.as_deref().map(vectors::open_embedder).transpose()?;
-    let mut table = Table::new();
+    let mut run = Run { postgres: arguments.postgres, embedder, table: Table::new(), ndcg: BTreeMap::new() };
     for set in &sets {
-        let index = OwnIndex::of(set)?;
-        add(&mut table, "agentdex", set, &index.rank(&set.requests, &WordWeights::built_in(), None)?);
-        let none = Arc::new(WordWeights::default());
-        add(&mut table, "agentdex, nothing learnt", set, &index.rank(&set.requests, &none, None)?);
-        if let Some(embedder) = &embedder {
-            index.embed(&**embedder)?;
-            let with = Some(Arc::clone(embedder));
-            let ranked = index.rank(&set.requests, &WordWeights::built_in(), with)?;
-            add(&mut table, WITH_EMBEDDER, set, &ranked);
-        }
-        add(&mut table, "SQLite FTS5", set, &sqlite(set).await?);
-        if let Some(url) = &arguments.postgres {
-            add(&mut table, "PostgreSQL ts_rank", set, &postgres(url, set).await?);
-        }
+        run.rank(set).await?;
     }
-    for scores in table.values_mut() {
-        let all: Vec<Scores> = scores.values().copied().collect();
-        scores.insert("mean".to_owned(), mean(&all));
+    run.add_means();
+    let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    print(&run, &names);
+    if arguments.has_examples {
+        print_examples(&sets)?;
     }
-    print(&table);
-    let judged = labelled::judge_all()?;
-    let of_demo: Vec<_> = judged.iter().filter(|of| of.request.is_of_demo()).cloned().collect();
-    let own = labelled::mean_of(&of_demo);
-    println!(
-        "own labelled requests over the demo: nDCG@10 {:.3}, Recall@10 {:.3}, MRR {:.3}",
-        own.ndcg, own.recall, own.mrr
-    );
+    if arguments.sets.is_none() {
+        labelled_requests(&mut run.table)?;
+    }
     if let Some(path) = arguments.json {
-        std::fs::write(path, serde_json::to_string_pretty(&table)?)?;
+        std::fs::write(path, serde_json::to_string_pretty(&run.table)?)?;
     }
     if arguments.is_recorded {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/recorded.json");
-        table.retain(|engine, _| engine.starts_with("agentdex") && engine != WITH_EMBEDDER);
-        table.insert("own requests".to_owned(), BTreeMap::from([("mean".to_owned(), own)]));
-        std::fs::write(path, serde_json::to_string_pretty(&table)? + "\n")?;
+        run.table.retain(|engine, _| engine.starts_with(LEARNT) && engine != WITH_EMBEDDER);
+        std::fs::write(path, serde_json::to_string_pretty(&run.table)? + "\n")?;
     }
     Ok(())
 }
 
-fn add(table: &mut Table, engine: &str, set: &PublicSet, rankings: &Rankings) {
-    let scores = scores(&set.requests, rankings);
-    table.entry(engine.to_owned()).or_default().insert(set.name.to_owned(), scores);
+struct Run {
+    postgres: Option<String>,
+    embedder: Option<Arc<dyn Embedder>>,
+    table: Table,
+    /// nDCG of the requests with an answer, by engine and set.
+    ndcg: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
-fn print(table: &Table) {
-    let sets: Vec<&str> = sets::SETS.into_iter().chain(["mean"]).collect();
-    let heads: Vec<String> = sets.iter().map(|set| format!("{set:>16}")).collect();
-    println!("{:<26} {}", "nDCG@10 Recall@10 MRR", heads.join(" "));
-    for (engine, scores) in table {
-        let cell = |set: &&str| {
-            let of = scores.get(*set).copied().unwrap_or_default();
-            format!("{:>6.3} {:.2} {:.2}", of.ndcg, of.recall, of.mrr)
-        };
-        let cells: Vec<String> = sets.iter().map(cell).collect();
-        println!("{engine:<26} {}", cells.join(" "));
+impl Run {
+    async fn rank(&mut self, set: &PublicSet) -> anyhow::Result<()> {
+        let index = OwnIndex::of(set)?;
+        for (engine, known) in [(LEARNT, WordWeights::built_in()), (NOTHING_LEARNT, Arc::default())] {
+            self.add(engine, set, &index.outcomes(set, &known)?);
+        }
+        if let Some(embedder) = &self.embedder {
+            index.embed(&**embedder)?;
+            let with = Some(Arc::clone(embedder));
+            let ranked = index.rank(&set.requests, &WordWeights::built_in(), with)?;
+            self.add(WITH_EMBEDDER, set, &outcomes(&set.requests, &ranked));
+        }
+        self.add("SQLite FTS5", set, &outcomes(&set.requests, &sqlite(set).await?));
+        if let Some(url) = self.postgres.clone() {
+            let ranked = postgres(&url, set).await?;
+            self.add("PostgreSQL ts_rank", set, &outcomes(&set.requests, &ranked));
+        }
+        Ok(())
     }
+
+    fn add(&mut self, engine: &str, set: &PublicSet, outcomes: &[Outcome]) {
+        let answered = outcomes.iter().filter(|outcome| outcome.has_answer);
+        let ndcg = answered.map(|outcome| outcome.scores.ndcg).collect();
+        self.ndcg.entry(engine.to_owned()).or_default().push(ndcg);
+        self.table.entry(engine.to_owned()).or_default().insert(set.name.clone(), measures(outcomes));
+    }
+
+    fn add_means(&mut self) {
+        for sets in self.table.values_mut() {
+            let mean = mean_of_sets(sets.values());
+            sets.insert("mean".to_owned(), mean);
+        }
+    }
+}
+
+fn print(run: &Run, sets: &[&str]) {
+    let names: Vec<&str> = sets.iter().copied().chain(["mean"]).collect();
+    let heads: Vec<String> = names.iter().map(|set| format!("{set:>16}")).collect();
+    println!("{:<26} {}  95 % of the mean", "nDCG@10", heads.join(" "));
+    for (engine, sets) in &run.table {
+        let (low, high) = run.ndcg.get(engine).map(|of| interval(of)).unwrap_or_default();
+        println!("{engine:<26} {}  {low:.3} to {high:.3}", cells(sets, &names, "ndcg"));
+    }
+    let Some(own) = run.table.get(NOTHING_LEARNT) else { return };
+    let measures: std::collections::BTreeSet<&String> = own.values().flat_map(BTreeMap::keys).collect();
+    println!(
+        "\n{NOTHING_LEARNT}: right results among the first ten (found), first (first), requests with an answer that keep"
+    );
+    println!(
+        "a result (kept), requests without an answer that keep none (no answer), and parts of the requests"
+    );
+    for measure in measures {
+        println!("{measure:<26} {}", cells(own, &names, measure));
+    }
+}
+
+fn cells(sets: &BTreeMap<String, Measures>, names: &[&str], measure: &str) -> String {
+    let cell = |set: &&str| match sets.get(*set).and_then(|of| of.get(measure)) {
+        Some(value) => format!("{value:>16.3}"),
+        None => format!("{:>16}", "-"),
+    };
+    names.iter().map(cell).collect::<Vec<_>>().join(" ")
+}
+
+/// Half of the requests judge: without examples, with up to two requests of the other half for each tool, and with an attacker.
+fn print_examples(sets: &[PublicSet]) -> anyhow::Result<()> {
+    println!(
+        "\nhalf of the requests, nothing learnt: nDCG@10 without examples, with two for each tool, and with an attacker"
+    );
+    println!(
+        "that claims one request in each of its tools; claimed requests for which it is first, and on the first page"
+    );
+    for set in sets {
+        let effect = examples::effect(set, &Arc::default())?;
+        let [without, with, attacked] = [effect.without, effect.with, effect.attacked].map(|of| of.ndcg);
+        println!(
+            "{:<16} {without:.3} {with:.3} {attacked:.3}; first {:.2}, on the first page {:.2}",
+            set.name, effect.first, effect.on_page
+        );
+    }
+    Ok(())
+}
+
+/// The labelled requests, by half, and the publishers' own examples.
+fn labelled_requests(table: &mut Table) -> anyhow::Result<()> {
+    println!();
+    let judged = labelled::judge_all(&Arc::default())?;
+    for (name, found) in labelled::parts(&judged) {
+        println!("{name}");
+        for (measure, value) in &found {
+            println!("  {measure:<24} {value:.3}");
+        }
+        table.entry(NOTHING_LEARNT.to_owned()).or_default().insert(name, found);
+    }
+    let examples = labelled::examples_found()?;
+    println!(
+        "of {} example requests of publishers, {} find their capability among the first ten, {} without the examples in the index",
+        examples.all, examples.found, examples.found_without
+    );
+    Ok(())
 }

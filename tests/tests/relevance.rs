@@ -7,30 +7,40 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentdex_tests::relevance::engines::{OwnIndex, scores};
-use agentdex_tests::relevance::judge::{Scores, mean};
+use agentdex_tests::relevance::engines::OwnIndex;
 use agentdex_tests::relevance::labelled::{self, Judged};
+use agentdex_tests::relevance::measures::{Measures, mean_of_sets, measures};
 use agentdex_tests::relevance::sets;
 use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights, stems_of};
 use store::FeedPosition;
 
 /// Mean of nDCG@10 over the five sets below which the ranking has regressed.
 const MEAN_MIN: f64 = 0.68;
-/// Maximum loss of one set against the last recorded run.
+/// Maximum loss of one measure against the last recorded run.
 const TOLERANCE: f64 = 0.01;
 /// Share of the requests with an answer whose results may all be below the relevance cut-off, with those that find nothing.
-const CUT_OFF_LOSS_MAX: f64 = 0.03;
+const CUT_OFF_LOSS_MAX: f64 = 0.05;
 /// Share of the requests without an answer that must have no result above it. The others share a rare word with a capability
 /// ("earthquake alerts", "university admission"), as requests with an answer do ("bus departures").
-const NO_ANSWER_MIN: f64 = 0.5;
+const NO_ANSWER_MIN: f64 = 0.43;
 /// Results of a page.
 const PAGE: usize = 10;
 /// Minimum number of labelled requests.
-const LABELLED_MIN: usize = 200;
+const LABELLED_MIN: usize = 800;
+const NOTHING_LEARNT: &str = "agentdex, nothing learnt";
 
-fn recorded() -> BTreeMap<String, BTreeMap<String, Scores>> {
+fn recorded() -> BTreeMap<String, BTreeMap<String, Measures>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/recorded.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Fails if a measure has lost more than the tolerance.
+fn check_losses(set: &str, now: &Measures, before: &Measures) {
+    for (measure, before) in before {
+        let now = now.get(measure).copied().unwrap_or_default();
+        println!("{set:<24} {measure:<24} {now:.4}, recorded {before:.4}");
+        assert!(now >= before - TOLERANCE, "{set}: {measure} is {now:.4}, recorded {before:.4}");
+    }
 }
 
 #[test]
@@ -39,35 +49,57 @@ fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
         println!("no relevance data beside the workspace: nothing to rank");
         return;
     };
-    // The weights were learned from these requests; they are left out too, so that the minimum is met without them.
-    let runs = [
-        ("agentdex", WordWeights::built_in()),
-        ("agentdex, nothing learnt", Arc::new(WordWeights::default())),
-    ];
-    let ranked: Vec<[Scores; 2]> = std::thread::scope(|scope| {
+    let runs = [("agentdex", WordWeights::built_in()), (NOTHING_LEARNT, Arc::new(WordWeights::default()))];
+    let ranked: Vec<[Measures; 2]> = std::thread::scope(|scope| {
         let judge = |set: &sets::PublicSet| {
             let index = OwnIndex::of(set).unwrap();
-            runs.each_ref()
-                .map(|(_, known)| scores(&set.requests, &index.rank(&set.requests, known, None).unwrap()))
+            runs.each_ref().map(|(_, known)| measures(&index.outcomes(set, known).unwrap()))
         };
         let threads: Vec<_> = sets.iter().map(|set| scope.spawn(move || judge(set))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let recorded = recorded();
     for (run, (engine, _)) in runs.iter().enumerate() {
-        let scores: Vec<Scores> = ranked.iter().map(|of| of[run]).collect();
-        for (set, now) in sets.iter().zip(&scores) {
-            let before = recorded[*engine][set.name].ndcg;
-            println!("{engine:<26} {:<16} {:.4}, recorded {before:.4}", set.name, now.ndcg);
-            assert!(now.ndcg >= before - TOLERANCE, "{}: {:.4}, recorded {before:.4}", set.name, now.ndcg);
+        println!("{engine}");
+        for (set, ranked) in sets.iter().zip(&ranked) {
+            let mut before = recorded[*engine][&set.name].clone();
+            // What is learnt may help one measure and cost another; without it, nothing may be lost.
+            before.retain(|measure, _| *engine == NOTHING_LEARNT || measure == "ndcg");
+            check_losses(&set.name, &ranked[run], &before);
         }
-        let mean = mean(&scores).ndcg;
-        println!("{engine:<26} {:<16} {mean:.4}", "mean");
+        let mean = mean_of_sets(ranked.iter().map(|of| &of[run]))["ndcg"];
         assert!(
             mean >= MEAN_MIN,
             "{engine}: the mean of nDCG@10 is {mean:.4} and must be at least {MEAN_MIN}"
         );
     }
+}
+
+#[test]
+fn any_folder_of_sets_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(sets::read_folder(dir.path()).is_err());
+    let set = dir.path().join("mine");
+    std::fs::create_dir(&set).unwrap();
+    std::fs::write(
+        set.join("tools.jsonl"),
+        r#"{"id": "a", "name": "book_flight", "description": "Book a flight.", "site": "Sky"}
+{"id": "b", "name": "wetter", "description": "Das Wetter von morgen."}"#,
+    )
+    .unwrap();
+    std::fs::write(
+        set.join("queries.jsonl"),
+        r#"{"text": "book a flight", "relevant": ["a"]}
+{"text": "wetter", "relevant": ["b"], "language": "de"}
+{"text": "mow my lawn"}"#,
+    )
+    .unwrap();
+    let read = sets::read_folder(dir.path()).unwrap();
+    let outcomes = OwnIndex::of(&read[0]).unwrap().outcomes(&read[0], &Arc::default()).unwrap();
+    assert!(outcomes[0].by_site.is_some_and(|scores| scores.mrr >= 1.0) && outcomes[1].by_site.is_none());
+    assert!(!outcomes[1].is_english && !outcomes[2].has_answer && !outcomes[2].has_relevant);
+    let found = measures(&outcomes);
+    assert!((found["ndcg"] - 1.0).abs() < 1e-9 && (found["kept"] - 1.0).abs() < 1e-9, "{found:?}");
 }
 
 /// Checks how many results of the labelled requests over the demo are above the relevance cut-off.
@@ -130,13 +162,17 @@ fn published_capabilities_are_found_by_their_own_words() {
 #[test]
 fn labelled_requests_find_the_expected_capabilities() {
     assert!(labelled::requests().unwrap().len() >= LABELLED_MIN);
-    let judged = labelled::judge_all().unwrap();
+    let judged = labelled::judge_all(&Arc::default()).unwrap();
     let unknown: Vec<&String> = judged.iter().flat_map(|of| &of.unknown).collect();
     assert!(unknown.is_empty(), "graded, but not there: {unknown:?}");
     for of in judged.iter().filter(|of| of.scores.ndcg < 0.6 && !of.request.grades.is_empty()) {
         println!("{:.2} {:?}: {:?}", of.scores.ndcg, of.request.text, of.found);
     }
     check_cut_off(&judged);
+    let recorded = recorded();
+    for (name, now) in labelled::parts(&judged) {
+        check_losses(&name, &now, &recorded[NOTHING_LEARNT][&name]);
+    }
     let of_demo: Vec<Judged> = judged.into_iter().filter(|of| of.request.is_of_demo()).collect();
     for text in api::EXAMPLES {
         let of = of_demo
@@ -150,8 +186,4 @@ fn labelled_requests_find_the_expected_capabilities() {
             "{text}: on the first page, and first comes {first}"
         );
     }
-    let now = labelled::mean_of(&of_demo);
-    let before = recorded()["own requests"]["mean"];
-    println!("nDCG@10 {:.4}, recorded {:.4}; MRR {:.4}", now.ndcg, before.ndcg, now.mrr);
-    assert!(now.ndcg >= before.ndcg - TOLERANCE, "{:.4}, recorded {:.4}", now.ndcg, before.ndcg);
 }

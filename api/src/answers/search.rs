@@ -10,7 +10,7 @@ use indexer::{
     MergedCapability, SearchAnswer, SearchError, SearchRequest,
 };
 use manifest::declaration::Member;
-use manifest::{CapabilityId, ManifestId};
+use manifest::{CapabilityId, ManifestId, SiteName};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::{SharedCapability, StoredManifest};
@@ -66,20 +66,29 @@ pub(crate) async fn search(
         .run(client, move |searcher| searcher.search(&request))
         .await?
         .map_err(|e| search_problem(&e))?;
-    leave_out(&mut answer, |hit| index.suppressed().has(&hit.site));
+    leave_out(&mut answer, |site| index.suppressed().has(site));
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(SearchResults { answer, took_ms })
 }
 
-/// Removes results from a page and from the counts.
-pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&Hit) -> bool) {
-    let left_out = |hits: &[Hit]| hits.iter().filter(|hit| is_left_out(hit)).count() as u64;
+/// Removes the results of some sites from a page and from the counts, with those behind them.
+pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteName) -> bool) {
+    let left_out = |hits: &[Hit]| hits.iter().filter(|hit| is_left_out(&hit.site)).count() as u64;
     if let Some(relevant) = &mut answer.relevant {
         let leading = usize::try_from(*relevant).unwrap_or(usize::MAX).min(answer.hits.len());
         *relevant -= left_out(answer.hits.get(..leading).unwrap_or_default());
     }
     answer.total = answer.total.saturating_sub(left_out(&answer.hits));
-    answer.hits.retain(|hit| !is_left_out(hit));
+    answer.hits.retain(|hit| !is_left_out(&hit.site));
+    for hit in &mut answer.hits {
+        let Some(group) = &mut hit.group else { continue };
+        let listed = group.members.len();
+        group.members.retain(|member| !is_left_out(&member.site));
+        group.others = group.others.saturating_sub((listed - group.members.len()) as u64);
+        if group.others == 0 {
+            hit.group = None;
+        }
+    }
 }
 
 /// As [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes

@@ -1,7 +1,7 @@
 //! The parameters of a search. Names and values of closed vocabularies are checked; other values are passed to the index.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use indexer::{FacetKey, Filters, SearchRequest, Sort};
+use indexer::{FacetKey, Filters, Grouping, SearchRequest, Sort};
 use manifest::string_enum;
 
 use crate::parameters::{QueryPairs, unknown_value};
@@ -14,8 +14,8 @@ pub(crate) fn filter_keys() -> impl Iterator<Item = FacetKey> {
 
 /// Every parameter that a search knows.
 fn known() -> Vec<&'static str> {
-    const OTHERS: [&str; 8] =
-        ["updated_since", "sort", "limit", "cursor", "fields", "facets", "view", "explain"];
+    const OTHERS: [&str; 9] =
+        ["updated_since", "sort", "group_by", "limit", "cursor", "fields", "facets", "view", "explain"];
     ["q"].into_iter().chain(filter_keys().map(FacetKey::as_str)).chain(OTHERS).collect()
 }
 
@@ -51,6 +51,7 @@ const ROW_FIELDS: &[&str] = &[
     "source",
     "status",
     "updated_at",
+    "group",
     "score",
     "snippet",
     "text_is",
@@ -98,12 +99,19 @@ impl SearchParameters {
             phrasings: owned(query.texts("q")),
             filters: filters(query)?,
             sort: query.one_closed("sort")?.unwrap_or(Sort::Relevance),
+            group_by: query.one_closed("group_by")?.unwrap_or(Grouping::Copies),
             limit,
             cursor: query.one("cursor")?.map(ToOwned::to_owned),
             facets: query.closed::<FacetKey>("facets")?,
             explain: query.one_parsed("explain")?.unwrap_or(false),
             ..SearchRequest::default()
         };
+        if request.group_by == Grouping::Site
+            && (request.phrasings.is_empty() || request.sort != Sort::Relevance)
+        {
+            let detail = "\"group_by=site\" needs \"q\" and the order by relevance";
+            return Err(Problem::bad_request(detail).with_parameter("group_by"));
+        }
         let view = query.one_closed("view")?.unwrap_or(View::Compact);
         Ok(Self { request, view, fields: fields(query, view)? })
     }
@@ -178,7 +186,7 @@ mod tests {
         let read = read(
             "q=book,+now&q=reserve&format=awp,atp&semantic_type=travel:*&namespace=travel&method=post&safety=write\
              &auth=none&site=SkyHop.example&status=fresh&source=native&language=EN&updated_since=2026-11-21\
-             &sort=name&limit=7&facets=format,site&view=full&fields=id,parameters",
+             &sort=name&group_by=none&limit=7&facets=format,site&view=full&fields=id,parameters",
         )
         .unwrap();
         insta::assert_debug_snapshot!(read);
@@ -192,6 +200,15 @@ mod tests {
             assert_eq!(instant(text).unwrap().to_rfc3339(), "2026-11-21T00:00:00+00:00");
         }
         assert!(instant("yesterday").is_err());
+    }
+
+    #[test]
+    fn sites_are_grouped_by_relevance_alone() {
+        assert_eq!(read("q=x").unwrap().request.group_by, Grouping::Copies);
+        assert_eq!(read("q=x&group_by=site").unwrap().request.group_by, Grouping::Site);
+        for wrong in ["format=awp&group_by=site", "q=x&group_by=site&sort=name", "q=x&group_by=color"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{Array, Required};
 
 use super::search_parameters::{View, filter_keys};
-use crate::openapi::schemas::{FacetWords, SortWord, vocabulary};
+use crate::openapi::schemas::{FacetWords, GroupingWord, SortWord, vocabulary};
 
 vocabulary! {
     ViewWord = View,
@@ -78,6 +78,10 @@ pub(crate) struct ResultsQuery {
     /// What to count the results by.
     #[param(style = Form, explode = false, inline)]
     facets: Option<FacetWords>,
+    /// What is put behind its best result: near copies (the default), all results of a site, or nothing. `site` shows which
+    /// site answers best.
+    #[param(inline)]
+    group_by: Option<GroupingWord>,
     #[param(inline)]
     view: Option<ViewWord>,
     /// Whether each result explains its score.

@@ -1,6 +1,7 @@
 //! Validation of a document: its dialect, its findings with line numbers, and what would be indexed. Nothing is stored or
 //! fetched.
 
+use indexer::{ExampleCheck, UnfoundExample};
 use manifest::model::{Conformance, ConformanceLevel};
 use manifest::{Detection, Discovery, Finding, Format, Manifest, ManifestId, ManifestUrl, NameError};
 use runtime::{OwnedDocument, Share};
@@ -29,6 +30,7 @@ pub(crate) struct ValidateAnswer {
     #[schema(value_type = Vec<Object>)]
     pub(crate) conformance: Vec<Conformance>,
     pub(crate) findings: Vec<PlacedFinding>,
+    pub(crate) examples: ExampleRequests,
     text_is: &'static str,
     #[schema(value_type = Object)]
     pub(crate) manifest: Manifest,
@@ -39,6 +41,39 @@ pub(crate) struct ValidateAnswer {
 pub(crate) struct Indexed {
     pub(crate) capabilities: usize,
     pub(crate) invocable: usize,
+}
+
+/// Whether the example requests of the document find its capabilities by the other words of these.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExampleRequests {
+    /// How many were checked.
+    pub(crate) checked: usize,
+    /// Those that do not find their capability first among those of the document.
+    pub(crate) unfound: Vec<UnfoundRequest>,
+}
+
+/// An example request that does not find its capability first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UnfoundRequest {
+    pub(crate) example: String,
+    /// The name of its capability.
+    pub(crate) capability: String,
+    /// The place of the capability, from 1; null if it has no word of the example.
+    pub(crate) place: Option<usize>,
+    /// The name of the capability that is found first.
+    pub(crate) first: Option<String>,
+}
+
+impl From<ExampleCheck> for ExampleRequests {
+    fn from(check: ExampleCheck) -> Self {
+        let request = |UnfoundExample { example, capability, place, first }| UnfoundRequest {
+            example,
+            capability,
+            place,
+            first,
+        };
+        Self { checked: check.checked, unfound: check.unfound.into_iter().map(request).collect() }
+    }
 }
 
 /// A finding with the line and column that its pointer leads to.
@@ -110,6 +145,7 @@ pub(crate) fn answer(mut manifest: Manifest, bytes: Option<&[u8]>) -> ValidateAn
         },
         detection: manifest.detection.clone(),
         conformance: manifest.conformance.clone(),
+        examples: indexer::check_examples(&manifest).into(),
         findings: placed(bytes, std::mem::take(&mut manifest.findings)),
         text_is: TEXT_IS,
         manifest,

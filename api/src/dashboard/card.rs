@@ -1,7 +1,7 @@
 //! One result as a card: what it does, where, how it is called, how safe, how fresh, and which values are inferred.
 
 use chrono::{DateTime, Utc};
-use indexer::Hit;
+use indexer::{Group, GroupMember, Grouping, Hit};
 use manifest::model::{SemanticType, TypeSource};
 
 use super::time::Moment;
@@ -9,6 +9,9 @@ use super::{icons, labels};
 
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
+
+/// Maximum length of the name of a grouped result, in characters.
+const MEMBER_CHARS_MAX: usize = 80;
 
 /// Maximum number of characters in which two forms of a word differ at the end, and minimum length of their common stem.
 const ENDING_CHARS_MAX: usize = 2;
@@ -54,6 +57,10 @@ pub(crate) struct Card {
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
     pub(crate) status: &'static str,
+    /// How many results are behind this one, in words.
+    pub(crate) others: Option<String>,
+    /// The best of them: the id, and name and site.
+    pub(crate) members: Vec<(String, String)>,
 }
 
 /// The card of a result; `words` are those of the request; only they are highlighted.
@@ -72,7 +79,22 @@ pub(crate) fn card(hit: &Hit, words: &str, now: DateTime<Utc>) -> Card {
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, now),
         status: labels::status(hit.status),
+        others: hit.group.as_ref().map(others),
+        members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),
     }
+}
+
+fn others(group: &Group) -> String {
+    let (one, many) = match group.by {
+        Grouping::Site => ("more result of this site", "more results of this site"),
+        Grouping::Copies | Grouping::None => ("near copy", "near copies"),
+    };
+    format!("and {}", labels::counted(group.others, one, many))
+}
+
+fn member(member: &GroupMember) -> (String, String) {
+    let shown = format!("{} · {}", member.name, member.site);
+    (member.id.to_string(), shortened(&shown, MEMBER_CHARS_MAX))
 }
 
 fn call(hit: &Hit) -> Option<Call> {

@@ -216,8 +216,7 @@ impl Paging {
     fn next(self, query: &QueryPairs, answer: &SearchAnswer) -> Option<String> {
         let next = (self.page + 1).to_string();
         if self.page < self.counted_pages {
-            let has_more = answer.total > (self.page * self.per_page) as u64;
-            return has_more.then(|| links::with("/search", query, "page", &next));
+            return answer.next_cursor.is_some().then(|| links::with("/search", query, "page", &next));
         }
         let others = query.pairs().filter(|(name, _)| !matches!(*name, "cursor" | "page"));
         let cursor = answer.next_cursor.as_deref()?;
@@ -314,12 +313,15 @@ fn suggested(counted: &SearchAnswer) -> Vec<Link> {
 }
 
 pub(crate) fn is_filter(name: &str) -> bool {
-    !matches!(name, "q" | "cursor" | "page" | "limit" | "sort" | "view" | "fields" | "facets" | "explain")
+    !matches!(
+        name,
+        "q" | "cursor" | "page" | "limit" | "sort" | "view" | "fields" | "facets" | "explain" | "group_by"
+    )
 }
 
 /// Hidden fields of the form: the filters and the order.
 fn hidden_fields(query: &QueryPairs) -> Vec<(String, String)> {
-    let kept = query.pairs().filter(|(name, _)| is_filter(name) || *name == "sort");
+    let kept = query.pairs().filter(|(name, _)| is_filter(name) || matches!(*name, "sort" | "group_by"));
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 

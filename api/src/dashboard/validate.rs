@@ -9,7 +9,7 @@ use manifest::{Format, ManifestUrl, Severity};
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::{labels, links};
-use crate::answers::validate::{PlacedFinding, ValidateAnswer};
+use crate::answers::validate::{ExampleRequests, PlacedFinding, UnfoundRequest, ValidateAnswer};
 use crate::text;
 
 /// Maximum number of displayed lines: few enough for a browser.
@@ -27,6 +27,8 @@ const FINDINGS_OF_LINE_MAX: usize = 10;
 const FINDINGS_OF_LINES_MAX: usize = 1_000;
 /// Findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;
+/// Maximum number of listed example requests.
+const UNFOUND_MAX: usize = 20;
 /// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
@@ -94,6 +96,10 @@ struct Verdict {
     lines: Vec<Line>,
     left_out: Option<String>,
     elsewhere: Vec<FindingView>,
+    /// How many example requests find their capability.
+    examples: Option<String>,
+    /// Those that do not: the request, and what it finds.
+    unfound: Vec<(String, String)>,
 }
 
 #[derive(Template)]
@@ -200,7 +206,32 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         lines: lines.collect(),
         left_out: (left_out > 0).then(|| labels::counted(count(left_out), "more line", "more lines")),
         elsewhere,
+        examples: examples(&answer.examples),
+        unfound: answer.examples.unfound.iter().take(UNFOUND_MAX).map(unfound).collect(),
     }
+}
+
+/// How many of the publisher's example requests find their capability by its other words.
+fn examples(requests: &ExampleRequests) -> Option<String> {
+    let found = requests.checked.saturating_sub(requests.unfound.len());
+    (requests.checked > 0).then(|| {
+        format!(
+            "{} of {} find their capability first by its name, description and parameters.",
+            labels::grouped(count(found)),
+            labels::counted(count(requests.checked), "example request", "example requests")
+        )
+    })
+}
+
+/// An example request and what it finds.
+fn unfound(request: &UnfoundRequest) -> (String, String) {
+    let cut = |text: &str| text::cut(text, WORDS_CHARS_MAX);
+    let capability = cut(&request.capability);
+    let finds = match (request.place, &request.first) {
+        (Some(place), Some(first)) => format!("finds {} first, {capability} in place {place}", cut(first)),
+        _ => format!("has no word of {capability}"),
+    };
+    (cut(&request.example), finds)
 }
 
 /// The first lines of a document, each cut.

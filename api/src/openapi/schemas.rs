@@ -79,6 +79,7 @@ vocabulary! {
     ProtocolWord = manifest::model::Protocol,
     DiscoveryWord = Discovery,
     SortWord = indexer::Sort,
+    GroupingWord = indexer::Grouping,
     FacetWord [FacetWords] = indexer::FacetKey,
     SuggestionWord = indexer::SuggestionKind,
     ChangeWord = store::FeedChange,
@@ -196,6 +197,8 @@ pub(crate) struct CapabilityRow {
     declarations: Option<Vec<Declaration>>,
     /// What the declarations disagree on; absent from a result where there is nothing
     contradictions: Option<Vec<Contradiction>>,
+    /// The results behind this one; absent from a result without any
+    group: Option<Group>,
     score: Option<f64>,
     /// HTML, escaped, with the words that match inside `<mark>`
     snippet: Option<String>,
@@ -268,6 +271,28 @@ pub(crate) struct Declaration {
     /// Absent from results of a search
     #[schema(nullable = false)]
     last_seen_at: Option<chrono::DateTime<chrono::Utc>>,
+}
+
+/// Results that belong to a better one.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::Group")]
+pub(crate) struct Group {
+    #[schema(inline)]
+    by: GroupingWord,
+    /// How many there are
+    others: u64,
+    /// The best of them, at most five
+    members: Vec<GroupMember>,
+}
+
+/// A result behind a better one.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::GroupMember")]
+pub(crate) struct GroupMember {
+    #[schema(inline)]
+    id: CapabilityId,
+    name: String,
+    site: String,
 }
 
 /// A fact on which declarations of one capability disagree.

@@ -133,7 +133,7 @@ pub(crate) async fn unblock(
     responses((status = 202, description = "The rebuild was requested", body = ReindexAnswer)), security(("admin" = [])))]
 pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
-    let config = indexer::IndexConfig { dir: app.index.dir().to_owned() };
+    let config = indexer::IndexConfig::at(app.index.dir().to_owned());
     let requested = app
         .index
         .searches()

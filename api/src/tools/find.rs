@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use indexer::{FacetKey, Filters, Hit, SearchRequest};
+use indexer::{FacetKey, Filters, GroupMember, Grouping, Hit, SearchRequest};
 use manifest::CapabilityId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -32,6 +32,7 @@ pub(super) struct Arguments {
     invocable_only: bool,
     #[serde(default)]
     include_schemas: bool,
+    group_by: Option<Grouping>,
     cursor: Option<String>,
     /// The filters, by key; other names are refused.
     #[serde(flatten)]
@@ -66,6 +67,11 @@ pub(super) fn definition() -> Definition {
         json!({"type": "boolean", "default": false, "description": "Add parameters and response as JSON Schema to each row."}),
     );
     add(
+        "group_by",
+        json!({"type": "string", "enum": Grouping::ALL.iter().map(|by| by.as_str()).collect::<Vec<_>>(), "default": Grouping::Copies,
+               "description": "What is put behind its best row: near copies, all results of a site, or nothing. \"site\" shows which site answers best."}),
+    );
+    add(
         "cursor",
         json!({"type": "string", "description": "next_cursor of the previous answer, with the same arguments."}),
     );
@@ -77,6 +83,8 @@ pub(super) fn definition() -> Definition {
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
         "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
+        "group": {"type": "object", "required": ["by", "others", "members"], "description": "The results behind this one.", "properties": {
+            "by": {"type": "string"}, "others": {"type": "integer"}, "members": {"type": "array", "items": {"type": "object"}}}},
         "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
     let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {
         "results": {"type": "array", "items": row}, "total": {"type": "integer"}, "total_is_exact": {"type": "boolean"},
@@ -151,11 +159,16 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
     }
     let phrasings = if query.is_empty() { Vec::new() } else { vec![query.to_owned()] };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    Ok(SearchRequest { phrasings, filters, limit, cursor: arguments.cursor, ..SearchRequest::default() })
+    let group_by = arguments.group_by.unwrap_or(Grouping::Copies);
+    if group_by == Grouping::Site && phrasings.is_empty() {
+        return Err(Problem::bad_request("group_by site needs query, the task in plain words"));
+    }
+    let cursor = arguments.cursor;
+    Ok(SearchRequest { phrasings, filters, limit, group_by, cursor, ..SearchRequest::default() })
 }
 
 fn row(hit: &Hit) -> Value {
-    json!({
+    let mut row = json!({
         "id": hit.id, "name": short(&hit.name, DESCRIPTION_CHARS),
         "description": hit.description.as_deref().map(|text| short(text, DESCRIPTION_CHARS)),
         "site": hit.site, "format": hit.format,
@@ -165,7 +178,13 @@ fn row(hit: &Hit) -> Value {
         "auth": hit.auth, "auth_required": hit.auth_required,
         "deprecated": hit.deprecated, "status": hit.status,
         "score": (f64::from(hit.score) * 100.0).round() / 100.0,
-    })
+    });
+    if let (Some(group), Some(row)) = (&hit.group, row.as_object_mut()) {
+        let member = |of: &GroupMember| json!({"id": of.id, "name": short(&of.name, DESCRIPTION_CHARS), "site": of.site});
+        let members: Vec<Value> = group.members.iter().map(member).collect();
+        row.insert("group".to_owned(), json!({"by": group.by, "others": group.others, "members": members}));
+    }
+    row
 }
 
 /// Adds the schemas to the rows. True if the schemas of a row were too large for it.

@@ -90,6 +90,21 @@ async fn search_pages_have_no_gaps_or_repeats() {
 }
 
 #[tokio::test]
+async fn the_results_of_a_site_are_behind_its_best_one_on_request() {
+    let world = World::new().await;
+    let answer = world.get("/search?q=book+flights&group_by=site").await.json();
+    let rows = answer["results"].as_array().unwrap();
+    let of_site = rows.iter().filter(|row| row["site"] == "skyhop.example").collect::<Vec<_>>();
+    assert_eq!(of_site.len(), 1, "{answer}");
+    let group = &of_site[0]["group"];
+    assert_eq!((&group["by"], &group["others"]), (&json!("site"), &json!(1)), "{answer}");
+    assert_eq!(group["members"][0]["site"], "skyhop.example");
+    let all = world.get("/search?q=book+flights&group_by=none").await.json();
+    assert!(all["results"].as_array().unwrap().iter().all(|row| row.get("group").is_none()));
+    assert_eq!(all["total"], answer["total"]);
+}
+
+#[tokio::test]
 async fn returns_400_with_the_known_values() {
     let world = World::new().await;
     for (query, parameter, word) in [
@@ -102,6 +117,8 @@ async fn returns_400_with_the_known_values() {
         ("q=x&view=wide", json!("view"), "compact, full"),
         ("q=x&facets=price", json!("facets"), "semantic_type"),
         ("q=x&fields=price", json!("fields"), "native_id"),
+        ("q=x&group_by=host", json!("group_by"), "site"),
+        ("format=awp&group_by=site", json!("group_by"), "relevance"),
         ("q=x&limit=101", json!("limit"), "1 to 100"),
         ("q=x&updated_since=soon", json!("updated_since"), "2026-11-21"),
         ("q=x&cursor=%21%21", json!("cursor"), "cursor"),

@@ -103,7 +103,7 @@ impl World {
 
     /// Builds the index again and serves it.
     pub(crate) async fn reindex(&self) {
-        let config = indexer::IndexConfig { dir: self.fixture.config().index_dir };
+        let config = indexer::IndexConfig::at(self.fixture.config().index_dir);
         indexer::follow::rebuild(self.store.clone(), config).await.unwrap();
         self.app.refresh_index();
     }

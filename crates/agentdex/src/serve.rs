@@ -134,7 +134,7 @@ pub(crate) async fn run_on(
     let opening = Store::open_when_available(&resolved.shared.store);
     let Some(opened) = cancel.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
     let store = opened?;
-    let index = IndexConfig { dir: config.index_dir.clone() };
+    let index = IndexConfig::at(config.index_dir.clone());
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());

@@ -5,7 +5,7 @@
 //! reader is indexed like any other and ranked a little lower.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use manifest::CapabilityId;
@@ -16,7 +16,7 @@ use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
-use super::forward::{Part, encoded, gram_number, hash};
+use super::forward::{Part, encoded, gram_number, hash, sketch, stem_number};
 use super::schema::Fields;
 use super::shared::{self, Following, Shared};
 use crate::analysis::{
@@ -25,11 +25,14 @@ use crate::analysis::{
 use crate::answer::Hit;
 use crate::declarations::Place;
 use crate::error::IndexError;
+use crate::examples::Examples;
 use crate::filter::{FacetKey, FilterSource};
 
+mod examples;
 mod schema_text;
 mod suggestions;
 
+pub use examples::{ExampleCheck, UnfoundExample, check_examples};
 use schema_text::SchemaText;
 
 /// A stem of the name occurs at least so often.
@@ -52,6 +55,8 @@ const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 /// What all capabilities of a manifest share.
 pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
+    /// Examples that the operator gives.
+    given: Option<&'a Examples>,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
     /// The manifest's own description, stemmed for the previous capability; the next one usually has the same language.
@@ -65,7 +70,13 @@ impl<'a> ManifestText<'a> {
         if !is_present || !stored.manifest.format().is_indexable() {
             return None;
         }
-        Some(Self { stored, site_words: site_words(&stored.manifest), about: RefCell::default() })
+        let site_words = site_words(&stored.manifest);
+        Some(Self { stored, given: None, site_words, about: RefCell::default() })
+    }
+
+    /// Adds the examples of the operator to those of the publishers.
+    pub(crate) fn with_examples(self, given: &'a Examples) -> Self {
+        Self { given: Some(given), ..self }
     }
 
     /// The document of a declaration and, where it leads a capability of several, the id of that. `None` for a declaration that
@@ -295,20 +306,27 @@ impl<'a> CapabilityText<'a> {
 
     fn add_terms(&self, fields: &Fields, manifest: &ManifestText<'_>, document: &mut TantivyDocument) {
         let stemming = Stemming::for_language(&self.language);
-        let terms = self.terms(manifest);
+        let mut terms = self.terms(manifest);
+        let own = encoded(&terms.all, Part::Own);
+        let site: Vec<u32> =
+            manifest.site_words.iter().map(|word| stem_number(&stemming.term(word))).collect();
+        document.add_u64(fields.sketch, sketch(&own, &site));
+        document.add_u64(fields.name_number, hash(&squeezed(&self.capability.name)));
+        let given = manifest.given.map(|examples| examples.of(&self.capability.id)).unwrap_or_default();
+        let examples = self.capability.examples.iter().chain(given);
+        let examples = joined_terms(examples.map(String::as_str), stemming);
+        if !examples.is_empty() {
+            terms.add_missing(&examples);
+        }
         document.add_text(fields.all, &terms.all);
         document.add_text(fields.bigram, &terms.bigrams);
         // Each text is a separate value, so that no phrase spans two of them.
         for text in &terms.written {
             document.add_text(fields.word, text);
         }
-        let examples = joined_terms(self.capability.examples.iter().map(String::as_str), stemming);
-        let texts = [
-            (&*terms.all, Part::Own),
-            (&*examples, Part::Example),
-            (&*manifest.about(stemming), Part::About),
-        ];
-        for stem in texts.into_iter().flat_map(|(text, part)| encoded(text, part)) {
+        let others = [(&*examples, Part::Example), (&*manifest.about(stemming), Part::About)];
+        let others = others.into_iter().flat_map(|(text, part)| encoded(text, part));
+        for stem in own.into_iter().chain(others) {
             document.add_u64(fields.stems, stem);
         }
         for gram in self.grams(&manifest.site_words) {
@@ -380,6 +398,17 @@ impl Terms {
         }
     }
 
+    /// Adds terms that the capability does not have, once each, so that they select it. Ranking counts them as examples.
+    fn add_missing(&mut self, terms: &str) {
+        let known: HashSet<&str> = self.all.split(' ').collect();
+        let missing: BTreeSet<&str> = terms.split(' ').filter(|term| !known.contains(term)).collect();
+        let room = TERMS_MAX.saturating_sub(self.count);
+        let missing: Vec<&str> = missing.into_iter().filter(|term| !term.is_empty()).take(room).collect();
+        for term in missing {
+            push_term(&mut self.all, term);
+        }
+    }
+
     /// Adds a word and returns its stem; `None` if the capability has its share of terms.
     fn add_word(&mut self, word: &str, weight: usize) -> Option<String> {
         if self.count >= TERMS_MAX {
@@ -398,6 +427,11 @@ impl Terms {
         }
         Some(self.stemming.stem(word).into_owned())
     }
+}
+
+/// A name without case and separators: `bookFlight` and `book_flight` are one.
+fn squeezed(name: &str) -> String {
+    fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 fn push_term(joined: &mut String, term: &str) {

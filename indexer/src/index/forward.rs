@@ -9,6 +9,9 @@ const COUNT_BITS: u32 = 6;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const PART_BITS: u32 = 2;
 
+/// Most that one stem counts in a fingerprint.
+const SKETCH_WEIGHT_MAX: u32 = 4;
+
 /// The text of a capability that contains a stem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -55,6 +58,27 @@ pub(crate) fn encoded(text: &str, part: Part) -> Vec<u64> {
         .collect()
 }
 
+/// The fingerprint of a text whose stems are encoded, without some of them (SimHash): the more weight two texts share, the fewer
+/// bits differ.
+pub(crate) fn sketch(stems: &[u64], left_out: &[u32]) -> u64 {
+    let mut sums = [0_i32; 64];
+    for stem in stems.iter().copied().map(decoded).filter(|stem| !left_out.contains(&stem.number)) {
+        let weight = i32::try_from(stem.count.min(SKETCH_WEIGHT_MAX)).unwrap_or(1);
+        let bits = mixed(u64::from(stem.number));
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            *sum += if (bits >> bit) & 1 == 1 { weight } else { -weight };
+        }
+    }
+    sums.iter().enumerate().filter(|(_, sum)| **sum > 0).fold(0, |bits, (bit, _)| bits | (1 << bit))
+}
+
+/// Spreads a number over 64 bits (the finaliser of MurmurHash3).
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let number = (number ^ (number >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    number ^ (number >> 33)
+}
+
 /// Decodes a value of the column.
 pub(crate) fn decoded(value: u64) -> Stem {
     let part = match (value >> COUNT_BITS) & ((1 << PART_BITS) - 1) {
@@ -98,6 +122,19 @@ mod tests {
         let stem = |text, count| Stem { number: stem_number(text), part: Part::Example, count };
         assert_eq!(stems, [stem("book", 1), stem("flight", 2)]);
         assert!(encoded("", Part::Own).is_empty());
+    }
+
+    #[test]
+    fn near_copies_have_close_fingerprints() {
+        let long = |word: &str| {
+            let words = (0..60).map(|at| format!("word{at}")).collect::<Vec<_>>().join(" ");
+            encoded(&format!("{word} {words}"), Part::Own)
+        };
+        let distance = |a: &[u64], b: &[u64]| (sketch(a, &[]) ^ sketch(b, &[])).count_ones();
+        assert!(distance(&long("skyhop"), &long("cloudline")) <= 8);
+        assert!(distance(&long("skyhop"), &encoded("book a seat on a train", Part::Own)) > 16);
+        let left_out = [stem_number("skyhop"), stem_number("cloudline")];
+        assert_eq!(sketch(&long("skyhop"), &left_out), sketch(&long("cloudline"), &left_out));
     }
 
     #[test]

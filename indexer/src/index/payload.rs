@@ -15,11 +15,14 @@ pub(crate) struct Payload {
     pub(crate) schema_version: u32,
     pub(crate) feed_id: String,
     pub(crate) position: FeedPosition,
+    /// Version of the operator's examples.
+    #[serde(default)]
+    pub(crate) examples: u64,
 }
 
 impl Payload {
-    pub(crate) fn new(feed_id: String, position: FeedPosition) -> Self {
-        Self { schema_version: SCHEMA_VERSION, feed_id, position }
+    pub(crate) fn new(feed_id: String, position: FeedPosition, examples: u64) -> Self {
+        Self { schema_version: SCHEMA_VERSION, feed_id, position, examples }
     }
 
     /// Reads the payload of the last commit; fails for another schema version.

@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 9;
+pub const SCHEMA_VERSION: u32 = 10;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 7;
+pub(crate) const RANKING_VERSION: u16 = 8;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value whole.
@@ -89,6 +89,10 @@ fields! {
     site_number: add_u64_field(FAST),
     /// Hash of the capability's own text: equal for copies.
     text_number: add_u64_field(FAST),
+    /// Fingerprint of its words and its schema: close for near copies.
+    sketch: add_u64_field(FAST),
+    /// Hash of its name without case and separators.
+    name_number: add_u64_field(FAST),
     /// Factor of the score.
     prior: add_f64_field(FAST),
     /// Encoded stems of the capability, its examples and its manifest: for re-ranking.

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use manifest::ManifestId;
 use store::{FeedPosition, StoredManifest};
@@ -17,6 +18,7 @@ use super::payload::Payload;
 use super::schema::{Fields, register_tokenizers, schema};
 use super::shared::Shared;
 use crate::error::IndexError;
+use crate::examples::Examples;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
 const WRITER_MEMORY_BYTES: usize = 128 << 20;
@@ -40,6 +42,7 @@ pub(crate) fn open_for_writing(
     generations: &Generations,
     feed_id: &str,
     head: FeedPosition,
+    examples: &Arc<Examples>,
 ) -> Result<Opened, IndexError> {
     let dir = generations.dir().to_owned();
     let corrupt = |reason: String| IndexError::Corrupt { dir: dir.clone(), reason };
@@ -47,6 +50,9 @@ pub(crate) fn open_for_writing(
     let payload = Payload::read(&dir, &index)?;
     if payload.feed_id != feed_id || payload.position > head {
         return Err(IndexError::FeedOther { dir });
+    }
+    if payload.examples != examples.version() {
+        return Err(IndexError::ExamplesOther { dir });
     }
     // tantivy panics on files that are shorter than their own footer.
     let damaged = catch_unwind(AssertUnwindSafe(|| index.validate_checksum()))
@@ -56,7 +62,7 @@ pub(crate) fn open_for_writing(
         return Err(corrupt(format!("{} is damaged", file.display())));
     }
     let fields = Fields::of(&index.schema()).map_err(|error| corrupt(error.to_string()))?;
-    let writer = Writer::new(&index, fields, feed_id)?;
+    let writer = Writer::new(&index, fields, feed_id, examples)?;
     Ok(Opened { writer, position: payload.position })
 }
 
@@ -65,22 +71,28 @@ pub(crate) struct Writer {
     inner: IndexWriter,
     fields: Fields,
     feed_id: String,
+    examples: Arc<Examples>,
 }
 
 impl Writer {
     /// Creates an empty index in an empty directory, committed at the beginning of the feed.
-    pub(crate) fn create(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
+    pub(crate) fn create(dir: &Path, feed_id: &str, examples: &Arc<Examples>) -> Result<Self, IndexError> {
         let schema = schema();
         let fields = Fields::of(&schema).map_err(IndexError::engine("create itself"))?;
         let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings);
         let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
-        let mut writer = Self::new(&index, fields, feed_id)?;
+        let mut writer = Self::new(&index, fields, feed_id, examples)?;
         writer.commit(FeedPosition::default())?;
         Ok(writer)
     }
 
-    fn new(index: &Index, fields: Fields, feed_id: &str) -> Result<Self, IndexError> {
+    fn new(
+        index: &Index,
+        fields: Fields,
+        feed_id: &str,
+        examples: &Arc<Examples>,
+    ) -> Result<Self, IndexError> {
         register_tokenizers(index);
         let inner = index
             .writer_with_num_threads(WRITER_THREADS, WRITER_MEMORY_BYTES)
@@ -88,7 +100,7 @@ impl Writer {
         let mut policy = LogMergePolicy::default();
         policy.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
         inner.set_merge_policy(Box::new(policy));
-        Ok(Self { inner, fields, feed_id: feed_id.to_owned() })
+        Ok(Self { inner, fields, feed_id: feed_id.to_owned(), examples: Arc::clone(examples) })
     }
 
     /// Replaces the capabilities that a manifest leads, and returns how many these are.
@@ -107,6 +119,7 @@ impl Writer {
         shared: &Shared,
     ) -> Result<Vec<TantivyDocument>, IndexError> {
         let Some(text) = ManifestText::of(stored) else { return Ok(Vec::new()) };
+        let text = text.with_examples(&self.examples);
         let mut documents = Vec::with_capacity(stored.manifest.capabilities.len());
         for capability in &stored.manifest.capabilities {
             let Some((document, id)) = text.document(&self.fields, capability, shared)? else { continue };
@@ -151,7 +164,7 @@ impl Writer {
 
     /// Makes all changes since the last commit visible and durable, together with the position.
     pub(crate) fn commit(&mut self, position: FeedPosition) -> Result<(), IndexError> {
-        let payload = Payload::new(self.feed_id.clone(), position);
+        let payload = Payload::new(self.feed_id.clone(), position, self.examples.version());
         let text = serde_json::to_string(&payload).map_err(IndexError::Row)?;
         let mut prepared = self.inner.prepare_commit().map_err(IndexError::engine("prepare a commit"))?;
         prepared.set_payload(&text);

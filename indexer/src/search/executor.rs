@@ -25,16 +25,18 @@ use super::snippet::Highlighter;
 use super::term_scores::{TermScope, TermScores, rarity_of};
 use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
-use crate::answer::{FacetBuckets, Hit, SearchAnswer};
+use crate::answer::{FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
 use crate::query::{Correction, ParsedQuery, Plan, corrections};
-use crate::request::{ExploreRequest, LIMIT_MAX, SearchRequest, Sort};
+use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
 /// results is lost, at 0.12 one in twenty of the most conversational set.
 const COVERAGE_MIN: f32 = 0.05;
 /// Results among which one is sought that can be undone.
 const HARMLESS_AMONG: usize = 10;
+/// Results of a group that are listed; the others are counted.
+const MEMBERS_MAX: usize = 5;
 /// Characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
@@ -186,6 +188,7 @@ impl<'a> SearchExecutor<'a> {
             for hit in fresh.by_ref().take(self.limit) {
                 answer.hits.push(self.ranked_hit(hit, &highlighter)?);
                 seen.push(tie(hit));
+                seen.extend(hit.members.iter().map(|member| short_tie(member.traits.tie)));
             }
             is_beyond = seen.len() >= SEEN_MAX;
             if !is_beyond && fresh.next().is_some() {
@@ -194,8 +197,9 @@ impl<'a> SearchExecutor<'a> {
                 return Ok(answer);
             }
         }
-        if !window.is_complete || is_beyond {
-            self.add_rest(&mut answer, seen, window, &highlighter)?;
+        // Later documents are not grouped, so sites end with the candidates.
+        if self.request.group_by != Grouping::Site && (!window.is_complete || is_beyond) {
+            self.add_rest(&mut answer, seen, &window, &highlighter)?;
         }
         Ok(answer)
     }
@@ -306,6 +310,7 @@ impl<'a> SearchExecutor<'a> {
             texts: texts.filter(|text| !text.is_empty()).collect(),
             plans: &self.plans,
             admitted: &self.admitted,
+            group_by: self.request.group_by,
             deadline: self.deadline,
         };
         query.window()
@@ -321,6 +326,7 @@ impl<'a> SearchExecutor<'a> {
         let address = ranked.candidate.address;
         let mut hit = self.hit(address, highlighter)?;
         hit.score = ranked.score;
+        hit.group = self.group(ranked)?;
         if self.request.explain {
             let mut terms = Vec::with_capacity(self.plans.len());
             let mut spoken_of = 0.0_f32;
@@ -332,6 +338,19 @@ impl<'a> SearchExecutor<'a> {
             hit.explanation = Some(ranked.explanation(spoken_of, &Value::Array(terms)));
         }
         Ok(hit)
+    }
+
+    /// What is behind a result.
+    fn group(&self, ranked: &Ranked) -> Result<Option<Group>, IndexError> {
+        if ranked.members.is_empty() {
+            return Ok(None);
+        }
+        let listed = ranked.members.iter().take(MEMBERS_MAX).map(|member| {
+            let Hit { id, name, site, .. } = rows::row(self.opened, member.address)?;
+            Ok(GroupMember { id, name, site })
+        });
+        let members = listed.collect::<Result<_, IndexError>>()?;
+        Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))
     }
 
     /// The first phrasing with its misspelt words replaced.

@@ -16,6 +16,7 @@ mod engine_query;
 mod evidence;
 mod executor;
 mod facets;
+mod group;
 mod opened;
 mod order;
 mod phrasings;

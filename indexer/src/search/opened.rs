@@ -183,7 +183,7 @@ fn languages(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<V
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
-    let Payload { schema_version, feed_id, position } = payload;
+    let Payload { schema_version, feed_id, position, examples: _ } = payload;
     IndexGeneration { feed_id, position, opstamp, schema_version, vectors: 0 }
 }
 

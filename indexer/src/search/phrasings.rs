@@ -66,7 +66,7 @@ fn add_phrases(
 pub(super) fn query_hash(request: &SearchRequest) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.phrasings.hash(&mut hasher);
-    format!("{:?} {:?}", request.filters, request.sort).hash(&mut hasher);
+    format!("{:?} {:?} {}", request.filters, request.sort, request.group_by).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use tantivy::DocAddress;
 
 use super::columns::DocumentTraits;
+use super::group::grouped;
 use super::term_scores::TermScores;
 use crate::query::Plan;
+use crate::request::Grouping;
 
 /// Share of the whole request against its best part.
 const WHOLE_SHARE: f32 = 0.6;
@@ -56,6 +58,8 @@ pub(super) struct Ranked {
     site_score: f32,
     /// Factor of crowding.
     crowding: f32,
+    /// The results behind this one, the best first.
+    pub(super) members: Vec<Candidate>,
 }
 
 impl Ranked {
@@ -118,20 +122,26 @@ fn mix_parts(plan: &Plan, term_scores: &TermScores, scores: &mut [f32]) {
 }
 
 /// Orders the candidates. `unit` is the best raw text score.
-pub(super) fn rank(candidates: &[Candidate], unit: f32) -> Vec<Ranked> {
+pub(super) fn rank(candidates: &[Candidate], unit: f32, group_by: Grouping) -> Vec<Ranked> {
     let site_scores = site_scores(candidates);
     let ranked = |candidate: &Candidate| {
         let traits = candidate.traits;
         let site_score = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
         let bonus = if candidate.is_exact { EXACT_BONUS } else { 0.0 };
         let score = (candidate.text_score + site_score) * traits.prior + bonus;
-        Ranked { candidate: *candidate, score, site_score, crowding: 1.0 }
+        Ranked { candidate: *candidate, score, site_score, crowding: 1.0, members: Vec::new() }
     };
     let mut ranked: Vec<Ranked> = candidates.iter().map(ranked).collect();
     sort(&mut ranked);
-    demote_crowds(&mut ranked);
-    sort(&mut ranked);
-    let mut ranked = spread(ranked);
+    if group_by != Grouping::None {
+        ranked = grouped(ranked, group_by);
+    }
+    // One result of each site neither crowds a page nor takes more than its share of it.
+    if group_by != Grouping::Site {
+        demote_crowds(&mut ranked);
+        sort(&mut ranked);
+        ranked = spread(ranked);
+    }
     for hit in &mut ranked {
         hit.score *= unit;
     }

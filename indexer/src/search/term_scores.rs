@@ -54,6 +54,8 @@ pub(super) struct TermScores {
     pub(super) columns: Vec<Column>,
     /// In rows, one for each candidate.
     values: Vec<f32>,
+    /// What the selection has scored of words that only the examples of a candidate have: as examples they count less.
+    excess: Vec<f32>,
     /// Inverse document frequency of each term of the plan.
     pub(super) rarity: Vec<f32>,
     /// Sum of the character grams of the request in each candidate.
@@ -75,6 +77,7 @@ impl TermScores {
         let mut scores = Self {
             scope,
             values: vec![0.0; candidates.len() * columns.len()],
+            excess: vec![0.0; candidates.len()],
             rarity: frequencies.iter().map(|frequency| rarity_of(*frequency, documents)).collect(),
             grams: vec![0.0; candidates.len()],
             columns,
@@ -108,7 +111,8 @@ impl TermScores {
     pub(super) fn sum(&self, candidate: usize) -> f32 {
         let cells = self.row(candidate).iter().zip(&self.columns);
         let counts = |column: &Column| self.scope == TermScope::All || !column.is_selecting;
-        cells.filter(|(_, column)| counts(column)).map(|(value, _)| *value).sum()
+        let sum: f32 = cells.filter(|(_, column)| counts(column)).map(|(value, _)| *value).sum();
+        sum - self.excess.get(candidate).copied().unwrap_or_default()
     }
 
     /// Scores the stems and grams of one candidate.
@@ -157,6 +161,14 @@ impl TermScores {
                     "about" => length_share(about_length, ABOUT_LENGTH),
                     _ => 1.0,
                 };
+        }
+        if example_length > 0
+            && is_rescored
+            && self.scope == TermScope::Unscored
+            && let Some(excess) = self.excess.get_mut(row)
+        {
+            let length = columns.words.lengths.fieldnorm_id(document);
+            *excess = wanted.excess(cells, &self.columns, length);
         }
         if is_rescored
             && !wanted.grams.is_empty()
@@ -289,6 +301,17 @@ impl<'a> WantedTerms<'a> {
             stems,
             grams,
         }
+    }
+
+    /// The scores that words have in the selection because an example has them, and nothing else of the capability.
+    fn excess(&self, cells: &[f32], columns: &[Column], length: u8) -> f32 {
+        let has = |at: usize| cells.get(at).is_some_and(|score| *score > 0.0);
+        let only_examples = self.stems.iter().filter(|stem| !has(stem.own) && stem.example.is_some_and(has));
+        let selecting = only_examples.filter_map(|stem| {
+            let column = columns.get(stem.own).filter(|column| column.is_selecting)?;
+            Some(column.weight * stem.bm25.score(length, 1))
+        });
+        selecting.sum()
     }
 
     fn stems(&self, number: u32) -> &[WantedStem<'a>] {

@@ -17,6 +17,7 @@ use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearc
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
 use crate::query::Plan;
+use crate::request::Grouping;
 
 /// Results whose best coverage counts.
 const COVERAGE_HITS: usize = 10;
@@ -30,6 +31,7 @@ pub(super) struct WindowQuery<'a> {
     pub(super) texts: Vec<&'a str>,
     pub(super) plans: &'a [Plan],
     pub(super) admitted: &'a Admitted,
+    pub(super) group_by: Grouping,
     pub(super) deadline: Deadline,
 }
 
@@ -83,7 +85,7 @@ impl WindowQuery<'_> {
         if vector.is_some() {
             mix_cosines(&mut candidates);
         }
-        let ranked = rank(&candidates, texts.best.max(1.0));
+        let ranked = rank(&candidates, texts.best.max(1.0), self.group_by);
         let coverage = self.coverage(&ranked, &texts.by_plan);
         let relevant = relevant(&ranked, |hit| self.evidence(hit, &texts.by_plan));
         Ok(Window { ranked, total, coverage, relevant, is_complete })

@@ -8,12 +8,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::Context;
-use indexer::{Embedder, IndexBuilder, SearchRequest, Searcher, WordWeights, vectors};
+use indexer::{
+    WordWeights, Embedder, Grouping, IndexBuilder, SearchAnswer, SearchRequest, Searcher, vectors,
+};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::FeedPosition;
 use tokio_util::sync::CancellationToken;
 
 use super::judge::{CUT, Scores, judge, mean};
+use super::measures::{Outcome, is_short};
 use super::sets::{Field, PublicSet, Request, Tool};
 
 /// The results of one engine for each request, best first, as ids of tools.
@@ -21,11 +24,29 @@ pub type Rankings = Vec<Vec<String>>;
 
 /// Means over the requests of a set.
 pub fn scores(requests: &[Request], rankings: &Rankings) -> Scores {
-    let each = requests.iter().zip(rankings).map(|(request, found)| {
-        let grades: BTreeMap<&str, u32> = request.relevant.iter().map(|id| (id.as_str(), 1)).collect();
-        judge(found, &grades)
-    });
+    let each = requests.iter().zip(rankings).map(|(request, found)| scores_of(request, found));
     mean(&each.collect::<Vec<_>>())
+}
+
+fn scores_of(request: &Request, found: &[String]) -> Scores {
+    judge(found, &request.relevant.iter().map(|id| (id.as_str(), 1)).collect())
+}
+
+/// The outcomes of rankings of any engine.
+pub fn outcomes(requests: &[Request], rankings: &Rankings) -> Vec<Outcome> {
+    let each = requests.iter().zip(rankings);
+    each.map(|(request, found)| outcome(request, scores_of(request, found), !found.is_empty())).collect()
+}
+
+fn outcome(request: &Request, scores: Scores, has_relevant: bool) -> Outcome {
+    Outcome {
+        scores,
+        by_site: None,
+        has_relevant,
+        has_answer: !request.relevant.is_empty(),
+        is_short: is_short(&request.text),
+        is_english: request.language.as_deref().is_none_or(|language| language == "en"),
+    }
 }
 
 /// An index of a set in a separate folder.
@@ -58,15 +79,40 @@ impl OwnIndex {
         word_weights: &Arc<WordWeights>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> anyhow::Result<Rankings> {
-        let searcher = Searcher::open_with(self.dir.path(), word_weights, embedder)?;
-        let one = |request: &Request| {
-            let phrasings = vec![request.text.clone()];
-            let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };
-            let answer = searcher.search(&asked).with_context(|| request.text.clone())?;
-            Ok(answer.hits.into_iter().map(|hit| hit.native_id).collect())
-        };
-        requests.iter().map(one).collect()
+        let searcher = Searcher::open_with(self.dir.path(), known, embedder)?;
+        requests.iter().map(|request| Ok(ids(ask(&searcher, request, Grouping::None)?))).collect()
     }
+
+    /// The outcomes of all requests of a set, by tool and, where the set names sites, by site.
+    pub fn outcomes(&self, set: &PublicSet, known: &Arc<WordWeights>) -> anyhow::Result<Vec<Outcome>> {
+        let searcher = Searcher::open_with(self.dir.path(), known, None)?;
+        let sites = set.sites();
+        let one = |request: &Request| {
+            let answer = ask(&searcher, request, Grouping::None)?;
+            let has_relevant = answer.relevant != Some(0);
+            let mut outcome = outcome(request, scores_of(request, &ids(answer)), has_relevant);
+            let wanted = request.relevant.iter().map(|id| Some((*sites.get(id.as_str())?, 1)));
+            let wanted: Option<BTreeMap<&str, u32>> = wanted.collect();
+            if let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) {
+                let of_site = |id: String| sites.get(id.as_str()).map(|site| (*site).to_owned());
+                let found = ids(ask(&searcher, request, Grouping::Site)?).into_iter();
+                let found: Vec<String> = found.map(|id| of_site(id).unwrap_or_default()).collect();
+                outcome.by_site = Some(judge(&found, &wanted));
+            }
+            Ok(outcome)
+        };
+        set.requests.iter().map(one).collect()
+    }
+}
+
+fn ask(searcher: &Searcher, request: &Request, group_by: Grouping) -> anyhow::Result<SearchAnswer> {
+    let phrasings = vec![request.text.clone()];
+    let asked = SearchRequest { phrasings, limit: CUT, group_by, ..SearchRequest::default() };
+    searcher.search(&asked).with_context(|| request.text.clone())
+}
+
+fn ids(answer: SearchAnswer) -> Vec<String> {
+    answer.hits.into_iter().map(|hit| hit.native_id).collect()
 }
 
 /// A tool as words for a peer, in three columns by importance.

@@ -1,22 +1,27 @@
 //! Labelled requests: short ones, over the demo's sites and over published manifests.
 //!
-//! `tests/relevance/requests.jsonl` has a line per request: `text`, and `grades`, from the key of a capability to 3 (this
-//! is it), 2 (does it too), or 1 (helps). A key is `SITE#NATIVE_ID` for a capability of the demo, and
+//! `tests/relevance/requests.jsonl` has a line per request: `text`, `language` unless it is English, and `grades`, from the key of
+//! a capability to 3 (this is it), 2 (does it too), or 1 (helps). Half of the requests judge, which a hash of the text decides;
+//! rules and weights are chosen by the other half. A key is `SITE#NATIVE_ID` for a capability of the demo or of one
+//! of the twelve made-up sites in other languages (`tests/relevance/sites.jsonl`), which are in one index with it, and
 //! `FOLDER/FILE#NATIVE_ID` for one of the published files, which are optional, beside the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use chrono::DateTime;
-use indexer::{IndexBuilder, SearchRequest, Searcher};
-use manifest::{Discovery, Document, ManifestUrl};
+use indexer::{WordWeights, IndexBuilder, SearchRequest, Searcher};
+use manifest::{CapabilityId, Discovery, Document, ManifestUrl};
 use policy::Status;
 use serde::Deserialize;
 use store::{FeedPosition, StoredManifest};
 
-use super::judge::{CUT, Scores, judge, mean};
-use super::sets::folder;
+use super::examples::is_judging;
+use super::judge::{CUT, Scores, judge};
+use super::measures::{Measures, Outcome, is_short, measures};
+use super::sets::{Tool, capability, folder};
 
 /// Largest published file that is read, in bytes: larger files are generated lists of thousands of entries.
 const FILE_BYTES_MAX: usize = 1 << 20;
@@ -25,11 +30,19 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, Deserialize)]
 pub struct LabelledRequest {
     pub text: String,
+    /// Tag of its language, if it is not English.
+    #[serde(default)]
+    pub language: Option<String>,
     /// Empty if no capability of the pool answers the request.
     pub grades: BTreeMap<String, u32>,
 }
 
 impl LabelledRequest {
+    /// Whether it judges, rather than choosing rules and weights.
+    pub fn is_judging(&self) -> bool {
+        is_judging(&self.text)
+    }
+
     /// Whether the demo contains all its graded capabilities.
     pub fn is_of_demo(&self) -> bool {
         self.grades.keys().filter_map(|key| key.split('#').next()).all(|place| !place.contains('/'))
@@ -57,12 +70,25 @@ pub struct Judged {
     pub scores: Scores,
 }
 
+impl Judged {
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            scores: self.scores,
+            by_site: None,
+            has_relevant: self.relevant > 0,
+            has_answer: !self.request.grades.is_empty(),
+            is_short: is_short(&self.request.text),
+            is_english: self.request.language.is_none(),
+        }
+    }
+}
+
 /// Ranks every request for which there is a pool: those about the demo among its capabilities only, those about published files
 /// among both, if the files are present.
-pub fn judge_all() -> anyhow::Result<Vec<Judged>> {
-    let demo = Pool::of(&demo()?)?;
+pub fn judge_all(known: &Arc<WordWeights>) -> anyhow::Result<Vec<Judged>> {
+    let demo = Pool::of(&demo()?, known)?;
     let published = match folder("corpus") {
-        Some(folder) => Some(Pool::of(&demo_and(of_corpus(&folder)?)?)?),
+        Some(folder) => Some(Pool::of(&demo_and(of_corpus(&folder)?)?, known)?),
         None => None,
     };
     let mut judged = Vec::new();
@@ -79,10 +105,18 @@ fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String
     Ok(all)
 }
 
-/// The mean over requests with a correct result.
-pub fn mean_of(judged: &[Judged]) -> Scores {
-    let answered = judged.iter().filter(|of| !of.request.grades.is_empty());
-    mean(&answered.map(|of| of.scores).collect::<Vec<_>>())
+/// The measures of the requests about the demo, by half, and of those about published files, if these are present.
+pub fn parts(judged: &[Judged]) -> Vec<(String, Measures)> {
+    let of = |is_in: &dyn Fn(&LabelledRequest) -> bool| -> Vec<Outcome> {
+        judged.iter().filter(|of| is_in(&of.request)).map(Judged::outcome).collect()
+    };
+    let parts = [
+        ("labelled, tuning", of(&|request| request.is_of_demo() && !request.is_judging())),
+        ("labelled, judging", of(&|request| request.is_of_demo() && request.is_judging())),
+        ("labelled, published", of(&|request| !request.is_of_demo())),
+    ];
+    let present = parts.into_iter().filter(|(_, outcomes)| !outcomes.is_empty());
+    present.map(|(name, outcomes)| (name.to_owned(), measures(&outcomes))).collect()
 }
 
 /// The labelled requests.
@@ -96,7 +130,7 @@ pub fn requests() -> anyhow::Result<Vec<LabelledRequest>> {
 }
 
 impl Pool {
-    fn of(manifests: &[(String, StoredManifest)]) -> anyhow::Result<Self> {
+    fn of(manifests: &[(String, StoredManifest)], known: &Arc<WordWeights>) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let builder = IndexBuilder::begin(dir.path(), "labelled")?;
         let mut keys = BTreeMap::new();
@@ -108,7 +142,7 @@ impl Pool {
             }
         }
         builder.finish(FeedPosition(1))?;
-        let searcher = Searcher::open(dir.path())?;
+        let searcher = Searcher::open_with(dir.path(), known, None)?;
         Ok(Self { _dir: dir, searcher, keys })
     }
 
@@ -126,16 +160,88 @@ impl Pool {
     }
 }
 
-/// The manifests of the demo and of the published files that are present.
+/// How many of the publishers' own example requests find their capability among the first ten, over the demo and the published
+/// files that are present.
+#[derive(Debug, Clone, Copy)]
+pub struct ExamplesFound {
+    pub all: usize,
+    pub found: usize,
+    /// Without the examples in the index: by the other words of the capability.
+    pub found_without: usize,
+}
+
+/// Searches for every example request: no person has labelled these.
+pub fn examples_found() -> anyhow::Result<ExamplesFound> {
+    let with = present_manifests()?;
+    let mut without = with.clone();
+    for stored in &mut without {
+        stored.manifest.representative_queries.clear();
+        stored.manifest.capabilities.iter_mut().for_each(|capability| capability.examples.clear());
+    }
+    let all = with.iter().flat_map(|stored| &stored.manifest.capabilities);
+    let all: Vec<(&CapabilityId, &String)> =
+        all.flat_map(|of| of.examples.iter().map(move |example| (&of.id, example))).collect();
+    let found = |pool: &[StoredManifest]| -> anyhow::Result<usize> {
+        let dir = tempfile::tempdir()?;
+        let builder = IndexBuilder::begin(dir.path(), "examples")?;
+        for stored in pool {
+            builder.add(stored)?;
+        }
+        builder.finish(FeedPosition(1))?;
+        let searcher = Searcher::open_with(dir.path(), &Arc::default(), None)?;
+        let mut found = 0;
+        for (id, example) in &all {
+            let phrasings = vec![(*example).clone()];
+            let request = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };
+            let answer = searcher.search(&request).with_context(|| (*example).clone())?;
+            found += usize::from(answer.hits.iter().any(|hit| hit.id == **id));
+        }
+        Ok(found)
+    };
+    Ok(ExamplesFound { all: all.len(), found: found(&with)?, found_without: found(&without)? })
+}
+
+/// The manifests of the demo, of the sites in other languages, and of the published files that are present.
 pub fn present_manifests() -> anyhow::Result<Vec<StoredManifest>> {
     let published = folder("corpus").map(|folder| of_corpus(&folder)).transpose()?.unwrap_or_default();
     Ok(demo_and(published)?.into_iter().map(|(_, stored)| stored).collect())
 }
 
-/// Manifests of the demo with the site that their keys begin with.
+/// The made-up sites in other languages (`tests/relevance/sites.jsonl`).
+fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
+    #[derive(Deserialize)]
+    struct Site {
+        site: String,
+        name: String,
+        language: String,
+        capabilities: Vec<Declared>,
+    }
+    #[derive(Deserialize)]
+    struct Declared {
+        id: String,
+        description: String,
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/sites.jsonl");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let Site { site, name, language, capabilities } = serde_json::from_str(line)?;
+        let mut stored = super::sets::manifest(&site, &name)?;
+        stored.manifest.language = Some(language);
+        for Declared { id, description } in capabilities {
+            let tool = Tool { name: id.clone(), id, description, ..Tool::default() };
+            let capability = capability(&stored.manifest, &tool);
+            stored.manifest.capabilities.push(capability);
+        }
+        found.push((site, stored));
+    }
+    Ok(found)
+}
+
+/// Manifests of the demo and of the sites in other languages with the site that their keys begin with.
 fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/testweb/demo");
-    let mut found = Vec::new();
+    let mut found = sites_in_other_languages()?;
     for path in files_below(&root)? {
         let below = path.strip_prefix(&root)?;
         let mut parts = below.components();

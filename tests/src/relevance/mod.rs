@@ -1,9 +1,12 @@
 //! The quality of searches: public tool-retrieval sets and labelled requests, evaluated on any engine.
 //!
-//! [`sets`] reads them, [`judge`] gives the numbers, [`engines`] ranks: the index of agentdex through its query path, and the
-//! full text of SQLite and of PostgreSQL over the same words.
+//! [`sets`] and [`labelled`] read them, [`judge`] scores one request, [`measures`] a set and parts of it, [`engines`] ranks: the
+//! index of agentdex through its query path, and the full text of SQLite and of PostgreSQL over the same words. [`examples`]
+//! uses requests as examples of tools.
 
 pub mod engines;
+pub mod examples;
 pub mod judge;
 pub mod labelled;
+pub mod measures;
 pub mod sets;

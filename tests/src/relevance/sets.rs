@@ -1,4 +1,5 @@
-//! The public tool-retrieval sets, if they are present beside the workspace (`shared/relevance/SET/{tools,queries}.jsonl`).
+//! Sets of tools and requests: the public tool-retrieval sets, if they are present beside the workspace
+//! (`shared/relevance/SET/{tools,queries}.jsonl`), or any folder of sets in the same form.
 //!
 //! Each tool becomes one capability. Tools of one site become one manifest; a tool without a site gets a separate one
 //! with a meaningless name.
@@ -22,7 +23,7 @@ pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl",
 const MADE_UP: &str = "qx";
 
 /// A tool in the format of the sets.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Tool {
     pub id: String,
     pub name: String,
@@ -44,6 +45,9 @@ pub struct Tool {
     pub params: Vec<Field>,
     #[serde(default)]
     pub outputs: Vec<Field>,
+    /// Example requests.
+    #[serde(default)]
+    pub examples: Vec<String>,
 }
 
 /// A parameter or an output.
@@ -60,13 +64,18 @@ pub struct Field {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Request {
     pub text: String,
+    /// Empty if no tool answers the request.
+    #[serde(default)]
     pub relevant: Vec<String>,
+    /// Tag of its language, if it is not English.
+    #[serde(default)]
+    pub language: Option<String>,
 }
 
 /// One set.
 #[derive(Debug, Clone)]
 pub struct PublicSet {
-    pub name: &'static str,
+    pub name: String,
     pub tools: Vec<Tool>,
     pub requests: Vec<Request>,
 }
@@ -83,11 +92,35 @@ pub fn read_all() -> anyhow::Result<Option<Vec<PublicSet>>> {
     SETS.into_iter().map(|name| PublicSet::read(&folder, name)).collect::<anyhow::Result<_>>().map(Some)
 }
 
+/// All sets of a folder, by name.
+pub fn read_folder(folder: &Path) -> anyhow::Result<Vec<PublicSet>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if ["tools.jsonl", "queries.jsonl"].iter().all(|file| entry.path().join(file).is_file()) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    anyhow::ensure!(
+        !names.is_empty(),
+        "{} has no set: a folder with tools.jsonl and queries.jsonl",
+        folder.display()
+    );
+    names.iter().map(|name| PublicSet::read(folder, name)).collect()
+}
+
 impl PublicSet {
-    pub fn read(folder: &Path, name: &'static str) -> anyhow::Result<Self> {
+    pub fn read(folder: &Path, name: &str) -> anyhow::Result<Self> {
         let folder = folder.join(name);
         let requests = lines(&folder.join("queries.jsonl"))?;
-        Ok(Self { name, tools: lines(&folder.join("tools.jsonl"))?, requests })
+        Ok(Self { name: name.to_owned(), tools: lines(&folder.join("tools.jsonl"))?, requests })
+    }
+
+    /// The site of each tool that names one.
+    pub fn sites(&self) -> BTreeMap<&str, &str> {
+        let named = self.tools.iter().filter(|tool| !tool.site.is_empty());
+        named.map(|tool| (tool.id.as_str(), tool.site.as_str())).collect()
     }
 
     /// The tools as stored manifests.
@@ -170,6 +203,7 @@ pub fn capability(manifest: &Manifest, tool: &Tool) -> Capability {
     }
     capability.parameters = Some(schema(&tool.params));
     capability.response = Some(schema(&tool.outputs));
+    capability.examples.clone_from(&tool.examples);
     capability
 }
 

@@ -143,13 +143,8 @@ fn tools_of(manifest: &Manifest) -> Vec<Tool> {
         name: capability.name.clone(),
         title: capability.title.clone(),
         description: capability.description.clone().unwrap_or_default(),
-        extra: String::new(),
-        site: String::new(),
-        site_description: String::new(),
-        category: String::new(),
         method: capability.invocation.method.clone(),
-        params: Vec::new(),
-        outputs: Vec::new(),
+        ..Tool::default()
     };
     manifest.capabilities.iter().map(tool).collect()
 }

@@ -256,7 +256,7 @@ mod tests {
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let index_dir = dir.path().join("index");
         assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Doubtful);
-        let config = indexer::IndexConfig { dir: index_dir.clone() };
+        let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();
         assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Good);
         let other = tempfile::tempdir().unwrap();

@@ -143,7 +143,7 @@ mod tests {
 
         let store = store::Store::open_in_data_dir(folder.path()).await.unwrap();
         let index = folder.path().join("index");
-        let config = indexer::IndexConfig { dir: index.clone() };
+        let config = indexer::IndexConfig::at(index.clone());
         indexer::follow::rebuild(store, config).await.unwrap();
         let now = super::super::machine::now();
         let storage = location.open(CancellationToken::new()).unwrap();

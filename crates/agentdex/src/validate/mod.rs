@@ -13,6 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
+use indexer::ExampleCheck;
 use manifest::model::Served;
 use manifest::{Discovery, Finding, Format, Manifest, ManifestUrl, Severity};
 use runtime::OwnedDocument;
@@ -124,6 +125,8 @@ struct Checked<'a> {
     positions: Vec<Option<(usize, usize)>>,
     /// `None`: how the document is served was not checked.
     served: Option<&'a Served>,
+    /// Whether the example requests of the document find its capabilities.
+    examples: ExampleCheck,
 }
 
 impl Checked<'_> {
@@ -185,6 +188,7 @@ pub(crate) fn run(
         manifest: &manifest,
         positions: manifest::finding_positions(&source.bytes, &manifest.findings),
         served: source.served.as_ref(),
+        examples: indexer::check_examples(&manifest),
     };
     match args.output.unwrap_or(Output::Text) {
         Output::Text => text::print(&checked, out)?,
@@ -242,6 +246,7 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
         "findings": findings,
         "capabilities": manifest.capabilities.len(),
         "served": checked.served,
+        "examples": checked.examples,
     });
     writeln!(out, "{}", settings::escape::json(&serde_json::to_string_pretty(&report)?))?;
     Ok(())

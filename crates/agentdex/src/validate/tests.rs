@@ -62,6 +62,20 @@ fn escapes_terminal_controls_and_line_breaks_of_documents() {
 }
 
 #[test]
+fn says_which_examples_of_the_publisher_do_not_find_their_capability() {
+    let card = r#"{"name": "Tidy", "description": "Cleans homes.", "url": "https://tidy.example/a2a", "version": "1",
+        "capabilities": {}, "defaultInputModes": ["text"], "defaultOutputModes": ["text"], "skills": [
+        {"id": "clean", "name": "Clean a home", "description": "Cleans rooms and windows.", "tags": ["cleaning"],
+         "examples": ["clean my windows", "the dog was here"]}]}"#;
+    let (_, output) = judge("agent-card.json", card, &[]);
+    assert!(output.contains("1 of 2 example requests find their capability first"), "{output}");
+    assert!(output.contains("\"the dog was here\": no word of it"), "{output}");
+    let (_, json) = judge("agent-card.json", card, &["--output", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["examples"]["unfound"][0]["example"], "the dog was here", "{json}");
+}
+
+#[test]
 fn exits_by_the_severity_threshold() {
     assert!(validate("agent.json", VALID, &[]).0);
     assert!(validate("agent.json", BROKEN, &["--fail-on", "never"]).0);

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use indexer::{ExampleCheck, UnfoundExample};
 use manifest::{Finding, Severity};
 use settings::escape;
 
@@ -35,6 +36,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
         }
         None => write_line(out, "  how it is served is not checked: pass its URL to check that")?,
     }
+    print_examples(&checked.examples, out)?;
     for finding in &manifest.findings {
         let (line, column) = checked.position(finding);
         writeln!(out)?;
@@ -47,6 +49,26 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     }
     writeln!(out)?;
     write_line(out, &tally(checked))?;
+    Ok(())
+}
+
+/// The examples of the publisher that find something else first.
+fn print_examples(check: &ExampleCheck, out: &mut impl Write) -> std::io::Result<()> {
+    if check.checked == 0 {
+        return Ok(());
+    }
+    let (found, checked) = (check.checked - check.unfound.len(), check.checked);
+    write_line(
+        out,
+        &format!("  {found} of {checked} example requests find their capability first by its other words"),
+    )?;
+    for UnfoundExample { example, capability, place, first } in &check.unfound {
+        let why = match (place, first) {
+            (Some(place), Some(first)) => format!("finds {first} first, {capability} in place {place}"),
+            _ => format!("no word of it is in the name, the description or the parameters of {capability}"),
+        };
+        write_line(out, &format!("    \"{example}\": {why}"))?;
+    }
     Ok(())
 }
 

@@ -58,7 +58,7 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
     let pairs: Vec<String> = own.windows(2).map(|pair| pair.join("_")).collect();
     document.add_text(fields.bigram, pairs.join(" "));
     document.add_text(fields.manifest, manifest(number).as_str());
-    for field in [fields.tie, fields.site_number, fields.text_number] {
+    for field in [fields.tie, fields.site_number, fields.text_number, fields.sketch, fields.name_number] {
         document.add_u64(field, number);
     }
     document.add_f64(fields.prior, 1.0);
@@ -70,7 +70,7 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
 pub(crate) fn opened(dir: &Path, count: u64) -> OpenedIndex {
     let generations = Generations::new(dir);
     let path = generations.prepare_next().unwrap();
-    let mut writer = Writer::create(&path, "feed").unwrap();
+    let mut writer = Writer::create(&path, "feed", &Arc::default()).unwrap();
     let fields = Fields::of(&schema()).unwrap();
     for part in [0..count / 10, count / 10..count / 5, count / 5..count] {
         writer.add(part.map(|number| document(&fields, number)).collect()).unwrap();

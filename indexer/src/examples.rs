@@ -1,0 +1,85 @@
+//! Example requests that the operator gives: lines of JSON with `query` and `capability`, as `agentdex feedback export` writes
+//! them. They are indexed as if the publisher had stated them.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use manifest::CapabilityId;
+use serde::Deserialize;
+
+/// Bytes of a file, and of one request.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+const REQUEST_BYTES_MAX: usize = 1_024;
+/// Requests of one capability; later lines are ignored.
+const REQUESTS_MAX: usize = 10;
+
+/// Example requests by capability.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Examples {
+    requests: HashMap<CapabilityId, Vec<String>>,
+    /// Identifies the content: an index with other examples is rebuilt.
+    version: u64,
+}
+
+/// The file of examples cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ExamplesError {
+    #[error("cannot read the examples in {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{} is longer than {FILE_BYTES_MAX} bytes", .0.display())]
+    TooLong(PathBuf),
+    #[error("line {line} of {} is no example: {reason}", path.display())]
+    Line { path: PathBuf, line: usize, reason: String },
+}
+
+/// One line; other members are ignored.
+#[derive(Deserialize)]
+struct Line {
+    query: String,
+    capability: String,
+}
+
+impl Examples {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, ExamplesError> {
+        let unreadable = |source| ExamplesError::Unreadable { path: path.to_owned(), source };
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.len() > FILE_BYTES_MAX {
+            return Err(ExamplesError::TooLong(path.to_owned()));
+        }
+        let mut found = Self::default();
+        for (line, number) in BufReader::new(file.take(FILE_BYTES_MAX)).lines().zip(1..) {
+            let line = line.map_err(unreadable)?;
+            if !line.trim().is_empty() {
+                let failed = |reason| ExamplesError::Line { path: path.to_owned(), line: number, reason };
+                found.add(&line).map_err(failed)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        let Line { query, capability } = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        if query.len() > REQUEST_BYTES_MAX {
+            return Err(format!("the query is longer than {REQUEST_BYTES_MAX} bytes"));
+        }
+        let id = CapabilityId::parse(&capability).map_err(|error| error.to_string())?;
+        let requests = self.requests.entry(id).or_default();
+        if requests.len() < REQUESTS_MAX && !requests.contains(&query) {
+            self.version = (self.version ^ crate::index::hash(line)).wrapping_mul(0x0000_0100_0000_01b3);
+            requests.push(query);
+        }
+        Ok(())
+    }
+
+    /// Zero without examples.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The example requests of a capability.
+    pub(crate) fn of(&self, id: &CapabilityId) -> &[String] {
+        self.requests.get(id).map(Vec::as_slice).unwrap_or_default()
+    }
+}

@@ -1,0 +1,106 @@
+//! Results that are put behind the best of their group: near copies on any site, and the results of one site.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod support;
+
+use indexer::{Grouping, IndexBuilder, SearchAnswer, SearchRequest, Searcher};
+use manifest::Capability;
+use serde_json::json;
+use store::{FeedPosition, StoredManifest};
+
+const DESCRIPTION: &str = "Search the catalogue of live webcams by place, weather and kind of view, and return the address of the \
+                           stream, the local time, the resolution, and how long the camera has been online.";
+
+fn webcams<'a>(stored: &'a mut StoredManifest, name: &str, description: &str) -> &'a mut Capability {
+    let capability = support::add(stored, name, description);
+    capability.parameters = Some(json!({"type": "object", "properties": {
+        "place": {"type": "string", "description": "City or region"},
+        "weather": {"type": "string", "enum": ["sunny", "rainy"]},
+        "page": {"type": "integer"}}}));
+    capability
+}
+
+/// Four sites with one declaration, one of them in other words of its own, and a site with siblings.
+fn web() -> Vec<StoredManifest> {
+    let mut found = Vec::new();
+    for (site, name) in [("alpinecams.example", "Alpine Cams"), ("coastcams.example", "Coast Cams")] {
+        let mut stored = support::manifest(site, name);
+        webcams(&mut stored, "search_webcams", &format!("{DESCRIPTION} Offered by {name}."));
+        found.push(stored);
+    }
+    let mut same = support::manifest("mirrorcams.example", "Mirror");
+    webcams(&mut same, "searchWebcams", DESCRIPTION);
+    found.push(same);
+    let mut other = support::manifest("skiresort.example", "Ski Resort");
+    webcams(&mut other, "list_slopes", "List the slopes that have a webcam, with the depth of the snow.");
+    webcams(&mut other, "block_webcam", "Block a webcam of a slope.");
+    webcams(&mut other, "unblock_webcam", "Unblock a webcam of a slope.");
+    found.push(other);
+    found
+}
+
+fn searcher(dir: &tempfile::TempDir) -> Searcher {
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in web() {
+        builder.add(&stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    Searcher::open(dir.path()).unwrap()
+}
+
+fn search(searcher: &Searcher, group_by: Grouping, limit: usize, cursor: Option<String>) -> SearchAnswer {
+    let phrasings = vec!["search webcams".to_owned()];
+    let request = SearchRequest { phrasings, group_by, limit, cursor, ..SearchRequest::default() };
+    searcher.search(&request).unwrap()
+}
+
+#[test]
+fn near_copies_are_one_row_with_the_others_behind_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let searcher = searcher(&dir);
+    let ungrouped = search(&searcher, Grouping::None, 20, None);
+    assert_eq!(ungrouped.hits.len(), 6);
+    assert!(ungrouped.hits.iter().all(|hit| hit.group.is_none()));
+    let answer = search(&searcher, Grouping::Copies, 20, None);
+    assert_eq!(answer.total, 6, "every match is counted");
+    let names: Vec<&str> = answer.hits.iter().map(|hit| hit.name.as_str()).collect();
+    assert_eq!(names.len(), 4, "siblings are no copies: {names:?}");
+    let group = answer.hits[0].group.clone().unwrap();
+    assert_eq!((group.by, group.others), (Grouping::Copies, 2));
+    let mut sites: Vec<&str> = group.members.iter().map(|member| member.site.as_str()).collect();
+    sites.push(answer.hits[0].site.as_str());
+    sites.sort_unstable();
+    assert_eq!(sites, ["alpinecams.example", "coastcams.example", "mirrorcams.example"]);
+}
+
+#[test]
+fn pages_repeat_neither_a_group_nor_its_members() {
+    let dir = tempfile::tempdir().unwrap();
+    let searcher = searcher(&dir);
+    for group_by in [Grouping::Copies, Grouping::Site] {
+        let whole = search(&searcher, group_by, 20, None);
+        assert_eq!(whole.next_cursor, None);
+        let (mut found, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = search(&searcher, group_by, 1, cursor);
+            found.extend(page.hits.iter().map(|hit| hit.id.clone()));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, whole.hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_site_is_one_row_with_its_best_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = search(&searcher(&dir), Grouping::Site, 20, None);
+    assert_eq!(answer.hits.len(), 4);
+    let last = answer.hits.last().unwrap();
+    let group = last.group.clone().unwrap();
+    assert_eq!((last.site.as_str(), group.by, group.others), ("skiresort.example", Grouping::Site, 2));
+    assert!(answer.hits[..3].iter().all(|hit| hit.group.is_none()));
+}
