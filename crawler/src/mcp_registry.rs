@@ -13,10 +13,10 @@ use policy::outcome::bot_wall_header;
 use serde_json::Value;
 use store::Seed;
 
-use crate::egress::Reply;
 use crate::remote_seeds::{Incomplete, PAGES_MAX, TOKEN_BYTES_MAX, denial_text};
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneError, StandaloneRequests};
+use egress::Reply;
 
 /// The path of the list, unless the URL has one.
 const LIST_PATH: &str = "/v0.1/servers";

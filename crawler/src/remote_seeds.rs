@@ -14,9 +14,9 @@ use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
 use store::Seed;
 
-use crate::egress::{Head, Reply};
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneError, StandaloneRequests};
+use egress::{Head, Reply};
 
 /// Redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;

@@ -11,13 +11,13 @@ use crate::json::{self, NotJson, Notes};
 use crate::model::{Detection, Format, Manifest, Strength};
 use crate::rule::Rule;
 use crate::text::Hidden;
-use crate::{identity, served};
+use crate::{identity, served, signature};
 
 /// Version of the reader: what it accepts, how it parses, and which budgets it enforces.
 ///
 /// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
 /// A document that stalled or ended a reader is retried only by a reader of another version.
-pub const READER_VERSION: u32 = 5;
+pub const READER_VERSION: u32 = 6;
 
 /// Reads a document: detects its dialect, reports where it deviates, and normalises it.
 pub fn read(document: &Document<'_>) -> Manifest {
@@ -62,7 +62,7 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
     let mut draft = match syntax {
         detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
             Ok(meter) => match json::parse(text) {
-                Ok((value, notes)) => read_json(document, &value, &notes, meter.spent().nodes),
+                Ok((value, notes)) => read_json(document, text, &value, &notes, meter.spent().nodes),
                 Err(error) => not_json(document, &error, skipped),
             },
             Err(over) => over_budget(document, over),
@@ -91,7 +91,13 @@ fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> 
     unreadable(document, &document::SYNTAX, format!("not JSON: {text}"), text)
 }
 
-fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, values: usize) -> Draft<'d> {
+fn read_json<'d>(
+    document: &'d Document<'d>,
+    text: &str,
+    value: &Value,
+    notes: &Notes,
+    values: usize,
+) -> Draft<'d> {
     let found = detect::json(value, document.url.path());
     let (detection, part, pointer) = match forced(document) {
         Some(forced) if forced.format != found.detection.format => (forced, value, String::new()),
@@ -104,10 +110,11 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
         return over_budget(document, over);
     }
     let empty = Value::Object(Map::new());
+    let is_whole = pointer.is_empty();
     let mut draft = Draft::new(document, detection);
     draft.search_steering(value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
-    if !pointer.is_empty() {
+    if !is_whole {
         let beside = without_wrapper(value, &pointer);
         report_wrapped(pointer, &mut draft);
         format::read_embedded(&Body::Json(&beside), &mut draft);
@@ -116,6 +123,9 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
         draft.report_rule(&document::TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
+    if is_whole && !too_long {
+        signature::check(&mut draft, text, notes);
+    }
     identity::mark_not_public(&mut draft, Some(value));
     draft
 }
