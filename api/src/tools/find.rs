@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexer::{FacetKey, Filters, Hit, SearchRequest};
-use manifest::CapabilityId;
+use manifest::{CapabilityId, IdentityMark};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -76,6 +76,7 @@ pub(super) fn definition() -> Definition {
         "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
+        "identity": {"type": "array", "items": {"type": "string"}, "description": "What is unusual about the publisher: verified by a signature, foreign (names another publisher than the site), invalid or unresolvable signature."},
         "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
         "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
     let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {
@@ -155,7 +156,7 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
 }
 
 fn row(hit: &Hit) -> Value {
-    json!({
+    let mut row = json!({
         "id": hit.id, "name": short(&hit.name, DESCRIPTION_CHARS),
         "description": hit.description.as_deref().map(|text| short(text, DESCRIPTION_CHARS)),
         "site": hit.site, "format": hit.format,
@@ -165,7 +166,13 @@ fn row(hit: &Hit) -> Value {
         "auth": hit.auth, "auth_required": hit.auth_required,
         "deprecated": hit.deprecated, "status": hit.status,
         "score": (f64::from(hit.score) * 100.0).round() / 100.0,
-    })
+    });
+    let marks: Vec<IdentityMark> =
+        hit.identity_marks.iter().copied().filter(|mark| !mark.is_usual()).collect();
+    if let Some(row) = row.as_object_mut().filter(|_| !marks.is_empty()) {
+        row.insert("identity".to_owned(), json!(marks));
+    }
+    row
 }
 
 /// Adds the schemas to the rows. True if the schemas of a row were too large for it.

@@ -161,7 +161,7 @@ fn read_at(url: &str, text: &str, linked: &[(&str, Vec<u8>)]) -> Manifest {
 }
 
 fn check_of(manifest: &Manifest) -> SignatureCheck {
-    manifest.integrity.check.clone().unwrap_or(SignatureCheck::UNSIGNED)
+    manifest.identity().signature.into_owned()
 }
 
 /// The result of a card with a document of keys.

@@ -41,7 +41,7 @@ pub struct SignatureCheck {
 
 impl SignatureCheck {
     /// The result for a document without a signature.
-    pub const UNSIGNED: Self = Self {
+    pub(crate) const UNSIGNED: Self = Self {
         status: SignatureStatus::Unsigned,
         key_id: None,
         algorithm: None,
