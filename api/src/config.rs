@@ -11,7 +11,10 @@ use indexer::Embedder;
 use indexer::cli::Settings;
 use indexer::snapshot::SnapshotLocation;
 use ipnet::IpNet;
+use manifest::CardSigner;
 use runtime::{ReaderProgram, RuntimeHealth};
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject;
 use serde::Deserialize;
 use store::StoreConfig;
 use url::Url;
@@ -41,6 +44,8 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the key of the card {} cannot be used: {reason}", path.display())]
+    CardKey { path: PathBuf, reason: String },
     #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
     Proxy { text: String },
 }
@@ -63,6 +68,8 @@ pub struct ApiConfig {
     pub trusted_proxies: Vec<IpNet>,
     /// File with the hashes of the admin tokens; without it, admin routes are disabled.
     pub admin_tokens: Option<PathBuf>,
+    /// Signs the A2A card of this server.
+    pub card_signer: Option<Arc<CardSigner>>,
     /// Whether `POST /feedback` stores the choices of users.
     pub feedback: bool,
     /// Time to live of cached answers that read whole tables.
@@ -112,6 +119,8 @@ pub struct ApiSettings {
     /// Addresses or ranges like 10.0.0.0/8.
     pub trusted_proxies: Vec<String>,
     pub admin_tokens: Option<PathBuf>,
+    /// The private key that signs the A2A card, in PEM (Ed25519); in the file only.
+    pub card_key: Option<PathBuf>,
     pub feedback: bool,
     /// Serve the parts of the design system at `/styleguide`; in the file only.
     pub styleguide: bool,
@@ -140,6 +149,7 @@ impl ApiSettings {
                 self.trusted_proxies
             },
             admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
+            card_key: self.card_key.or(file.api.card_key),
             feedback: self.feedback || file.api.feedback,
             styleguide: self.styleguide || file.api.styleguide,
             limits: file.api.limits,
@@ -154,9 +164,11 @@ impl ApiSettings {
             let opened = std::fs::File::open(path);
             opened.map_err(|source| ConfigError::AdminTokens { path: path.clone(), source })?;
         }
+        let public_url = self.public_url.as_deref().map(public_url).transpose()?;
+        let card_signer = self.card_key.as_deref().map(|path| card_signer(path, public_url.as_ref()));
         Ok(ApiConfig {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
-            public_url: self.public_url.as_deref().map(public_url).transpose()?,
+            public_url,
             index_dir: shared.index.dir,
             index_from: self.index_from,
             embedder: None,
@@ -164,6 +176,7 @@ impl ApiSettings {
             limits: self.limits,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
+            card_signer: card_signer.transpose()?,
             feedback: self.feedback,
             styleguide: self.styleguide,
             counts_kept_for: COUNTS_KEPT_FOR,
@@ -172,6 +185,20 @@ impl ApiSettings {
             timeouts: ClientTimeouts::default(),
         })
     }
+}
+
+/// Reads the key of the card. Its public half is fetched over https, so the server needs an https address.
+fn card_signer(path: &Path, public_url: Option<&Url>) -> Result<Arc<CardSigner>, ConfigError> {
+    let unusable = |reason: String| ConfigError::CardKey { path: path.to_owned(), reason };
+    if public_url.is_none_or(|url| url.scheme() != "https") {
+        return Err(unusable(
+            "set public_url to an https address, where the public key is served".to_owned(),
+        ));
+    }
+    let key = PrivatePkcs8KeyDer::from_pem_file(path).map_err(|error| unusable(error.to_string()))?;
+    let signer =
+        CardSigner::from_pkcs8(key.secret_pkcs8_der()).map_err(|error| unusable(error.to_string()))?;
+    Ok(Arc::new(signer))
 }
 
 /// An address, or a range of them.
@@ -213,6 +240,37 @@ mod tests {
         assert!(!config.feedback && !config.styleguide, "both are disabled by default");
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
+    }
+
+    #[test]
+    fn the_key_of_the_card_is_ed25519_and_needs_an_https_address() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        // the key of RFC 9421, appendix B.1.4
+        let key = write(
+            "key.pem",
+            "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n",
+        );
+        let settings = |key: &Path, url: Option<&str>| ApiSettings {
+            card_key: Some(key.to_owned()),
+            public_url: url.map(str::to_owned),
+            ..ApiSettings::default()
+        };
+        let url = Some("https://agentdex.example");
+        assert!(settings(&key, url).resolve(shared()).unwrap().card_signer.is_some());
+        for (key, url, word) in [
+            (key.as_path(), None, "public_url"),
+            (key.as_path(), Some("http://agentdex.example"), "public_url"),
+            (&write("empty.pem", "hello"), url, "empty.pem"),
+            (&dir.path().join("missing.pem"), url, "missing.pem"),
+        ] {
+            let error = settings(key, url).resolve(shared()).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

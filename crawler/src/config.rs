@@ -8,9 +8,9 @@ use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
 use store::{Retention, WorkerId};
 
-use crate::egress::EgressSettings;
 use crate::schedule::Schedules;
 use crate::seeds::SeedError;
+use egress::EgressSettings;
 use runtime::ReaderProgram;
 
 /// Default number of concurrent visits: with a gap of 3 s they send about 80 requests per second.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use store::StoreError;
 
 use crate::database_lock::LockError;
-use crate::egress::TlsError;
 use crate::seeds::SeedError;
+use egress::TlsError;
 
 /// Why a crawl could not be made or finished.
 #[derive(Debug, thiserror::Error)]

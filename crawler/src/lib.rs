@@ -1,7 +1,6 @@
 //! Visits web sites politely and reads what they declare to agents.
 //!
-//! The only crate that sends requests to the web, through one module, [`egress`]. `policy` decides, `manifest` reads documents,
-//! `store` keeps the results; this crate does the IO.
+//! `policy` decides, [`egress`] sends the requests, `manifest` reads documents, `store` keeps the results; this crate drives them.
 
 mod activity;
 mod batcher;
@@ -12,7 +11,6 @@ mod crontab;
 mod daemon;
 mod database_lock;
 mod dry_run;
-pub mod egress;
 mod error;
 mod events;
 mod fleet;
@@ -42,6 +40,7 @@ pub use config::{CrawlConfig, Mode, SeedSource};
 pub use crontab::{Crontab, CrontabError};
 pub use database_lock::LockError;
 pub use dry_run::{DryRequest, DryRun, DrySite, dry_run};
+pub use egress;
 pub use error::CrawlError;
 pub use fleet::{Cancel, CrawlState, Progress, STOP_MAX};
 pub use inspect::{Inspection, inspect};

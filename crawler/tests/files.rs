@@ -5,6 +5,7 @@
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
+use chrono::DateTime;
 use crawler::egress::{Cause, Egress};
 use http::HeaderMap;
 use manifest::{ManifestUrl, SiteName};
@@ -15,7 +16,7 @@ use support::{Crawl, shop};
 #[tokio::test]
 async fn a_reached_limit_of_open_files_is_not_a_failure_of_the_site() {
     let crawl = Crawl::of([shop()]).await;
-    let egress = Egress::new(crawl.config.egress.clone()).unwrap();
+    let egress = Egress::new(crawl.config.egress.clone(), || DateTime::UNIX_EPOCH).unwrap();
     let session = egress.session(SiteName::parse("shop.example").unwrap());
     let url = ManifestUrl::parse("https://shop.example/agent.json").unwrap();
     session.resolve(&url.host()).await.unwrap();

@@ -147,7 +147,7 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_for_every_referring_site(
 #[tokio::test]
 async fn sessions_reject_hosts_of_other_sites() {
     let crawl = crawl_with(attackers(|host| host), Host::new(VICTIM)).await;
-    let egress = Egress::new(crawl.config.egress.clone()).unwrap();
+    let egress = Egress::new(crawl.config.egress.clone(), || DateTime::UNIX_EPOCH).unwrap();
     let session = egress.session(SiteName::parse("attacker0.example").unwrap());
     let victim = ManifestUrl::parse("https://victim.example/").unwrap();
     assert_eq!(session.resolve(&victim.host()).await.unwrap_err().cause, Cause::OtherSite);

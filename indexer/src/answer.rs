@@ -8,7 +8,7 @@ use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType,
     SourceKind, TypeSource,
 };
-use manifest::{CapabilityId, Host, ManifestId, SiteName};
+use manifest::{CapabilityId, Host, IdentityMark, ManifestId, SiteName};
 use policy::Status;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -52,6 +52,9 @@ pub struct Hit {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
     pub source: SourceKind,
+    /// Whose it is: the binding of the leading declaration, and its signature.
+    #[serde(default)]
+    pub identity_marks: Vec<IdentityMark>,
     pub status: Status,
     pub updated_at: DateTime<Utc>,
     /// The declarations in the documents of the site, the leading one first; empty where there is one.
@@ -106,6 +109,7 @@ impl Hit {
             degraded: capability.degraded,
             addresses_reader: capability.addresses_reader,
             source: manifest.source.kind,
+            identity_marks: manifest.identity_of(capability).marks(),
             status: stored.status,
             updated_at: stored.changed_at,
             declarations: Vec::new(),

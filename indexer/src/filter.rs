@@ -16,7 +16,7 @@ use manifest::entry::Entry;
 use manifest::model::{
     AuthScheme, Capability, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue,
 };
-use manifest::{CapabilityId, ManifestUrl, semantic_namespace};
+use manifest::{CapabilityId, IdentityMark, ManifestUrl, semantic_namespace};
 use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 
@@ -38,6 +38,14 @@ manifest::string_enum! {
 manifest::string_enum! {
     /// Whether the publisher declares a capability impaired.
     Degraded, "value of degraded" {
+        Yes = "true",
+        No = "false",
+    }
+}
+
+manifest::string_enum! {
+    /// Whether the publisher is verified.
+    Verified, "value of verified" {
         Yes = "true",
         No = "false",
     }
@@ -84,6 +92,8 @@ pub(crate) struct FilterSource<'a> {
     safety: SafetyClass,
     schemes: &'a [AuthScheme],
     degraded: bool,
+    /// Of the leading declaration alone: another one says nothing about who published this one.
+    identity: Vec<IdentityMark>,
     kind: CapabilityKind,
     tags: &'a [String],
     /// As an entry of a catalog.
@@ -118,6 +128,7 @@ impl<'a> FilterSource<'a> {
             safety: capability.safety.class,
             schemes: &capability.auth.schemes,
             degraded: capability.degraded,
+            identity: manifest.identity_of(capability).marks(),
             kind: capability.kind,
             tags: &capability.tags,
             urn: &entry.identifier.urn,
@@ -147,6 +158,7 @@ impl<'a> FilterSource<'a> {
             safety: statement.safety.class,
             schemes: &statement.auth.schemes,
             degraded: statement.degraded,
+            identity: Vec::new(),
             kind: excerpt.kind,
             tags: &excerpt.tags,
             urn: &excerpt.urn,
@@ -311,6 +323,27 @@ filters! {
         vocabulary: vocabulary!(Degraded),
         parse: closed::<Degraded>,
         values_of: |source| vec![source.degraded.to_string()],
+    }
+    Identity = "identity" {
+        label: "Identity",
+        dashboard_position: Some(8),
+        parameter: Some(
+            "`bound` leaves out what names another publisher than the site that serves it; `verified` is bound and signed.",
+        ),
+        tool_argument: Some("Only capabilities with one of these: bound to the site that serves them, verified by a signature."),
+        vocabulary: vocabulary!(IdentityMark),
+        parse: closed::<IdentityMark>,
+        values_of: |source| source.identity.iter().map(ToString::to_string).collect(),
+    }
+    Verified = "verified" {
+        label: "Verified",
+        parameter: Some("Whether a signature by a key of the publisher's own site proves who published it."),
+        vocabulary: vocabulary!(Verified),
+        parse: closed::<Verified>,
+        values_of: |source| match source.identity.as_slice() {
+            [] => Vec::new(),
+            marks => vec![marks.contains(&IdentityMark::Verified).to_string()],
+        },
     }
     Kind = "kind" {
         label: "Kind",

@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 12] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
     ("settings", &[]),
     ("runtime", &["manifest"]),
     ("unified-features", &[]),
-    ("crawler", &["manifest", "policy", "runtime", "settings", "store", "unified-features"]),
+    ("egress", &["manifest", "policy", "unified-features"]),
+    ("crawler", &["egress", "manifest", "policy", "runtime", "settings", "store", "unified-features"]),
     ("indexer", &["manifest", "policy", "runtime", "settings", "store", "unified-features"]),
     ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer", "unified-features"]),
     ("testweb", &[]),
@@ -123,6 +124,32 @@ fn pure_crates_depend_on_no_clock_network_or_database() {
         let stray: Vec<_> = IMPURE.iter().filter(|impure| reached.contains(*impure)).collect();
         assert!(stray.is_empty(), "{name} reaches {stray:?}");
     }
+}
+
+/// The crate that sends requests to the web, and the crates that may use it. The crawler obeys `policy` before each request.
+const SENDER: &str = "egress";
+const MAY_SEND: [&str; 1] = ["crawler"];
+/// Crates with an HTTP client or a resolver of their own: the sender, the names of features, and the tests.
+const MAY_HAVE_CLIENTS: [&str; 3] = [SENDER, "unified-features", "agentdex-tests"];
+
+#[test]
+fn only_the_crawler_sends_requests_to_the_web() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        let direct: BTreeSet<&str> =
+            package.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
+        if !MAY_SEND.contains(&name) {
+            assert!(!direct.contains(SENDER), "{name} depends on {SENDER}, in tests or outside");
+        }
+        if !MAY_HAVE_CLIENTS.contains(&name) {
+            let built = dependencies(package);
+            let clients: Vec<_> =
+                ["reqwest", "hickory-resolver"].into_iter().filter(|client| built.contains(client)).collect();
+            assert!(clients.is_empty(), "{name} depends on {clients:?}");
+        }
+    }
+    let api = transitive_dependencies(&metadata, members(&metadata)["api"]);
+    assert!(!api.contains(SENDER), "api reaches {SENDER}");
 }
 
 /// Client input must never make the API connect to another host.

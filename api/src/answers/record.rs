@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use indexer::MergedCapability;
 use manifest::model::{AgentIdentity, Auth, Execution, Idempotency, Invocation, Source, UsageTerms};
 use manifest::{
-    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Manifest, ManifestId, ManifestUrl,
+    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Identity, Manifest, ManifestId,
+    ManifestUrl,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +35,8 @@ pub(crate) struct Detail<'a> {
     /// What the caller must present besides credentials (ATP section 3.3.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_identity: Option<&'a AgentIdentity>,
+    /// Who published it: what is declared, what was served, and what a signature proves.
+    pub(crate) identity: Identity<'a>,
     /// What to show the person who confirms; the publisher's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmation_message: Option<&'a str>,
@@ -120,6 +123,7 @@ fn detail_within<'a>(
         authentication_left_out: accepted - authentication.len(),
         authentication,
         agent_identity: capability.auth.agent_identity.as_ref(),
+        identity: manifest.identity_of(capability),
         confirmation_message: capability.safety.message.as_deref(),
         usage_terms: manifest.usage_terms(),
         idempotency: &capability.idempotency,

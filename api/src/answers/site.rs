@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, Manifest, ManifestId, ManifestUrl,
-    SiteName,
+    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, IdentityMark, Manifest, ManifestId,
+    ManifestUrl, SiteName,
 };
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
@@ -152,6 +152,9 @@ pub(crate) struct ManifestLine {
     // no doc comment: utoipa joins the description of an inlined schema as a part of type object
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     pub(crate) training: PolicyChoice,
+    /// Who published it: what is declared, what was served, and what a signature proves.
+    #[schema(value_type = crate::openapi::schemas::Identity)]
+    pub(crate) identity: serde_json::Value,
     /// The first ones: an answer lists at most 4 MiB of capabilities and findings, over all manifests of the site.
     pub(crate) capabilities: Vec<CapabilityLine>,
     /// How many capabilities there are.
@@ -177,6 +180,8 @@ pub(crate) struct Profile {
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) publisher: Option<String>,
+    /// Whose the manifest is.
+    pub(crate) identity: Vec<IdentityMark>,
     /// Where to reach the publisher: an email address, a page, or other words.
     pub(crate) contact: Option<String>,
     /// Endpoints of agents, as the declaration names their protocol.
@@ -200,6 +205,7 @@ impl Profile {
         let of_all =
             |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
+            identity: manifest.identity().marks(),
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
             description: cut(&manifest.description),
             publisher: cut(&manifest.provider.name),
@@ -350,6 +356,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let training = stored.training_policy();
     let manifest = stored.manifest;
     let profile = Profile::of(&manifest);
+    let identity = serde_json::to_value(manifest.identity()).unwrap_or_default();
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
     let mut fits = |texts: [&str; 3]| {
@@ -384,6 +391,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
         changed_at: stored.changed_at,
         body_kept: stored.body_kept,
         training,
+        identity,
         capabilities,
         capabilities_total,
         findings,

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use indexer::{Group, GroupMember, Grouping, Hit};
+use manifest::IdentityMark;
 use manifest::model::{SemanticType, TypeSource};
 
 use super::time::Moment;
@@ -129,8 +130,16 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
         });
     }
     tags.extend(labels::source(hit.source).map(Tag::plain));
+    tags.extend(hit.identity_marks.iter().filter_map(|mark| identity_tag(*mark)));
     tags.extend(hit.semantic_types.iter().map(type_tag));
     tags
+}
+
+/// A mark that stands out: a verified publisher, or a reason for doubt.
+pub(crate) fn identity_tag(mark: IdentityMark) -> Option<Tag> {
+    let class = if mark == IdentityMark::Verified { "found" } else { "stale" };
+    let text = labels::identity(mark)?.to_owned();
+    Some(Tag { class, icon: "", text, inferred: None })
 }
 
 fn safety_tag(hit: &Hit) -> Tag {

@@ -1,7 +1,7 @@
 //! The English labels of closed vocabularies.
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
-use manifest::{Format, SafetyClass, Strength};
+use manifest::{Format, IdentityMark, SafetyClass, Strength};
 use policy::{FetchOutcome, RobotsKind, Status};
 
 /// A dialect's name from its slug; the slug itself where it is not one.
@@ -91,6 +91,23 @@ pub(crate) const fn source(kind: SourceKind) -> Option<&'static str> {
         SourceKind::Synthetic => Some("written by a third party"),
         SourceKind::Derived => Some("derived"),
         SourceKind::CopySuspected => Some("likely a copy of another site's"),
+    }
+}
+
+/// What stands out about an identity; most manifests are bound and not signed.
+pub(crate) const fn identity(mark: IdentityMark) -> Option<&'static str> {
+    if mark.is_usual() { None } else { Some(identity_value(mark)) }
+}
+
+/// An identity as the value of a filter.
+pub(crate) const fn identity_value(mark: IdentityMark) -> &'static str {
+    match mark {
+        IdentityMark::Bound => "publisher is the site",
+        IdentityMark::Unsigned => "not signed",
+        IdentityMark::Verified => "publisher verified",
+        IdentityMark::Foreign => "names another publisher",
+        IdentityMark::Invalid => "signature invalid",
+        IdentityMark::Unresolvable => "signature not verifiable",
     }
 }
 
@@ -201,6 +218,7 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),
         FacetKey::Status => value.parse().map(status).ok(),
+        FacetKey::Identity => value.parse().map(identity_value).ok(),
         _ => None,
     };
     known.map_or_else(|| value.replace('_', " "), ToOwned::to_owned)

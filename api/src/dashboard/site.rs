@@ -49,6 +49,7 @@ struct Resource {
     http_status: Option<u16>,
     format: Option<&'static str>,
     conformance: Option<String>,
+    publisher: Option<String>,
     strength: &'static str,
     evidence: Vec<String>,
     discovery: &'static str,
@@ -301,6 +302,7 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
         http_status: line.http_status,
         format: manifest.map(|manifest| manifest.format.label()),
         conformance: manifest.and_then(conformance_words),
+        publisher: manifest.map(publisher_words),
         strength: manifest.map_or("", |manifest| labels::strength(manifest.detection.strength)),
         evidence: manifest
             .map(|manifest| manifest.detection.evidence.iter().take(EVIDENCE_MAX).map(words).collect())
@@ -334,6 +336,11 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
 fn conformance_words(manifest: &ManifestLine) -> Option<String> {
     let first = manifest.conformance.first()?;
     Some(format!("{}: {}", first.spec, first.level.as_str()))
+}
+
+fn publisher_words(manifest: &ManifestLine) -> String {
+    let marks = manifest.profile.identity.iter().rev().map(|mark| labels::identity_value(*mark));
+    marks.collect::<Vec<_>>().join(", ")
 }
 
 fn more_capabilities(manifests: &[&ManifestLine], site: &str) -> Option<Link> {

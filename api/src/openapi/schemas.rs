@@ -75,6 +75,9 @@ vocabulary! {
     StatusWord = policy::Status,
     PolicyWord = manifest::model::PolicyChoice,
     SourceWord = manifest::model::SourceKind,
+    IdentityWord [IdentityWords] = manifest::IdentityMark,
+    BindingWord = manifest::Binding,
+    SignatureWord = manifest::model::SignatureStatus,
     KindWord = CapabilityKind,
     ProtocolWord = manifest::model::Protocol,
     DiscoveryWord = Discovery,
@@ -191,6 +194,8 @@ pub(crate) struct CapabilityRow {
     #[schema(inline)]
     source: Option<SourceWord>,
     #[schema(inline)]
+    identity_marks: Option<IdentityWords>,
+    #[schema(inline)]
     status: Option<StatusWord>,
     updated_at: Option<chrono::DateTime<chrono::Utc>>,
     /// The declarations in the documents of the site, the leading one first; absent from a result that has one
@@ -226,6 +231,8 @@ pub(crate) struct CapabilityRow {
     /// The identity that agents must present besides credentials
     #[schema(value_type = Option<Object>)]
     agent_identity: Option<()>,
+    /// Who published it
+    identity: Option<Identity>,
     /// What to show the person who confirms; the publisher's text
     confirmation_message: Option<String>,
     /// What the publisher asks of the caller: `inference`, `attribution`, `terms_url`, each where it is stated
@@ -245,6 +252,44 @@ pub(crate) struct CapabilityRow {
     findings: Option<()>,
     /// `view=full` has no room for the details of this row: they are at `/capabilities/{id}`
     details_left_out: Option<bool>,
+}
+
+/// Who published a manifest or an entry of a catalog. It says nothing about how good or safe it is.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::Identity")]
+pub(crate) struct Identity {
+    /// The statements of the document about its publisher: the member, its value, and the site that it names
+    #[schema(value_type = Vec<Object>)]
+    declared: (),
+    /// The origin and the site that served it
+    #[schema(value_type = Object)]
+    served: (),
+    #[schema(inline)]
+    binding: BindingWord,
+    /// Bound, with a verified signature
+    verified: bool,
+    signature: Signature,
+    /// The identity that agents must present when they call it (ATP section 3.3.3)
+    #[schema(value_type = Option<Object>)]
+    demanded_of_agents: Option<()>,
+}
+
+/// The result of checking a signature.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::model::SignatureCheck")]
+pub(crate) struct Signature {
+    #[schema(inline)]
+    status: SignatureWord,
+    key_id: Option<String>,
+    algorithm: Option<String>,
+    /// The document that holds the key, or a did:key
+    key_source: Option<String>,
+    /// When the document was read that was checked with its keys
+    checked_at: Option<String>,
+    /// When the key expires
+    valid_until: Option<String>,
+    /// Why it is not verified
+    reason: Option<String>,
 }
 
 /// One declaration of a capability.

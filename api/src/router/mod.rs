@@ -12,10 +12,10 @@ use utoipa_axum::routes;
 
 use crate::problem::Problem;
 use crate::routes::{
-    admin, admin_feedback, assets, badge, bot_keys, capability, changes, changes_stream, crawl, crawl_stream,
-    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_server_versions, mcp_servers,
-    metrics, opensearch, rank, raw, search, semantic_types, similar, site, site_changes, sitemap, sites,
-    stats, styleguide, submit, suggest, tool, validate, validator,
+    admin, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes, changes_stream, crawl,
+    crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff, mcp_server_versions,
+    mcp_servers, metrics, opensearch, rank, raw, search, semantic_types, similar, site, site_changes,
+    sitemap, sites, stats, styleguide, submit, suggest, tool, validate, validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -90,6 +90,7 @@ fn all(app: &App) -> Router<App> {
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
         .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))
+        .route("/.well-known/jwks.json", get(card_keys::show))
         .merge(crate::mcp::routes(app))
         .merge(crate::self_description::routes())
         .fallback(unknown)

@@ -35,6 +35,9 @@ pub(crate) struct ManifestAnswer {
     #[schema(inline, value_type = crate::openapi::schemas::PolicyWord)]
     training: PolicyChoice,
     text_is: &'static str,
+    /// Who published it: what is declared, what was served, and what a signature proves.
+    #[schema(value_type = crate::openapi::schemas::Identity)]
+    identity: serde_json::Value,
     #[schema(value_type = Object)]
     manifest: Manifest,
 }
@@ -83,7 +86,9 @@ pub(crate) async fn show(
         let mut disagreements = compared.disagreements();
         let findings = disagreements.findings.remove(&stored.manifest.id);
         stored.manifest.findings.extend(findings.unwrap_or_default());
+        let identity = serde_json::to_value(stored.manifest.identity());
         let answer = ManifestAnswer {
+            identity: identity.map_err(|error| Problem::internal(&error))?,
             id: stored.manifest.id.clone(),
             site: stored.manifest.url.site(),
             status: stored.status,

@@ -6,6 +6,7 @@ pub(crate) mod assets;
 pub(crate) mod badge;
 pub(crate) mod bot_keys;
 pub(crate) mod capability;
+pub(crate) mod card_keys;
 pub(crate) mod changes;
 pub(crate) mod changes_stream;
 pub(crate) mod crawl;

@@ -23,7 +23,19 @@ const INVALID_REQUEST: i32 = -32_600;
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
+/// The address of the public key of the card, as `routes::card_keys` serves it.
+const KEY_SET: &str = "/.well-known/jwks.json";
+
+/// The card, signed if the operator gave a key.
 pub(super) fn card(identity: &Identity) -> Value {
+    let mut card = unsigned_card(identity);
+    if let (Some(signer), Some(members)) = (&identity.signer, card.as_object_mut()) {
+        signer.sign(members, &identity.url(KEY_SET));
+    }
+    card
+}
+
+fn unsigned_card(identity: &Identity) -> Value {
     let definition = Tool::FindCapability.definition();
     json!({
         "protocolVersion": "0.3.0",

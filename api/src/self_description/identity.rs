@@ -1,5 +1,8 @@
 //! Name, description and address of this server, as every dialect declares them.
 
+use std::sync::Arc;
+
+use manifest::CardSigner;
 use url::Url;
 
 pub(super) const NAME: &str = "agentdex";
@@ -16,12 +19,18 @@ pub(super) struct Identity {
     pub(super) base: String,
     /// The name alone.
     pub(super) host: String,
+    /// Signs the card.
+    pub(super) signer: Option<Arc<CardSigner>>,
 }
 
 impl Identity {
     pub(super) fn at(base: &str) -> Self {
         let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
-        Self { base: base.to_owned(), host: host.unwrap_or_default() }
+        Self { base: base.to_owned(), host: host.unwrap_or_default(), signer: None }
+    }
+
+    pub(super) fn signed_by(self, signer: Option<Arc<CardSigner>>) -> Self {
+        Self { signer, ..self }
     }
 
     pub(super) fn url(&self, path: &str) -> String {

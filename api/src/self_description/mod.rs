@@ -85,7 +85,8 @@ pub(crate) fn routes() -> Router<App> {
     DOCUMENTS.into_iter().fold(router, |router, (path, make)| {
         let serve = move |State(app): State<App>, context: RequestContext, query: QueryPairs| async move {
             query.only(&[])?;
-            served(&context, make(&Identity::at(&app.base_url())))
+            let identity = Identity::at(&app.base_url()).signed_by(app.config.card_signer.clone());
+            served(&context, make(&identity))
         };
         router.route(path, get(serve))
     })

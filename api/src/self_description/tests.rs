@@ -102,6 +102,30 @@ fn arws_manifest_parses_with_its_openapi_document() {
 }
 
 #[test]
+fn a_signed_card_verifies_with_the_served_key() {
+    // the key of RFC 9421, appendix B.1.4
+    let der = data_encoding::BASE64
+        .decode(b"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF")
+        .unwrap();
+    let signer = std::sync::Arc::new(manifest::CardSigner::from_pkcs8(&der).unwrap());
+    let keys = signer.key_set().to_string();
+    let identity = Identity::at(BASE).signed_by(Some(signer));
+    let card = a2a::card(&identity).to_string();
+    let url = |path: &str| ManifestUrl::parse(&identity.url(path)).unwrap();
+    let manifest = manifest::read(&Document {
+        bytes: card.as_bytes(),
+        url: &url("/.well-known/agent-card.json"),
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[LinkedDocument { url: &url("/.well-known/jwks.json"), bytes: keys.as_bytes() }],
+        force: None,
+    });
+    assert!(manifest.identity().verified, "{:?}", manifest.identity().signature);
+    assert_no_serious_findings(&manifest);
+}
+
+#[test]
 fn every_linked_address_is_served() {
     let identity = Identity::at(BASE);
     for (path, make) in DOCUMENTS {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexer::{FacetKey, Filters, GroupMember, Grouping, Hit, SearchRequest};
-use manifest::CapabilityId;
+use manifest::{CapabilityId, IdentityMark};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -82,6 +82,7 @@ pub(super) fn definition() -> Definition {
         "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
+        "identity": {"type": "array", "items": {"type": "string"}, "description": "What is unusual about the publisher: verified by a signature, foreign (names another publisher than the site), invalid or unresolvable signature."},
         "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
         "group": {"type": "object", "required": ["by", "others", "members"], "description": "The results behind this one.", "properties": {
             "by": {"type": "string"}, "others": {"type": "integer"}, "members": {"type": "array", "items": {"type": "object"}}}},
@@ -183,6 +184,11 @@ fn row(hit: &Hit) -> Value {
         let member = |of: &GroupMember| json!({"id": of.id, "name": short(&of.name, DESCRIPTION_CHARS), "site": of.site});
         let members: Vec<Value> = group.members.iter().map(member).collect();
         row.insert("group".to_owned(), json!({"by": group.by, "others": group.others, "members": members}));
+    }
+    let marks: Vec<IdentityMark> =
+        hit.identity_marks.iter().copied().filter(|mark| !mark.is_usual()).collect();
+    if let Some(row) = row.as_object_mut().filter(|_| !marks.is_empty()) {
+        row.insert("identity".to_owned(), json!(marks));
     }
     row
 }

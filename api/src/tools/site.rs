@@ -33,7 +33,7 @@ pub(super) fn definition() -> Definition {
     let capability = json!({"type": "object", "required": ["id", "name"], "properties": {"id": {"type": "string"}, "name": {"type": "string"}}});
     let manifest = json!({"type": "object", "required": ["id", "url", "format", "conformance", "capabilities"], "properties": {
         "id": {"type": "string"}, "url": {"type": "string"}, "format": {"type": "string"}, "status": {"type": "string"},
-        "conformance": {"type": "string"}, "findings": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "conformance": {"type": "string"}, "identity": {"type": "array", "items": {"type": "string"}, "description": "Whether the publisher is the site (bound, foreign), and the result of the signature."}, "findings": {"type": "object", "additionalProperties": {"type": "integer"}},
         "capabilities": {"type": "integer"}, "first_capabilities": {"type": "array", "items": capability}}});
     Definition {
         title: "Get a site",
@@ -90,7 +90,7 @@ fn row(stored: &StoredManifest) -> Value {
         .collect();
     json!({
         "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
-        "conformance": manifest.level(), "findings": findings,
+        "conformance": manifest.level(), "identity": manifest.identity().marks(), "findings": findings,
         "capabilities": manifest.capabilities.len(), "first_capabilities": first,
     })
 }

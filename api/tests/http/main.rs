@@ -11,6 +11,7 @@ mod feedback;
 mod feeds;
 #[path = "../support/fixture.rs"]
 mod fixture;
+mod identity;
 mod openapi;
 mod origins;
 mod owners;

@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitsConfig,
     pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
+    pub(crate) card_signer: Option<std::sync::Arc<manifest::CardSigner>>,
     pub(crate) feedback: bool,
     pub(crate) without_styleguide: bool,
     pub(crate) counts_kept_for: std::time::Duration,
@@ -74,6 +75,7 @@ impl World {
         config.limits = settings.limits;
         config.trusted_proxies = settings.trusted_proxies;
         config.admin_tokens = settings.admin_tokens;
+        config.card_signer = settings.card_signer;
         config.feedback = settings.feedback;
         config.styleguide = !settings.without_styleguide;
         config.counts_kept_for = settings.counts_kept_for;

@@ -59,6 +59,7 @@ impl Fixture {
             limits: LimitsConfig::default(),
             trusted_proxies: Vec::new(),
             admin_tokens: None,
+            card_signer: None,
             styleguide: true,
             feedback: false,
             counts_kept_for: std::time::Duration::ZERO,

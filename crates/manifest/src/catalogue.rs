@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::format::dialects::dialect;
 use crate::model::{Format, Severity};
 use crate::rule::{Field, FindingTable, Rule, Shape};
-use crate::{bytes, declaration, document, draft, identity, served};
+use crate::{bytes, declaration, document, draft, identity, served, signature};
 
 /// One kind of finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct CatalogueEntry {
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let general: [(&str, &[&FindingTable]); 4] = [
         ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS, &draft::LIST_FINDINGS]),
-        ("Identity", &[&identity::FINDINGS]),
+        ("Identity", &[&identity::FINDINGS, &signature::FINDINGS]),
         ("How documents are served", &[&served::FINDINGS]),
         ("Several declarations of one operation", &[&declaration::FINDINGS]),
     ];

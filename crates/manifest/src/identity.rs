@@ -85,6 +85,21 @@ pub(crate) fn host_of(text: &str) -> Option<Host> {
     Host::parse(text.split('/').next()?).ok()
 }
 
+/// The site that an identity names: of a did:web, a SPIFFE id, a urn:air identifier, a URL or a bare domain. A did:key and other
+/// texts name none.
+pub(crate) fn site_named_by(identity: &str) -> Option<SiteName> {
+    let schemes = ["did:web:", "spiffe://", "urn:air:"];
+    let rest = schemes.iter().find_map(|scheme| identity.strip_prefix(scheme));
+    let host = match rest {
+        Some(rest) => Host::parse(rest.split(['/', ':', '%', '?', '#']).next()?).ok(),
+        None if identity.contains("://") || (identity.contains('.') && !identity.contains(':')) => {
+            host_of(identity)
+        }
+        None => None,
+    };
+    host.map(|host| host.site())
+}
+
 /// Domains of tunnel services.
 const TUNNELS: &[&str] = &[
     "ngrok.io",

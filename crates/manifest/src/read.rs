@@ -11,7 +11,7 @@ use crate::json::{self, NotJson, Notes};
 use crate::model::{Detection, Format, Manifest, Strength};
 use crate::rule::Rule;
 use crate::text::Hidden;
-use crate::{identity, served};
+use crate::{identity, served, signature};
 
 /// Version of the reader: what it accepts, how it parses, and which budgets it enforces.
 ///
@@ -110,10 +110,11 @@ fn read_json<'d>(
         return over_budget(document, over);
     }
     let empty = Value::Object(Map::new());
+    let is_whole = pointer.is_empty();
     let mut draft = Draft::new(document, detection);
     draft.search_steering(text, value);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
-    if !pointer.is_empty() {
+    if !is_whole {
         let beside = without_wrapper(value, &pointer);
         report_wrapped(pointer, &mut draft);
         format::read_embedded(&Body::Json(&beside), &mut draft);
@@ -122,6 +123,9 @@ fn read_json<'d>(
         draft.report_rule(&document::TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
+    if is_whole && !too_long {
+        signature::check(&mut draft, text, notes);
+    }
     identity::mark_not_public(&mut draft, Some(value));
     draft
 }

@@ -29,6 +29,7 @@ const PREFIXES: &[&str] = &[
     "manifest_v1",
     "mcp",
     "openapi",
+    "signature",
     "skills_index",
     "ucp",
     "w2a",

@@ -25,9 +25,9 @@ use crate::config::{
     TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
-use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach, Signer};
 use crate::output::OutputFormat;
 use crate::schedule::Schedules;
+use egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach, Signer};
 use runtime::ReaderProgram;
 
 /// Default schedule of housekeeping: once an hour, a little after the hour.

@@ -24,8 +24,8 @@ use super::task::{Role, Task, Validators};
 use super::traffic::millis;
 use super::{Visit, judge, seeds};
 use crate::clock;
-use crate::egress::{Body, Failure, Reply};
 use crate::reading::{NoMemory, Reading};
+use egress::{Body, Failure, Reply};
 use runtime::OwnedDocument;
 
 /// Why a document is dropped that is within its own limits.
@@ -202,7 +202,7 @@ impl Visit<'_> {
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
         let held = self.tools.reader.memory.hold_body(&mut self.requester.memory, body.bytes.len()).await;
         // from here on, the budget of the visit counts these bytes
-        body.permit = None;
+        body.release_permit();
         without_memory(held)
     }
 

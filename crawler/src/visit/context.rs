@@ -11,13 +11,13 @@ use tokio_util::task::TaskTracker;
 use crate::activity::Activity;
 use crate::clock;
 use crate::config::{CrawlConfig, TextRecords};
-use crate::egress::Egress;
 use crate::error::CrawlError;
 use crate::events::Events;
 use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
+use egress::Egress;
 
 /// How long a visit waits when this machine has no room for it: threads, memory for a body, or open files.
 const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
@@ -44,7 +44,7 @@ impl Tools {
         (groups, events): (Groups, Events),
         tracker: &TaskTracker,
     ) -> Result<Self, CrawlError> {
-        let egress = Egress::new(config.egress.clone())?;
+        let egress = Egress::new(config.egress.clone(), clock::now)?;
         let priors = PathPriors::default();
         priors.re_estimate(store).await?;
         let life = groups::life(config.lease);

@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::traffic::Traffic;
 use super::{Outcome, Visit};
 use crate::clock;
-use crate::egress::VERSION;
+use egress::VERSION;
 
 impl Visit<'_> {
     /// Reads the documents that wait for others. A visit that has to wait here ends in the same way when it is resumed.

@@ -10,7 +10,7 @@ use manifest::{Format, Manifest};
 use policy::outcome::bot_wall_header;
 use policy::{BodyKind, FetchOutcome};
 
-use crate::egress::{Extent, Head, Reply};
+use egress::{Extent, Head, Reply};
 
 use super::task::{Role, Task};
 

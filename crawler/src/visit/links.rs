@@ -11,7 +11,7 @@ use manifest::{Discovery, Manifest, ManifestUrl, SiteScope, web};
 use policy::{BodyKind, RobotsFile};
 use store::{LINK_BYTES_MAX, Seed};
 
-use crate::egress::Head;
+use egress::Head;
 
 use super::task::{Role, Task, body_of_link, body_of_path};
 

@@ -43,8 +43,8 @@ use self::progress::Progress;
 use self::requester::Requester;
 use self::task::NamedBy;
 use crate::clock;
-use crate::egress::Session;
 use crate::reading::HeldMemory;
+use egress::Session;
 
 /// Longest wait for a URL that others named. Beyond it the visit ends, and its findings are saved.
 const WAIT_FOR_OTHERS_MAX: TimeDelta = TimeDelta::hours(1);

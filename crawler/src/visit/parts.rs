@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use chrono::SecondsFormat;
 use manifest::model::{PolicyChoice, Served};
 use manifest::{ContentHash, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
@@ -19,6 +20,7 @@ use super::fetched;
 use super::findings::known;
 use super::links::{self, FollowUps};
 use super::task::{Role, Task};
+use crate::clock;
 use crate::reading::Reading;
 use crate::retry::retry_while_unavailable;
 use runtime::OwnedDocument;
@@ -84,7 +86,7 @@ impl Visit<'_> {
             let parts = self.parts_of(index, &url).await?;
             self.restrict_training(index, &url, &parts);
             let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
-            if !parts.is_empty() && has_changed {
+            if !parts.is_empty() && (has_changed || self.is_key_expired(&url).await?) {
                 self.read_with_parts(index, &url, &parts).await?;
             }
         }
@@ -108,6 +110,9 @@ impl Visit<'_> {
             parts.push((part_url, part_bytes.unwrap_or_default()));
         }
         let served = self.served_of(index, url).await?;
+        let at = self.progress.findings.fetched.get(index).map(|whole| whole.at);
+        // an unchanged document was confirmed in this visit, and its keys are judged at this time
+        let served = Served { at: at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true)), ..served };
         let Some(whole) = self.progress.findings.fetched.get(index) else { return Ok(()) };
         let document = Arc::new(OwnedDocument {
             bytes,
@@ -157,9 +162,13 @@ impl Visit<'_> {
         {
             return Ok(named(manifest));
         }
-        let is_other_change = |other: &fetched::Fetched| {
-            other.url != *url && other.role == Role::Manifest && other.outcome == FetchOutcome::Found
+        // a part that is gone is requested by itself
+        let is_changed = |other: &fetched::Fetched| {
+            let is_linked = other.linked_from.as_deref() == Some(url);
+            other.outcome == FetchOutcome::Found || (is_linked && other.outcome.is_absent())
         };
+        let is_other_change =
+            |other: &fetched::Fetched| other.url != *url && other.role == Role::Manifest && is_changed(other);
         if !self.progress.findings.fetched.iter().any(is_other_change) {
             return Ok(Vec::new());
         }
@@ -168,10 +177,25 @@ impl Visit<'_> {
 
     fn has_changed(&self, part: usize) -> bool {
         self.progress.findings.fetched.get(part).is_some_and(|part| {
-            let known = known(self.site, &part.url).and_then(|known| known.content_hash.as_ref());
-            let is_new = part.outcome == FetchOutcome::Found && part.hash.as_ref() != known;
-            is_new || (known.is_some() && self.is_denied(part))
+            let resource = known(self.site, &part.url);
+            let known = resource.and_then(|known| known.content_hash.as_ref());
+            let is_back = resource.is_some_and(|known| !known.outcome.is_present());
+            let is_new = part.outcome == FetchOutcome::Found && (is_back || part.hash.as_ref() != known);
+            is_new || (known.is_some() && (self.is_denied(part) || self.is_gone(part)))
         })
+    }
+
+    /// Whether a part is gone for the second time in a row: a signature by its keys is not verified any more.
+    fn is_gone(&self, part: &fetched::Fetched) -> bool {
+        let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
+        part.outcome.is_absent() && was_missed()
+    }
+
+    /// Whether the key that verified an unchanged manifest has expired since.
+    async fn is_key_expired(&self, url: &ManifestUrl) -> Result<bool, StoreError> {
+        let stored = self.stored_manifest(url).await?;
+        let now = clock::now();
+        Ok(stored.is_some_and(|stored| stored.manifest.is_key_expired(now)))
     }
 
     /// Whether a part may not be used any more, as a manifest would leave the index: robots.txt or the response denies it, or

@@ -19,9 +19,9 @@ use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::requester::{Message, Requester, Robots};
 use crate::clock;
-use crate::egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
 use crate::groups::Groups;
 use crate::retry::retry_while_unavailable;
+use egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
 
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);

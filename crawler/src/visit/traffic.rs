@@ -9,7 +9,7 @@ use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 use store::{Phases, RobotsRecord};
 
-use crate::egress::Timings;
+use egress::Timings;
 
 /// robots.txt files that a parked visit carries, in bytes. The others are fetched again.
 const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -16,9 +16,10 @@ use source::{Crate, Segments};
 const CYCLE_FILES_MAX: usize = 10;
 
 /// Crates by folder.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "api",
     "crates/agentdex",
+    "crates/egress",
     "crates/embedder",
     "crates/manifest",
     "crates/policy",

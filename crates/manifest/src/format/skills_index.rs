@@ -81,7 +81,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let digest = skill.string("digest");
     let digest = digest.or_else(|| skill.text("sha256").map(|hex| format!("sha256:{hex}")));
     if digest.is_some() {
-        capability.integrity = Some(Integrity { signed: false, verified: None, digest });
+        capability.integrity = Some(Integrity { digest, ..Integrity::default() });
     }
     draft.push(capability);
 }

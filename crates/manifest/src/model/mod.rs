@@ -8,6 +8,7 @@ mod document;
 mod enums;
 mod finding;
 mod parts;
+mod signature;
 
 pub use capability::{Capability, CapabilityAuth, Execution, Idempotency, Invocation, Safety, SemanticType};
 pub use document::{Detection, Manifest, Served};
@@ -23,3 +24,4 @@ pub use parts::{
     Link, OAuthFlow, Payment, Policies, Provider, RateLimit, Sessions, Status, UsageTerms, Workflow,
     WorkflowStep,
 };
+pub use signature::{SignatureCheck, SignatureStatus};

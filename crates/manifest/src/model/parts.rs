@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::enums::{AuthScheme, PolicyChoice, Protocol};
+use super::signature::SignatureCheck;
 
 /// Authentication schemes kept for one capability.
 pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
@@ -371,9 +372,12 @@ pub struct Workflow {
 #[serde(default)]
 pub struct Integrity {
     pub signed: bool,
-    /// `None`: not checked.
+    /// `None`: there is no signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// How the signature was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<SignatureCheck>,
 }

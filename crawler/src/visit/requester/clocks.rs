@@ -14,7 +14,7 @@ use super::super::traffic::Traffic;
 use super::Requester;
 use super::failure::sample_of;
 use crate::clock;
-use crate::egress::{Failure, Head, Reply};
+use egress::{Failure, Head, Reply};
 
 impl Requester<'_> {
     pub(super) fn finish(

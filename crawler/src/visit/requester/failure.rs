@@ -8,8 +8,8 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::super::traffic::millis;
-use crate::egress::{Failure, Head, Reply};
 use crate::events::Event;
+use egress::{Failure, Head, Reply};
 
 /// The span of one request, by OpenTelemetry's names.
 pub(super) fn fetch_span(url: &ManifestUrl) -> Span {

@@ -29,12 +29,12 @@ pub(super) use self::robots::Robots;
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::traffic::Traffic;
-use crate::egress::{Cause, Failure, NetworkScope, Reply, Session};
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
 use crate::reading::HeldMemory;
 use crate::{clock, metrics};
+use egress::{Cause, Failure, NetworkScope, Reply, Session};
 
 /// Addresses of a host that are tried for one request; a third would rarely answer when two did not.
 const ADDRESSES_TRIED_MAX: usize = 2;

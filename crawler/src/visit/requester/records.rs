@@ -12,7 +12,7 @@ use policy::{RobotsKind, RobotsVerdict};
 use store::RobotsRecord;
 
 use crate::clock;
-use crate::egress::Head;
+use egress::Head;
 
 /// The record of an answer with its body, and its verdict after the failures before it.
 pub(super) fn record_of(

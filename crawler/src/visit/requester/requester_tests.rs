@@ -13,12 +13,12 @@ use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::config::TextRecords;
-use crate::egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Reach};
 use crate::events::Events;
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{MemoryBudget, Reader};
+use egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Reach};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
@@ -40,7 +40,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let web = Web::builder().hosts([host]).start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
-    let egress = Egress::new(EgressSettings {
+    let settings = EgressSettings {
         identity: Identity::new(&Contact::default()),
         additional_roots_pem: Some(web.ca_pem().into_bytes()),
         own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
@@ -49,7 +49,8 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
         hosts: HostsFile::parse(&(closed.concat() + &web.hosts_file())).unwrap(),
         name_servers: Vec::new(),
         signer: None,
-    });
+    };
+    let egress = Egress::new(settings, clock::now);
     let tracker = TaskTracker::new();
     let rate = 10_000.try_into().unwrap();
     let tools = Tools {

@@ -21,11 +21,11 @@ use super::super::progress::Progress;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
 use super::{Exchange, KnownRobots, ParsedRobots, Requester};
-use crate::egress::{Cause, Head, Reply};
 use crate::events::Event;
 use crate::reading::{HeldMemory, NoMemory};
 use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
+use egress::{Cause, Head, Reply};
 
 /// The result of fetching robots.txt.
 pub(in super::super) enum Robots {

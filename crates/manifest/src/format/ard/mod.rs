@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{a2a, inline, mcp};
+use crate::identity::site_named_by;
 use crate::model::{Capability, CapabilityKind, Follow, Integrity, Link, Protocol};
 use crate::name::Host;
 use crate::object::Object;
@@ -115,11 +116,14 @@ findings! {
     rule IDENTITY: Must("ard.trust_manifest.identity.other_domain", "ARD 0.91 §4.5.1")
         "the identity belongs to another domain than the publisher in `identifier`"
             => "Use an identity of the publisher's domain, such as did:web:example.com.";
+    rule IDENTITY_FOREIGN: Must("ard.trust_manifest.identity.foreign", "ARD 0.91 §4.5.1")
+        "the identity is of another site than the one that serves the catalog"
+            => "Use an identity of your own domain, and let other publishers publish what is theirs.";
     rule NOT_OBJECT: Must("ard.element.mistyped", "ARD 0.91 Appendix D.1")
         "an element of a list is not an object" => "List objects only.";
     rule SPEC_VERSION: Should("ard.spec_version.unknown", "ARD 0.9 §4.1")
         "`specVersion` is not 1.0" => "State 1.0, or leave it out as ARD 0.91 allows.";
-    rule FOREIGN: Note("ard.entry.publisher.foreign", "ARD 0.91 Appendix C")
+    rule FOREIGN: Must("ard.entry.publisher.foreign", "ARD 0.91 Appendix C")
         "the publisher in the identifier is another site than the one that serves the catalog"
             => "Use your own domain for what you publish; name others' artefacts by their own identifiers.";
     rule NESTED: Note("ard.nested.too_deep", "agentdex limits")
@@ -152,6 +156,7 @@ const OF_ARD_ALONE: &[&str] = &[
     QUERIES.code,
     NO_QUERIES.code,
     IDENTITY.code,
+    IDENTITY_FOREIGN.code,
     FOREIGN.code,
     "ard.entry.display_name.missing",
     "ard.catalog_entry.display_name.missing",
@@ -204,8 +209,7 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     capability.version = draft::name(entry.text("version"));
     capability.published = published::published(entry);
     if let Some(trust) = entry.object("trustManifest") {
-        capability.integrity =
-            Some(Integrity { signed: trust.has("signature"), verified: None, digest: None });
+        capability.integrity = Some(Integrity { signed: trust.has("signature"), ..Integrity::default() });
     }
     let queries = &mut draft.manifest.representative_queries;
     queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());
@@ -299,22 +303,21 @@ fn check_trust(trust: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Reports an identity of another site than the publisher's. An identity without a domain, such as did:key, is not judged.
+/// Reports an identity of another site than the publisher's, or than the one that serves the catalog. An identity without a
+/// domain, such as did:key, is not judged.
 fn check_authority(entry: &Object<'_>, trust: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(publisher) = entry.text("identifier").and_then(publisher) else { return };
-    let Some(domain) = trust.text("identity").and_then(domain_of) else { return };
-    if domain.site() != publisher.site() {
-        let text = format!("the identity is of {}, the publisher is {}", domain.as_str(), publisher.as_str());
+    let Some(named) = trust.text("identity").and_then(site_named_by) else { return };
+    if let Some(publisher) = entry.text("identifier").and_then(publisher)
+        && named != publisher.site()
+    {
+        let text = format!("the identity is of {named}, the publisher is {}", publisher.as_str());
         draft.report(&IDENTITY, trust.at("identity"), text);
     }
-}
-
-/// The domain of a did:web, a SPIFFE id or an https URL, or a plain domain.
-fn domain_of(identity: &str) -> Option<Host> {
-    let rest = ["did:web:", "spiffe://", "https://"].iter().find_map(|scheme| identity.strip_prefix(scheme));
-    let plain = Some(identity).filter(|text| text.contains('.') && !text.contains(':'));
-    let host = rest.or(plain)?.split(['/', ':', '%', '?', '#']).next()?;
-    Host::parse(host).ok()
+    let serving = draft.base().site();
+    if named != serving {
+        let text = format!("the identity is of {named}, and {serving} serves the catalog");
+        draft.report(&IDENTITY_FOREIGN, trust.at("identity"), text);
+    }
 }
 
 fn is_timestamp(text: &str) -> bool {

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustls::CertificateError;
 use tokio::time::Instant;
 
-use super::head::Head;
-use super::probe::Stage;
+use crate::head::Head;
+use crate::probe::Stage;
 
 /// Minimum time between two log lines about the limit of open files.
 const OUT_OF_FILES_INTERVAL: Duration = Duration::from_mins(1);
@@ -78,7 +78,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(cause: Cause, reason: impl Into<String>) -> Self {
+    /// A failure without a response.
+    pub fn new(cause: Cause, reason: impl Into<String>) -> Self {
         Self { cause, reason: reason.into(), head: None }
     }
 
@@ -91,7 +92,7 @@ impl Failure {
     }
 
     /// The limit of open files is reached. This is a fault of this machine and is logged as an error.
-    pub(super) fn out_of_files() -> Self {
+    pub(crate) fn out_of_files() -> Self {
         let mut logged = OUT_OF_FILES_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.is_none_or(|at| at.elapsed() >= OUT_OF_FILES_INTERVAL) {
             *logged = Some(Instant::now());
@@ -139,7 +140,7 @@ impl fmt::Display for Failure {
 impl Error for Failure {}
 
 /// Whether an error says that the process, or the machine, may open no more files. An `io::Error` may wrap another.
-pub(super) fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
     let Some(error) = error.downcast_ref::<io::Error>() else { return false };
     let is_limit = |code| [Errno::MFILE, Errno::NFILE].iter().any(|limit| limit.raw_os_error() == code);
     error.raw_os_error().is_some_and(is_limit)

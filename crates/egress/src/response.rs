@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::SemaphorePermit;
 
-use super::failure::{Cause, Failure};
-use super::head::Head;
-use super::probe::Timings;
+use crate::failure::{Cause, Failure};
+use crate::head::Head;
+use crate::probe::Timings;
 
 /// Maximum number of header fields of a response; more than browsers need, and what HTTP/1 parsers refuse by default.
 pub(crate) const HEADERS_MAX: usize = 100;
@@ -14,7 +14,7 @@ pub(crate) const HEADERS_MAX: usize = 100;
 pub(crate) const HEADER_BYTES_MAX: usize = 32 * 1024;
 
 /// Takes status and headers out of a response.
-pub(super) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failure> {
+pub(crate) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failure> {
     let head = Head {
         status: response.status(),
         headers: std::mem::take(response.headers_mut()),
@@ -47,6 +47,13 @@ pub struct Body {
     pub wire_bytes: u64,
     /// Permit for a large body, held until its memory is counted elsewhere.
     pub(crate) permit: Option<Arc<SemaphorePermit<'static>>>,
+}
+
+impl Body {
+    /// Releases the permit of a large body: its memory is counted elsewhere from here on.
+    pub fn release_permit(&mut self) {
+        self.permit = None;
+    }
 }
 
 /// An answer.

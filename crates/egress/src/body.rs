@@ -15,9 +15,9 @@ use policy::plan::ERROR_BODY_BYTES_MAX;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 
-use super::failure::{Cause, Failure};
-use super::head::Head;
-use super::response::{Body, Extent};
+use crate::failure::{Cause, Failure};
+use crate::head::Head;
+use crate::response::{Body, Extent};
 
 const KIB: usize = 1024;
 
@@ -60,7 +60,7 @@ static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 /// Longest wait for a permit: servers do not wait for their readers for much longer.
 const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
 /// Longest time for a body of any kind: as a small one, the wait for a permit, and as a large one.
-pub(super) const BODY_TIME_MAX: Duration =
+pub(crate) const BODY_TIME_MAX: Duration =
     Duration::from_secs(2 * time_max(BodyKind::Manifest).as_secs() + LARGE_BODY_WAIT.as_secs());
 /// Minimum rate of a large body, since others wait for its permit.
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;

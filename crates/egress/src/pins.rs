@@ -11,8 +11,8 @@ use manifest::Host;
 use policy::{AddressVerdict, OwnNetworks};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::Reach;
-use super::failure::{Cause, Failure};
+use crate::failure::{Cause, Failure};
+use crate::settings::Reach;
 
 /// Maximum number of addresses used for a name; any of them serves the same content.
 const ADDRESSES_KNOWN_MAX: usize = 16;

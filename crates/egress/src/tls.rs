@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::probe::Probe;
+use crate::probe::Probe;
 
 /// Why the configuration could not be built.
 #[derive(Debug, thiserror::Error)]

@@ -26,7 +26,7 @@ use manifest::Host;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use super::failure::{Cause, Failure, is_out_of_files};
+use crate::failure::{Cause, Failure, is_out_of_files};
 
 /// Minimum and maximum TTL of a record: a minute and a day.
 const TTL_MIN: Duration = Duration::from_mins(1);
@@ -228,6 +228,22 @@ fn failure_of(error: &NetError) -> Failure {
         NetError::Io(error) if is_out_of_files(error.as_ref()) => Failure::out_of_files(),
         NetError::Timeout => Failure::new(Cause::NameServers, "the name servers did not answer in time"),
         other => Failure::new(Cause::NameServers, format!("the name could not be resolved: {other}")),
+    }
+}
+
+/// Whether the name servers of this machine know a public name.
+///
+/// # Errors
+///
+/// Why they do not, in words.
+pub async fn name_servers_know(host: &Host) -> Result<(), String> {
+    let dns = Dns::from_system().map_err(|error| error.to_string())?;
+    match dns.lookup(host).await {
+        Ok(_) => Ok(()),
+        Err(failure) if failure.cause == Cause::NameUnknown => {
+            Err(format!("the name servers answer that {host} does not exist: they know no public names"))
+        }
+        Err(failure) => Err(failure.reason),
     }
 }
 

@@ -14,14 +14,14 @@ use manifest::{Host, ManifestUrl, SiteName};
 use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
 use tokio::time::{Instant, timeout_at};
 
-use super::body;
-use super::failure::{Cause, Failure};
-use super::pins::Pins;
-use super::probe::{Probe, Stage};
-use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
-use super::tls;
-use super::{OwnRules, Shared};
-use crate::clock;
+use crate::body;
+use crate::failure::{Cause, Failure};
+use crate::pins::Pins;
+use crate::probe::{Probe, Stage, Timings};
+use crate::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
+use crate::settings::OwnRules;
+use crate::shared::Shared;
+use crate::tls;
 
 /// For the one address of a request.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the limit of the current phase is checked.
 const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest time of one request, from its first packet to the end of its answer.
-pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
     CONNECT_MAX.as_secs()
         + HANDSHAKE_MAX.as_secs()
         + HEADERS_TIME_MAX.as_secs()
@@ -72,7 +72,7 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Self {
+    pub(crate) fn open(shared: Arc<Shared>, site: SiteName) -> Self {
         let pins = Pins::new(Arc::clone(&shared.own), shared.reach);
         Self { site, clients: Mutex::default(), pins, probe: Probe::new(), shared }
     }
@@ -119,29 +119,29 @@ impl Session {
     }
 
     /// Pins addresses that another visit has resolved; they are checked again.
-    pub(crate) fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
+    pub fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
         self.check_site(host)?;
         self.pins.pin(host, addresses).map(drop)
     }
 
     /// The pinned addresses of a name, if it was resolved.
-    pub(crate) fn pinned(&self, host: &Host) -> Vec<SocketAddr> {
+    pub fn pinned(&self, host: &Host) -> Vec<SocketAddr> {
         self.pins.find(host).unwrap_or_default()
     }
 
     /// Connects to a host only at these addresses, in this order. A connection to another address is closed.
-    pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
+    pub fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
         self.pins.narrow(host, chosen);
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _)| of != host);
     }
 
     /// Whether the last request failed because its address accepted no connection.
-    pub(crate) fn failed_to_connect(&self, failure: &Failure) -> bool {
+    pub fn failed_to_connect(&self, failure: &Failure) -> bool {
         matches!(failure.cause, Cause::Connect | Cause::Timeout) && self.probe.stage().0 == Stage::Connecting
     }
 
     /// The TXT records of a label below a host: `_atp.example.org`.
-    pub(crate) async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
+    pub async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
         match self.shared.dns() {
             Ok(dns) => dns.texts(&format!("{label}.{host}")).await,
             Err(_) => Vec::new(),
@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`.
-    pub(crate) async fn services(&self, label: &str, host: &Host) -> Vec<String> {
+    pub async fn services(&self, label: &str, host: &Host) -> Vec<String> {
         match self.shared.dns() {
             Ok(dns) => dns.services(&format!("{label}.{host}")).await,
             Err(_) => Vec::new(),
@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// Durations of the phases of the last request, even if it failed.
-    pub fn timings(&self) -> super::Timings {
+    pub fn timings(&self) -> Timings {
         self.probe.timings()
     }
 
@@ -212,7 +212,7 @@ impl Session {
         request: reqwest::RequestBuilder,
     ) -> Result<reqwest::Response, Failure> {
         self.probe.begin();
-        let signature = self.shared.signer.as_ref().map(|signer| signer.headers(url, clock::now()));
+        let signature = self.shared.signer.as_ref().map(|signer| signer.headers(url, (self.shared.now)()));
         let request = request.headers(signature.unwrap_or_default());
         #[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]
         let mut sending = std::pin::pin!(request.send());

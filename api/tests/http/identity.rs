@@ -1,0 +1,189 @@
+//! Whose manifests these are: the object `identity`, its filters and marks, and the signature on the card of this server.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use manifest::{CardSigner, Discovery, Document, LinkedDocument, Manifest, ManifestUrl};
+use serde_json::{Map, Value, json};
+
+use crate::world::{Settings, World};
+
+/// The key of RFC 9421, appendix B.1.4.
+fn signer() -> CardSigner {
+    let der =
+        data_encoding::BASE64.decode(b"MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF");
+    CardSigner::from_pkcs8(&der.unwrap()).unwrap()
+}
+
+enum Signature {
+    None,
+    Good,
+    /// Of another content.
+    Bad,
+}
+
+/// A card that a site serves, read with its keys.
+fn card(site: &str, provider: &str, signature: &Signature) -> Manifest {
+    let url = |path: &str| ManifestUrl::parse(&format!("https://{site}{path}")).unwrap();
+    let card = json!({"name": "Ferry seats", "description": "Reserves seats on ferries", "version": "1.0.0", "capabilities": {},
+        "provider": {"organization": "Ferry", "url": format!("https://{provider}")},
+        "supportedInterfaces": [{"url": format!("https://{site}/a2a"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "reserve", "name": "Reserve a ferry", "description": "Reserves a seat on a ferry", "tags": ["ferry"]}]});
+    let mut card: Map<String, Value> = card.as_object().unwrap().clone();
+    if !matches!(signature, Signature::None) {
+        signer().sign(&mut card, url("/keys.json").as_str());
+    }
+    if matches!(signature, Signature::Bad) {
+        card.insert("version".to_owned(), json!("1.0.1"));
+    }
+    let keys = signer().key_set().to_string();
+    manifest::read(&Document {
+        bytes: Value::Object(card).to_string().as_bytes(),
+        url: &url("/.well-known/agent-card.json"),
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[LinkedDocument { url: &url("/keys.json"), bytes: keys.as_bytes() }],
+        force: None,
+    })
+}
+
+async fn world() -> World {
+    let world = World::new().await;
+    for card in [
+        card("signed.example", "signed.example", &Signature::Good),
+        card("plain.example", "plain.example", &Signature::None),
+        card("changed.example", "changed.example", &Signature::Bad),
+        card("claims.example", "bank.example", &Signature::Good),
+    ] {
+        world.publish(card).await;
+    }
+    world.reindex().await;
+    world
+}
+
+async fn sites(world: &World, filters: &str) -> Vec<String> {
+    let found = world.get(&format!("/search?q=ferry&{filters}&sort=name")).await;
+    assert_eq!(found.status, StatusCode::OK, "{}", found.text());
+    let rows = found.json()["results"].as_array().cloned().unwrap();
+    let mut sites: Vec<String> = rows.iter().map(|row| row["site"].as_str().unwrap().to_owned()).collect();
+    sites.sort();
+    sites
+}
+
+#[tokio::test]
+async fn records_have_one_identity_object() {
+    let world = world().await;
+    let manifest = card("signed.example", "signed.example", &Signature::Good);
+    let key_id = signer().key_set()["keys"][0]["kid"].clone();
+    let wanted = json!({
+        "declared": [{"member": "provider.url", "value": "https://signed.example", "site": "signed.example"}],
+        "served": {"origin": "https://signed.example", "site": "signed.example"},
+        "binding": "bound",
+        "verified": true,
+        "signature": {"status": "verified", "key_id": key_id, "algorithm": "EdDSA",
+                      "key_source": "https://signed.example/keys.json"},
+    });
+    let of = async |path: String, pointer: &str| world.get(&path).await.json().pointer(pointer).cloned();
+    assert_eq!(of(format!("/manifests/{}", manifest.id), "/identity").await, Some(wanted.clone()));
+    assert_eq!(
+        of(format!("/capabilities/{}", manifest.capabilities[0].id), "/identity").await,
+        Some(wanted.clone())
+    );
+    let resources = of("/sites/signed.example".to_owned(), "/resources").await.unwrap();
+    let line =
+        resources.as_array().unwrap().iter().find_map(|resource| resource.pointer("/manifest/identity"));
+    assert_eq!(line, Some(&wanted));
+    let foreign = card("claims.example", "bank.example", &Signature::Good);
+    let foreign = of(format!("/manifests/{}", foreign.id), "/identity").await.unwrap();
+    assert_eq!((&foreign["binding"], &foreign["verified"]), (&json!("foreign"), &json!(false)));
+    let changed = card("changed.example", "changed.example", &Signature::Bad);
+    let changed = of(format!("/manifests/{}", changed.id), "/identity/signature").await.unwrap();
+    assert_eq!(changed["status"], "invalid");
+    assert!(changed["reason"].as_str().unwrap().contains("does not match"), "{changed}");
+}
+
+#[tokio::test]
+async fn searches_filter_by_identity() {
+    let world = world().await;
+    for (filters, wanted) in [
+        ("verified=true", vec!["signed.example"]),
+        ("verified=false", vec!["changed.example", "claims.example", "plain.example"]),
+        ("identity=bound", vec!["changed.example", "plain.example", "signed.example"]),
+        ("identity=foreign", vec!["claims.example"]),
+        ("identity=invalid,unsigned", vec!["changed.example", "plain.example"]),
+        ("identity=unresolvable", vec![]),
+    ] {
+        assert_eq!(sites(&world, filters).await, wanted, "{filters}");
+    }
+    assert_eq!(world.get("/search?q=ferry&identity=famous").await.status, StatusCode::BAD_REQUEST);
+    let found = world.get("/search?q=ferry&facets=identity&verified=true").await.json();
+    assert_eq!(found["results"][0]["identity_marks"], json!(["verified", "bound"]));
+    let counts = found["facets"]["identity"].as_array().unwrap();
+    assert!(counts.contains(&json!({"value": "verified", "count": 1})), "{counts:?}");
+}
+
+#[tokio::test]
+async fn pages_and_tools_mark_what_stands_out() {
+    let world = world().await;
+    let page = world.page("/search?q=ferry").await.text();
+    for mark in ["publisher verified", "names another publisher", "signature invalid"] {
+        assert!(page.contains(mark), "{mark}");
+    }
+    let id = card("claims.example", "bank.example", &Signature::Good).capabilities[0].id.clone();
+    assert!(world.page(&format!("/capabilities/{id}")).await.text().contains("names another publisher"));
+    let found = world.get("/tools/find_capability?query=ferry").await;
+    assert_eq!(found.status, StatusCode::OK, "{}", found.text());
+    let rows = found.json()["results"].as_array().cloned().unwrap();
+    let of = |site: &str| rows.iter().find(|row| row["site"] == site).unwrap()["identity"].clone();
+    assert_eq!(of("signed.example"), json!(["verified"]));
+    assert_eq!(of("claims.example"), json!(["foreign"]));
+    assert_eq!(of("plain.example"), Value::Null);
+}
+
+#[tokio::test]
+async fn a_verified_publisher_is_not_ranked_higher() {
+    let world = World::new().await;
+    let mut scores = Vec::new();
+    for signature in [Signature::None, Signature::Good, Signature::Bad] {
+        world.publish(card("signed.example", "signed.example", &signature)).await;
+        world.reindex().await;
+        let found = world.get("/search?q=ferry&fields=score,identity_marks").await.json();
+        scores.push(found["results"][0].clone());
+    }
+    assert_eq!(scores[0]["identity_marks"], json!(["unsigned", "bound"]));
+    assert_eq!(scores[1]["identity_marks"], json!(["verified", "bound"]));
+    assert_eq!(scores[0]["score"], scores[1]["score"]);
+    assert_eq!(scores[0]["score"], scores[2]["score"]);
+}
+
+#[tokio::test]
+async fn a_configured_key_signs_the_card_and_is_served() {
+    const KEYS: &str = "/.well-known/jwks.json";
+    const CARD: &str = "/.well-known/agent-card.json";
+    let unsigned = World::new().await;
+    assert_eq!(unsigned.get(KEYS).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(unsigned.get(CARD).await.json().get("signatures"), None);
+    let base = "https://dex.example";
+    let settings = Settings {
+        public_url: Some(base.parse().unwrap()),
+        card_signer: Some(Arc::new(signer())),
+        ..Settings::default()
+    };
+    let world = World::with(settings).await;
+    let (card, keys) = (world.get(CARD).await, world.get(KEYS).await);
+    assert_eq!(keys.header("content-type"), "application/jwk-set+json");
+    assert_eq!(keys.json(), signer().key_set());
+    let url = |path: &str| ManifestUrl::parse(&format!("{base}{path}")).unwrap();
+    let read = manifest::read(&Document {
+        bytes: &card.body,
+        url: &url(CARD),
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[LinkedDocument { url: &url(KEYS), bytes: &keys.body }],
+        force: None,
+    });
+    assert!(read.identity().verified, "{:?}", read.identity().signature);
+}

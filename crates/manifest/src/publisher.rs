@@ -1,0 +1,181 @@
+//! Whose manifest it is: what the document declares, which origin served it, and what a signature proves.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::entry::is_identifier;
+use crate::identity::site_named_by;
+use crate::model::{AgentIdentity, Capability, Format, Integrity, Manifest, SignatureCheck, SignatureStatus};
+use crate::name::SiteName;
+use crate::signature::CLOCK_SKEW;
+use crate::text::capped;
+
+/// Characters of a declared identity: the longest DIDs have a few hundred.
+const VALUE_CHARS_MAX: usize = 500;
+
+crate::string_enum! {
+    /// Whether the declared publisher is the site that serves the document.
+    Binding, "binding" {
+        /// Nothing in it names another publisher.
+        Bound = "bound",
+        /// It names a publisher of another site.
+        Foreign = "foreign",
+    }
+}
+
+crate::string_enum! {
+    /// A property of an identity that results are filtered by: one of the binding and one of the signature.
+    IdentityMark, "identity" {
+        /// Bound, and signed by a key of the publisher.
+        Verified = "verified",
+        Bound = "bound",
+        Foreign = "foreign",
+        Unsigned = "unsigned",
+        Unresolvable = "unresolvable",
+        Invalid = "invalid",
+    }
+}
+
+impl IdentityMark {
+    /// Whether most manifests have it: bound, and not signed.
+    pub const fn is_usual(self) -> bool {
+        matches!(self, Self::Bound | Self::Unsigned)
+    }
+}
+
+/// The identity of a manifest, or of one entry of a catalog.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Identity<'m> {
+    /// What the document says about its publisher.
+    pub declared: Vec<DeclaredIdentity<'m>>,
+    pub served: ServedBy<'m>,
+    pub binding: Binding,
+    /// Whether it is bound and its signature is verified. This says who published it, not that it is good.
+    pub verified: bool,
+    pub signature: Cow<'m, SignatureCheck>,
+    /// The identity that the publisher demands of agents that call it (ATP section 3.3.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demanded_of_agents: Option<&'m AgentIdentity>,
+}
+
+/// One statement about the publisher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeclaredIdentity<'m> {
+    /// The member of the document: `domain`, `site.url`, `trustManifest.identity`.
+    pub member: &'static str,
+    pub value: &'m str,
+    /// The site that it names; none for a did:key or a name in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<SiteName>,
+}
+
+/// Where the document came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServedBy<'m> {
+    pub origin: &'m str,
+    pub site: SiteName,
+}
+
+impl Manifest {
+    /// Whose manifest it is.
+    pub fn identity(&self) -> Identity<'_> {
+        self.identity_with(self.own_declarations(), Some(&self.integrity))
+    }
+
+    /// Whose capability it is: that of its own entry in a catalog, otherwise that of the manifest.
+    pub fn identity_of<'m>(&'m self, capability: &'m Capability) -> Identity<'m> {
+        if self.format() != Format::Ard {
+            return self.identity();
+        }
+        let identifier = Some(capability.native_id.as_str()).filter(|id| is_identifier(id));
+        let trust = capability.published.get("trustManifest").and_then(|trust| trust.get("identity"));
+        let declared =
+            [("identifier", identifier), ("trustManifest.identity", trust.and_then(|id| id.as_str()))];
+        self.identity_with(declared_by(&declared), capability.integrity.as_ref())
+    }
+
+    /// Whether a key that verified a signature has expired.
+    pub fn is_key_expired(&self, now: DateTime<Utc>) -> bool {
+        let entries = self.capabilities.iter().filter_map(|capability| capability.integrity.as_ref());
+        let checks = entries.chain([&self.integrity]).filter_map(|integrity| integrity.check.as_ref());
+        let ends =
+            checks.filter_map(|check| DateTime::parse_from_rfc3339(check.valid_until.as_deref()?).ok());
+        ends.into_iter().any(|end| end.to_utc() + CLOCK_SKEW < now)
+    }
+
+    fn identity_with<'m>(
+        &'m self,
+        declared: Vec<DeclaredIdentity<'m>>,
+        integrity: Option<&'m Integrity>,
+    ) -> Identity<'m> {
+        let site = self.final_url.as_ref().unwrap_or(&self.url).site();
+        let is_foreign = declared.iter().any(|one| one.site.as_ref().is_some_and(|named| *named != site));
+        let binding = if is_foreign { Binding::Foreign } else { Binding::Bound };
+        let signature = match integrity.map(|integrity| (integrity.check.as_ref(), integrity.signed)) {
+            Some((Some(check), _)) => Cow::Borrowed(check),
+            Some((None, true)) => Cow::Owned(SignatureCheck {
+                status: SignatureStatus::Unresolvable,
+                reason: Some("it was read before signatures were checked".to_owned()),
+                ..SignatureCheck::UNSIGNED
+            }),
+            _ => Cow::Owned(SignatureCheck::UNSIGNED),
+        };
+        let verified = signature.status == SignatureStatus::Verified && !is_foreign;
+        let demanded_of_agents = self
+            .auth
+            .iter()
+            .find_map(|auth| auth.agent_identity.as_ref())
+            .filter(|_| self.format() == Format::Atp);
+        Identity {
+            declared,
+            served: ServedBy { origin: &self.origin, site },
+            binding,
+            verified,
+            signature,
+            demanded_of_agents,
+        }
+    }
+
+    /// The members of each dialect that name the publisher. Addresses of services do not: many are on other domains.
+    fn own_declarations(&self) -> Vec<DeclaredIdentity<'_>> {
+        let origin = self.declared_origin.as_deref();
+        match self.format() {
+            Format::Awp => declared_by(&[("domain", origin)]),
+            Format::Atp => declared_by(&[("provider.url", origin)]),
+            Format::AgentsJson => declared_by(&[("site.url", origin)]),
+            Format::A2a => declared_by(&[("provider.url", self.provider.url.as_deref())]),
+            Format::Ard => declared_by(&[("host.identifier", self.provider.identity.as_deref())]),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn declared_by<'m>(members: &[(&'static str, Option<&'m str>)]) -> Vec<DeclaredIdentity<'m>> {
+    let stated = members.iter().filter_map(|(member, value)| Some((*member, (*value)?)));
+    stated
+        .map(|(member, value)| DeclaredIdentity {
+            member,
+            value: capped(value, VALUE_CHARS_MAX),
+            site: site_named_by(value),
+        })
+        .collect()
+}
+
+impl Identity<'_> {
+    /// The properties that results are filtered by.
+    pub fn marks(&self) -> Vec<IdentityMark> {
+        let binding = match self.binding {
+            Binding::Bound => IdentityMark::Bound,
+            Binding::Foreign => IdentityMark::Foreign,
+        };
+        let signature = match self.signature.status {
+            SignatureStatus::Verified => self.verified.then_some(IdentityMark::Verified),
+            SignatureStatus::Invalid => Some(IdentityMark::Invalid),
+            SignatureStatus::Unsigned => Some(IdentityMark::Unsigned),
+            SignatureStatus::Unresolvable => Some(IdentityMark::Unresolvable),
+        };
+        signature.into_iter().chain([binding]).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! The signed content of an A2A card: without `signatures`, and without members that have their default value (A2A 1.0 §8.4.1).
+
+use serde_json::{Map, Value};
+
+/// Members of the protocol's messages that are neither required nor optional: absent and default mean the same. Required
+/// members of the same name are kept where they are required.
+const DEFAULTED: [&str; 13] = [
+    "bearerFormat",
+    "examples",
+    "extensions",
+    "inputModes",
+    "list",
+    "oauth2MetadataUrl",
+    "outputModes",
+    "pkceRequired",
+    "refreshUrl",
+    "required",
+    "schemes",
+    "securityRequirements",
+    "securitySchemes",
+];
+/// The same, in an interface or an extension alone.
+const TENANT: &str = "tenant";
+const URI: &str = "uri";
+const DESCRIPTION: &str = "description";
+/// Members whose content is not a message of the protocol.
+const FREE: [&str; 2] = ["params", "scopes"];
+
+/// The contents that a signature may cover, the one of the specification first. Signers that leave out defaults before they
+/// publish, or keep them, agree with one of them.
+pub(super) fn payloads(card: &Map<String, Value>) -> Vec<Vec<u8>> {
+    let mut content = card.clone();
+    content.shift_remove("signatures");
+    let published = Value::Object(content);
+    let mut stripped = published.clone();
+    strip(&mut stripped, true);
+    let forms = if stripped == published { vec![published] } else { vec![stripped, published] };
+    forms.iter().filter_map(|form| serde_json_canonicalizer::to_vec(form).ok()).collect()
+}
+
+/// Removes members with their default value. A card and a skill require `description`.
+fn strip(value: &mut Value, requires_description: bool) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| !(is_default(value) && may_be_absent(name, requires_description)));
+            for (name, value) in members.iter_mut().filter(|(name, _)| !FREE.contains(&name.as_str())) {
+                strip(value, name == "skills");
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                strip(item, requires_description);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn may_be_absent(name: &str, requires_description: bool) -> bool {
+    DEFAULTED.contains(&name)
+        || [TENANT, URI].contains(&name)
+        || (name == DESCRIPTION && !requires_description)
+}
+
+fn is_default(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(true) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The example of A2A 1.0 §8.4.1.
+    #[test]
+    fn removes_defaults_as_the_specification_shows() {
+        let card = json!({"name": "Example Agent", "description": "", "skills": [], "signatures": [{"protected": "x"}],
+            "capabilities": {"streaming": false, "pushNotifications": false, "extensions": []}});
+        let wanted = r#"{"capabilities":{"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[]}"#;
+        let payloads = payloads(card.as_object().unwrap());
+        assert_eq!(String::from_utf8(payloads[0].clone()).unwrap(), wanted);
+        let published = r#"{"capabilities":{"extensions":[],"pushNotifications":false,"streaming":false},"description":"","name":"Example Agent","skills":[]}"#;
+        assert_eq!(String::from_utf8(payloads[1].clone()).unwrap(), published);
+    }
+
+    #[test]
+    fn keeps_what_is_required_and_what_is_free() {
+        let card = json!({"description": "", "skills": [{"description": "", "tags": [], "examples": []}],
+            "securitySchemes": {"a": {"mtlsSecurityScheme": {"description": ""}}},
+            "capabilities": {"extensions": [{"uri": "x", "required": false, "params": {"list": []}}]}});
+        let mut stripped = card.clone();
+        strip(&mut stripped, true);
+        let wanted = json!({"description": "", "skills": [{"description": "", "tags": []}],
+            "securitySchemes": {"a": {"mtlsSecurityScheme": {}}},
+            "capabilities": {"extensions": [{"uri": "x", "params": {"list": []}}]}});
+        assert_eq!(stripped, wanted);
+    }
+}

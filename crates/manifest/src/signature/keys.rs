@@ -1,0 +1,263 @@
+//! Where a key is, and the key in the document that was fetched from there: key sets (RFC 7517) and DID documents
+//! (did:web, W3C Controlled Identifiers 1.0).
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::jws::{Algorithm, VerifyingKey};
+use super::{CLOCK_SKEW, Refusal};
+use crate::budget::{self, Limits};
+use crate::name::ManifestUrl;
+use crate::text::capped;
+
+/// Bytes of a key set or DID document: a hundred keys of RSA take 50 KiB.
+const KEY_DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
+/// Keys of one document that are compared: publishers rotate a handful.
+const KEYS_MAX: usize = 64;
+/// What is parsed of a key document. Verification methods nest four levels.
+const KEY_DOCUMENT: Limits =
+    Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
+
+/// Why a signature by an expired key is invalid.
+pub(super) const EXPIRED: &str = "the key has expired";
+
+/// Where the key of a signature is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeyLocation {
+    KeySet(ManifestUrl),
+    DidDocument {
+        did: String,
+        url: ManifestUrl,
+    },
+    /// A did:key is its key.
+    DidKey(String),
+}
+
+impl KeyLocation {
+    /// The document to fetch, and its relation to the manifest.
+    pub(super) const fn document(&self) -> Option<(&'static str, &ManifestUrl)> {
+        match self {
+            Self::KeySet(url) => Some(("jwks", url)),
+            Self::DidDocument { url, .. } => Some(("did-document", url)),
+            Self::DidKey(_) => None,
+        }
+    }
+
+    /// In a result.
+    pub(super) fn source(&self) -> &str {
+        match self {
+            Self::KeySet(url) | Self::DidDocument { url, .. } => url.as_str(),
+            Self::DidKey(did) => did,
+        }
+    }
+
+    /// A key set at an address that has to be of the origin that serves the signed document.
+    pub(super) fn key_set(published: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
+        let url = ManifestUrl::parse(published).map_err(|error| {
+            Refusal::unresolvable(format!("the address of the key set cannot be used: {error}"))
+        })?;
+        if url.origin() != base.origin() {
+            let text =
+                format!("the key set is at {}, and keys are read from {} alone", url.origin(), base.origin());
+            return Err(Refusal::unresolvable(text));
+        }
+        Ok(Self::KeySet(url))
+    }
+
+    /// The location that a DID stands for. The domain of a did:web has to be of the site that serves the signed document.
+    pub(super) fn of_did(did: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
+        if did.starts_with("did:key:") {
+            return Ok(Self::DidKey(did.to_owned()));
+        }
+        let url = did_web_url(did).ok_or_else(|| {
+            Refusal::unresolvable(format!("\"{}\" is neither a did:web nor a did:key", capped(did, 80)))
+        })?;
+        if url.site() != base.site() {
+            let text = format!(
+                "{} is of the site {}, and {} serves the document",
+                capped(did, 80),
+                url.site(),
+                base.site()
+            );
+            return Err(Refusal::unresolvable(text));
+        }
+        Ok(Self::DidDocument { did: did.to_owned(), url })
+    }
+
+    /// The key with an id, from the fetched document.
+    pub(super) fn key(
+        &self,
+        fetched: Option<&[u8]>,
+        key_id: Option<&str>,
+        algorithm: Algorithm,
+        now: Option<DateTime<Utc>>,
+    ) -> Result<FoundKey, Refusal> {
+        if let Self::DidKey(did) = self {
+            let encoded = did.strip_prefix("did:key:").unwrap_or_default();
+            return Ok(FoundKey { key: VerifyingKey::of_multibase(encoded, algorithm)?, valid_until: None });
+        }
+        let document = parse(fetched)?;
+        match self {
+            Self::DidDocument { did, .. } => of_did_document(&document, did, key_id, algorithm, now),
+            _ => of_key_set(&document, key_id, algorithm, now),
+        }
+    }
+}
+
+/// A key, and when it expires.
+#[derive(Debug)]
+pub(super) struct FoundKey {
+    pub(super) key: VerifyingKey,
+    pub(super) valid_until: Option<DateTime<Utc>>,
+}
+
+/// The address of the document of a did:web: `did:web:a.example:b` is `https://a.example/b/did.json`.
+fn did_web_url(did: &str) -> Option<ManifestUrl> {
+    let rest = did.strip_prefix("did:web:")?;
+    let mut parts = rest.split(':');
+    let host = parts.next()?;
+    let path: Vec<&str> = parts.collect();
+    let is_segment = |part: &&str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '%');
+        !part.is_empty() && part.chars().all(plain) && !part.chars().all(|c| c == '.')
+    };
+    // a port would be %3A: only the default one is requested
+    let is_host = host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    if !is_host || !path.iter().all(is_segment) {
+        return None;
+    }
+    let place = if path.is_empty() { ".well-known".to_owned() } else { path.join("/") };
+    ManifestUrl::parse(&format!("https://{host}/{place}/did.json")).ok()
+}
+
+fn parse(fetched: Option<&[u8]>) -> Result<Value, Refusal> {
+    let unread = |reason: &str| Refusal::unresolvable(format!("the document with the keys {reason}"));
+    let bytes = fetched.ok_or_else(|| unread("was not fetched"))?;
+    if bytes.is_empty() {
+        return Err(unread("could not be fetched"));
+    }
+    if bytes.len() > KEY_DOCUMENT_BYTES_MAX {
+        return Err(unread("is longer than 64 KiB"));
+    }
+    budget::parse_within_budget(bytes, &KEY_DOCUMENT)
+        .map_err(|error| unread(&format!("is not usable JSON: {error}")))
+}
+
+fn of_key_set(
+    set: &Value,
+    key_id: Option<&str>,
+    algorithm: Algorithm,
+    now: Option<DateTime<Utc>>,
+) -> Result<FoundKey, Refusal> {
+    let keys = set.get("keys").and_then(Value::as_array).ok_or_else(|| {
+        Refusal::unresolvable("the document with the keys is no key set: it has no array `keys`".to_owned())
+    })?;
+    let key_id = key_id.ok_or_else(|| Refusal::invalid("the signature names no key (`kid`)".to_owned()))?;
+    let has_id = |key: &&Value| key.get("kid").and_then(Value::as_str) == Some(key_id);
+    let jwk = only(keys.iter().take(KEYS_MAX).filter(has_id), key_id)?;
+    let seconds = |name: &str| {
+        let value = jwk.get(name)?;
+        DateTime::from_timestamp(value.as_i64().or_else(|| value.as_f64().map(whole))?, 0)
+    };
+    if jwk.get("revoked").is_some_and(|revoked| !matches!(revoked, Value::Null | Value::Bool(false))) {
+        return Err(Refusal::invalid("the key is revoked".to_owned()));
+    }
+    let valid_until = seconds("exp");
+    check_times(seconds("nbf"), valid_until, now)?;
+    Ok(FoundKey { key: VerifyingKey::of_jwk(jwk, algorithm)?, valid_until })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a fraction of a second does not matter, and the cast saturates"
+)]
+const fn whole(seconds: f64) -> i64 {
+    seconds as i64
+}
+
+fn of_did_document(
+    document: &Value,
+    did: &str,
+    key_id: Option<&str>,
+    algorithm: Algorithm,
+    now: Option<DateTime<Utc>>,
+) -> Result<FoundKey, Refusal> {
+    if document.get("id").and_then(Value::as_str) != Some(did) {
+        return Err(Refusal::invalid(format!("the DID document is not that of {}", capped(did, 80))));
+    }
+    if document.get("deactivated") == Some(&Value::Bool(true)) {
+        return Err(Refusal::invalid("the DID is deactivated".to_owned()));
+    }
+    let key_id = key_id.ok_or_else(|| Refusal::invalid("the signature names no key (`kid`)".to_owned()))?;
+    let wanted = absolute(key_id, did);
+    let is_wanted = |id: &str| absolute(id, did) == wanted;
+    let has_id = |method: &&Value| method.get("id").and_then(Value::as_str).is_some_and(is_wanted);
+    let list = |name: &str| document.get(name).and_then(Value::as_array).into_iter().flatten().take(KEYS_MAX);
+    // the relation holds ids of methods, or methods of its own
+    let may_assert = document.get("assertionMethod").is_none_or(|_| {
+        list("assertionMethod").any(|listed| listed.as_str().is_some_and(is_wanted) || has_id(&listed))
+    });
+    let method = only(list("verificationMethod").chain(list("assertionMethod")).filter(has_id), key_id)?;
+    if !may_assert {
+        return Err(Refusal::invalid("the key is not listed in `assertionMethod`".to_owned()));
+    }
+    if method.get("controller").is_some_and(|controller| controller.as_str() != Some(did)) {
+        return Err(Refusal::invalid("the key is controlled by another DID".to_owned()));
+    }
+    let at =
+        |name: &str| DateTime::parse_from_rfc3339(method.get(name)?.as_str()?).ok().map(|at| at.to_utc());
+    if method.get("revoked").is_some() {
+        return Err(Refusal::invalid("the key is revoked".to_owned()));
+    }
+    let valid_until = at("expires");
+    if method.get("expires").is_some() && valid_until.is_none() {
+        return Err(Refusal::invalid("`expires` of the key is no time".to_owned()));
+    }
+    check_times(None, valid_until, now)?;
+    let key = match (method.get("publicKeyJwk"), method.get("publicKeyMultibase").and_then(Value::as_str)) {
+        (Some(jwk), _) => VerifyingKey::of_jwk(jwk, algorithm)?,
+        (None, Some(encoded)) => VerifyingKey::of_multibase(encoded, algorithm)?,
+        (None, None) => {
+            let text = "the key has neither `publicKeyJwk` nor `publicKeyMultibase`";
+            return Err(Refusal::unresolvable(text.to_owned()));
+        }
+    };
+    Ok(FoundKey { key, valid_until })
+}
+
+/// The id of a key as a DID URL: `#key-1` and `key-1` are relative to the DID.
+fn absolute(id: &str, did: &str) -> String {
+    match id.split_once('#') {
+        Some(("", fragment)) => format!("{did}#{fragment}"),
+        Some(_) => id.to_owned(),
+        None => format!("{did}#{id}"),
+    }
+}
+
+/// The one key of an id. Two keys with one id are refused, since either could be meant.
+fn only<'v>(mut found: impl Iterator<Item = &'v Value>, key_id: &str) -> Result<&'v Value, Refusal> {
+    let named = || format!("the key \"{}\"", capped(key_id, 80));
+    let key = found
+        .next()
+        .ok_or_else(|| Refusal::invalid(format!("{} is not in the document with the keys", named())))?;
+    if found.next().is_some() {
+        return Err(Refusal::invalid(format!("{} occurs twice", named())));
+    }
+    Ok(key)
+}
+
+/// Without a time nothing is judged: the document was not served.
+fn check_times(
+    not_before: Option<DateTime<Utc>>,
+    not_after: Option<DateTime<Utc>>,
+    now: Option<DateTime<Utc>>,
+) -> Result<(), Refusal> {
+    let Some(now) = now else { return Ok(()) };
+    if not_after.is_some_and(|end| now > end + CLOCK_SKEW) {
+        return Err(Refusal::invalid(EXPIRED.to_owned()));
+    }
+    if not_before.is_some_and(|start| now + CLOCK_SKEW < start) {
+        return Err(Refusal::invalid("the key is not valid yet".to_owned()));
+    }
+    Ok(())
+}

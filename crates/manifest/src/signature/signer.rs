@@ -1,0 +1,55 @@
+//! Signs the card of this service (A2A 1.0 §8.4) with Ed25519.
+
+use std::fmt;
+
+use data_encoding::BASE64URL_NOPAD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::card;
+
+/// A key that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the key is not an Ed25519 key in PKCS #8: make one with openssl genpkey -algorithm ed25519")]
+pub struct CardSignerError;
+
+/// Signs cards with one key.
+pub struct CardSigner {
+    key: Ed25519KeyPair,
+    key_id: String,
+}
+
+impl CardSigner {
+    /// Reads a key in PKCS #8, as DER.
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, CardSignerError> {
+        let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| CardSignerError)?;
+        let x = BASE64URL_NOPAD.encode(key.public_key().as_ref());
+        // RFC 7638: the thumbprint is over the required members, in this order
+        let thumbprint = Sha256::digest(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#));
+        Ok(Self { key, key_id: BASE64URL_NOPAD.encode(&thumbprint) })
+    }
+
+    /// The public key, as a set of JSON Web Keys.
+    pub fn key_set(&self) -> Value {
+        let x = BASE64URL_NOPAD.encode(self.key.public_key().as_ref());
+        json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.key_id, "use": "sig", "alg": "EdDSA"}]})
+    }
+
+    /// Adds a signature to a card. `key_set_url` is where [`Self::key_set`] is served.
+    pub fn sign(&self, card: &mut Map<String, Value>, key_set_url: &str) {
+        let header = json!({"alg": "EdDSA", "typ": "JOSE", "kid": self.key_id, "jku": key_set_url});
+        let protected = BASE64URL_NOPAD.encode(header.to_string().as_bytes());
+        // the first content is the one of the specification
+        let payload = card::payloads(card).into_iter().next().unwrap_or_default();
+        let message = format!("{protected}.{}", BASE64URL_NOPAD.encode(&payload));
+        let signature = BASE64URL_NOPAD.encode(self.key.sign(message.as_bytes()).as_ref());
+        card.insert("signatures".to_owned(), json!([{"protected": protected, "signature": signature}]));
+    }
+}
+
+impl fmt::Debug for CardSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CardSigner").field("key_id", &self.key_id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! Whose manifest it is: members that name the publisher, and the site that serves them.
+
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
+
+use manifest::model::SignatureStatus;
+use manifest::{Binding, Discovery, Document, Manifest, ManifestUrl, Severity, read};
+use serde_json::{Value, json};
+
+fn manifest(url: &str, body: &Value) -> Manifest {
+    let url = ManifestUrl::parse(url).unwrap();
+    read(&Document {
+        bytes: body.to_string().as_bytes(),
+        url: &url,
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[],
+        force: None,
+    })
+}
+
+#[test]
+fn members_that_name_another_publisher_make_a_manifest_foreign() {
+    let awp = |domain: &str| json!({"awp_version": "0.1", "domain": domain, "intent": "x", "actions": []});
+    let atp = |url: &str| {
+        json!({"@type": "AgentManifest", "version": "0.1",
+        "provider": {"name": "x", "url": url}, "capabilities": []})
+    };
+    let agents =
+        |url: &str| json!({"schema_version": "0.1.0", "site": {"name": "x", "url": url}, "capabilities": []});
+    let card = |url: &str| {
+        json!({"name": "x", "description": "x", "version": "1", "capabilities": {}, "skills": [],
+        "supportedInterfaces": [{"url": "https://cloud.example/a", "protocolBinding": "JSONRPC"}],
+        "provider": {"organization": "x", "url": url}})
+    };
+    let cases: [(&str, &str, &dyn Fn(&str) -> Value); 4] = [
+        ("/agent.json", "domain", &awp),
+        ("/.well-known/agent.json", "provider.url", &atp),
+        ("/.well-known/agents.json", "site.url", &agents),
+        ("/.well-known/agent-card.json", "provider.url", &card),
+    ];
+    for (path, member, body) in cases {
+        for (declared, binding) in [
+            ("https://a.example", Binding::Bound),
+            ("https://www.a.example/about", Binding::Bound),
+            ("https://b.example", Binding::Foreign),
+        ] {
+            let manifest = manifest(&format!("https://a.example{path}"), &body(declared));
+            let identity = manifest.identity();
+            assert_eq!(identity.declared[0].member, member, "{path}");
+            assert_eq!(identity.binding, binding, "{path} {declared}");
+            assert!(!identity.verified, "{path}");
+            assert_eq!(identity.marks().last().unwrap().as_str(), binding.as_str(), "{path} {declared}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_has_the_identity_that_it_declares() {
+    let entry = |identifier: &str, identity: &str| {
+        json!({"identifier": identifier, "displayName": "x",
+        "type": "application/mcp-server-card+json", "url": "https://cloud.example/mcp.json",
+        "trustManifest": {"identity": identity}})
+    };
+    let catalog = json!({"entries": [
+        entry("urn:air:a.example:x", "did:web:a.example"),
+        entry("urn:air:b.example:x", "did:web:a.example"),
+        entry("urn:air:a.example:y", "did:web:b.example:agents"),
+        entry("urn:air:a.example:z", "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"),
+    ]});
+    let manifest = manifest("https://a.example/.well-known/ard.json", &catalog);
+    let bindings: Vec<&str> = manifest
+        .capabilities
+        .iter()
+        .map(|capability| manifest.identity_of(capability).binding.as_str())
+        .collect();
+    assert_eq!(bindings, ["bound", "foreign", "foreign", "bound"]);
+    let codes: Vec<(&str, Severity)> = manifest
+        .findings
+        .iter()
+        .filter(|finding| finding.code.ends_with(".foreign"))
+        .map(|finding| (finding.code.as_ref(), finding.severity))
+        .collect();
+    let must = Severity::Must;
+    assert_eq!(codes, [("ard.entry.publisher.foreign", must), ("ard.trust_manifest.identity.foreign", must)]);
+}
+
+#[test]
+fn agents_of_atp_are_asked_for_an_identity() {
+    let body = json!({"@type": "AgentManifest", "version": "0.1",
+        "provider": {"name": "x", "url": "https://a.example"},
+        "auth": {"agentIdentity": {"required": true, "format": "did:web"}}, "capabilities": []});
+    let manifest = manifest("https://a.example/.well-known/agent.json", &body);
+    let identity = manifest.identity();
+    assert_eq!(identity.demanded_of_agents.and_then(|demanded| demanded.format.as_deref()), Some("did:web"));
+    assert_eq!((identity.verified, identity.signature.status), (false, SignatureStatus::Unsigned));
+}

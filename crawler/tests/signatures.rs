@@ -1,0 +1,151 @@
+//! Signed cards: their keys are requested like any document of the site, and a change of them changes the result.
+
+#![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
+
+#[expect(dead_code, reason = "each test program uses its own part")]
+mod support;
+
+use manifest::model::SignatureCheck;
+use manifest::{CardSigner, ManifestId, ManifestUrl};
+use policy::FetchOutcome;
+use serde_json::{Map, Value, json};
+use support::Crawl;
+use testweb::{Answer, Host};
+
+const HOST: &str = "agents.example";
+const CARD: &str = "/.well-known/agent-card.json";
+const KEYS: &str = "/keys.json";
+
+/// A key of Ed25519 in PKCS #8 with this seed.
+fn signer(seed: u8) -> CardSigner {
+    let prefix = data_encoding::HEXLOWER.decode(b"302e020100300506032b657004220420").unwrap();
+    CardSigner::from_pkcs8(&[prefix, vec![seed; 32]].concat()).unwrap()
+}
+
+/// A card that names the set of its keys.
+fn card(signer: &CardSigner, keys: &str) -> String {
+    let card = json!({"name": "Seats", "description": "Books seats", "version": "1.0.0", "capabilities": {},
+        "supportedInterfaces": [{"url": "https://agents.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "book", "name": "Book", "description": "Books a seat", "tags": ["seats"]}]});
+    let mut card: Map<String, Value> = card.as_object().unwrap().clone();
+    signer.sign(&mut card, keys);
+    Value::Object(card).to_string()
+}
+
+fn own_keys() -> String {
+    format!("https://{HOST}{KEYS}")
+}
+
+fn host(robots: &str) -> Host {
+    Host::new(HOST).robots(robots).file(CARD, "application/json", card(&signer(1), &own_keys()))
+}
+
+fn with_keys(host: Host) -> Host {
+    host.file(KEYS, "application/json", signer(1).key_set().to_string())
+}
+
+async fn check(crawl: &Crawl) -> SignatureCheck {
+    let url = ManifestUrl::parse(&format!("https://{HOST}{CARD}")).unwrap();
+    let stored = crawl.store.manifest_find(&ManifestId::of(&url)).await.unwrap().expect("the card");
+    stored.manifest.identity().signature.into_owned()
+}
+
+async fn status(crawl: &Crawl) -> &'static str {
+    check(crawl).await.status.as_str()
+}
+
+#[tokio::test]
+async fn keys_are_requested_once_and_verify_the_card() {
+    let mut crawl = Crawl::of([with_keys(host(""))]).await;
+    crawl.pass().await;
+    let check = check(&crawl).await;
+    assert_eq!(check.status.as_str(), "verified", "{check:?}");
+    assert_eq!(check.key_source, Some(own_keys()));
+    assert!(check.checked_at.is_some());
+    let requests = |crawl: &Crawl| crawl.paths(HOST).iter().filter(|path| *path == KEYS).count();
+    assert_eq!(requests(&crawl), 1);
+    let fetched = crawl.fetch(HOST, KEYS).await;
+    assert_eq!(fetched.outcome, FetchOutcome::Found);
+    assert!(fetched.linked_from.unwrap().as_str().ends_with(CARD));
+    let summary = crawl.pass_again().await;
+    assert_eq!((requests(&crawl), summary.manifests_changed), (1, 0), "{summary:?}");
+    assert_eq!(crawl.outcome(HOST, KEYS).await, FetchOutcome::NotModified);
+    assert_eq!(status(&crawl).await, "verified");
+}
+
+#[tokio::test]
+async fn a_changed_key_set_is_checked_with_the_stored_card() {
+    let mut crawl = Crawl::of([with_keys(host(""))]).await;
+    crawl.pass().await;
+    crawl.web.set_file(HOST, KEYS, "application/json", signer(2).key_set().to_string());
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome(HOST, CARD).await, FetchOutcome::NotModified);
+    assert_eq!(status(&crawl).await, "invalid");
+    crawl.web.set_file(HOST, CARD, "application/json", card(&signer(2), &own_keys()));
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome(HOST, KEYS).await, FetchOutcome::NotModified);
+    assert_eq!(status(&crawl).await, "verified");
+}
+
+#[tokio::test]
+async fn a_key_set_that_is_gone_twice_verifies_nothing() {
+    let mut crawl = Crawl::of([with_keys(host(""))]).await;
+    crawl.pass().await;
+    crawl.web.set(HOST, KEYS, Answer::status(404));
+    crawl.pass_again().await;
+    assert_eq!(status(&crawl).await, "verified", "once may be a mistake");
+    crawl.pass_again().await;
+    assert_eq!(status(&crawl).await, "unresolvable");
+    crawl.web.set_file(HOST, KEYS, "application/json", signer(1).key_set().to_string());
+    crawl.pass_again().await;
+    assert_eq!(status(&crawl).await, "verified");
+}
+
+#[tokio::test]
+async fn an_expired_key_is_noticed_although_nothing_changed() {
+    let keys = |offset_s: i64| {
+        let mut keys = signer(1).key_set();
+        keys["keys"][0]["exp"] = json!(support::now().timestamp() + offset_s);
+        keys.to_string()
+    };
+    let mut crawl = Crawl::of([host("").file(KEYS, "application/json", keys(-298))]).await;
+    crawl.pass().await;
+    assert_eq!(status(&crawl).await, "verified", "within the skew of clocks");
+    for _ in 0..200 {
+        crawl.pass_again().await;
+        if status(&crawl).await != "verified" {
+            break;
+        }
+    }
+    assert_eq!(crawl.outcome(HOST, KEYS).await, FetchOutcome::NotModified);
+    assert_eq!(status(&crawl).await, "invalid");
+}
+
+#[tokio::test]
+async fn robots_txt_decides_about_keys() {
+    let crawl = Crawl::of([with_keys(host(&format!("User-agent: *\nDisallow: {KEYS}\n")))]).await;
+    crawl.pass().await;
+    assert_eq!(status(&crawl).await, "unresolvable");
+    assert_eq!(crawl.outcome(HOST, KEYS).await, FetchOutcome::RobotsDenied);
+    assert!(!crawl.paths(HOST).contains(&KEYS.to_owned()));
+}
+
+#[tokio::test]
+async fn keys_of_other_sites_cause_no_request() {
+    let victim = || {
+        Host::new("victim.example").robots("").file(KEYS, "application/json", signer(1).key_set().to_string())
+    };
+    let host = Host::new(HOST).robots("").file(
+        CARD,
+        "application/json",
+        card(&signer(1), &format!("https://victim.example{KEYS}")),
+    );
+    let web = testweb::Web::builder().hosts([host, victim()]).start().await.unwrap();
+    let crawl = Crawl::on(web, HOST).await;
+    crawl.pass().await;
+    assert_eq!(status(&crawl).await, "unresolvable");
+    assert!(crawl.paths("victim.example").is_empty());
+    let victim = manifest::SiteName::parse("victim.example").unwrap();
+    assert!(crawl.store.site_report(&victim, 1).await.unwrap().is_none(), "it does not become a seed either");
+}
