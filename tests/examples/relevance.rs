@@ -18,7 +18,7 @@ use agentdex_tests::relevance::labelled;
 use agentdex_tests::relevance::measures::{Measures, Outcome, interval, mean_of_sets, measures};
 use agentdex_tests::relevance::sets::{self, PublicSet};
 use anyhow::Context;
-use indexer::{WordWeights, Embedder, vectors};
+use indexer::{Embedder, WordWeights, vectors};
 
 const LEARNT: &str = "agentdex";
 const NOTHING_LEARNT: &str = "agentdex, nothing learnt";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use indexer::{
-    WordWeights, Embedder, Grouping, IndexBuilder, SearchAnswer, SearchRequest, Searcher, vectors,
+    Embedder, Grouping, IndexBuilder, SearchAnswer, SearchRequest, Searcher, WordWeights, vectors,
 };
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::FeedPosition;

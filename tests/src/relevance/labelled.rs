@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use chrono::DateTime;
-use indexer::{WordWeights, IndexBuilder, SearchRequest, Searcher};
+use indexer::{IndexBuilder, SearchRequest, Searcher, WordWeights};
 use manifest::{CapabilityId, Discovery, Document, ManifestUrl};
 use policy::Status;
 use serde::Deserialize;
