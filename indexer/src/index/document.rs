@@ -45,6 +45,8 @@ const SITE_WEIGHT: usize = 2;
 const TERMS_MAX: usize = 1_500;
 /// Maximum number of terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
+/// Distinct stems from which a text has a fingerprint; shorter ones are copies only if they are equal.
+const SKETCHED_STEMS_MIN: usize = 16;
 /// Words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
 /// Words of the manifest's name that count as the name of the site; longer names are slogans.
@@ -310,7 +312,9 @@ impl<'a> CapabilityText<'a> {
         let own = encoded(&terms.all, Part::Own);
         let site: Vec<u32> =
             manifest.site_words.iter().map(|word| stem_number(&stemming.term(word))).collect();
-        document.add_u64(fields.sketch, sketch(&own, &site));
+        let is_long = own.len().saturating_sub(site.len()) >= SKETCHED_STEMS_MIN;
+        let print = if is_long { sketch(&own, &site) } else { hash(&self.own()) };
+        document.add_u64(fields.sketch, print);
         document.add_u64(fields.name_number, hash(&squeezed(&self.capability.name)));
         let given = manifest.given.map(|examples| examples.of(&self.capability.id)).unwrap_or_default();
         let examples = self.capability.examples.iter().chain(given);
