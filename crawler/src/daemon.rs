@@ -73,7 +73,7 @@ pub(crate) async fn follow_seed_files(
         match reason {
             Reread::Changed => tracing::warn!(result = came_to, "a seed file has changed"),
             Reread::Recent => {
-                tracing::info!(result = came_to, "a seed file that was just written is read again")
+                tracing::info!(result = came_to, "a seed file that was just written is read again");
             }
         }
         context
