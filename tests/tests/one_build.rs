@@ -8,6 +8,8 @@ use std::process::Command;
 const ALL: &str = "normal,build";
 /// Without procedural macros: they run in the compiler, so what they depend on is compiled apart in any case.
 const WITHOUT_MACROS: &str = "normal,build,no-proc-macro";
+/// The same with what only tests use.
+const TESTS: &str = "normal,build,dev,no-proc-macro";
 
 /// The dependencies of a selection of packages with their features, without the packages of the workspace.
 fn dependencies(edges: &str, selection: &[&str]) -> BTreeSet<String> {
@@ -44,8 +46,8 @@ fn building_the_workspace_or_a_feature_compiles_no_dependency_again() {
     let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     let known: BTreeSet<String> = together.iter().map(|line| name(line)).collect();
     let with_features = ["--package", "agentdex", "--features", "opentelemetry,s3"];
-    for selection in [&["--workspace"][..], &with_features] {
-        let compiled_again: Vec<String> = dependencies(WITHOUT_MACROS, selection)
+    for (edges, selection) in [(TESTS, &["--workspace"][..]), (WITHOUT_MACROS, &with_features)] {
+        let compiled_again: Vec<String> = dependencies(edges, selection)
             .difference(&together)
             .filter(|line| known.contains(&name(line)))
             .cloned()

@@ -12,6 +12,7 @@ impl Exporter {
         Err("this program was built without the feature `opentelemetry`".to_owned())
     }
 
+    #[expect(clippy::unused_self, reason = "the exporter of the feature has the same method")]
     pub(crate) fn layer(&self) -> Identity {
         Identity::new()
     }
