@@ -35,8 +35,6 @@ pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
-#[doc(hidden)]
-pub use index::terms_of;
 pub use index::{ExampleCheck, SCHEMA_VERSION, UnfoundExample, check_examples};
 pub use query::WordWeights;
 pub use request::{ExploreRequest, FacetRequest, Grouping, SearchRequest, Sort};

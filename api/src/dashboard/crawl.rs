@@ -66,7 +66,9 @@ pub(crate) struct CrawlPage {
 
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let now = context.now;
-    let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| e.description().to_owned());
+    let end = |slug: &str| {
+        slug.parse().map_or_else(|_| slug.to_owned(), |end: VisitEnd| end.description().to_owned())
+    };
     let worker = |worker: &store::WorkerLoad| Host { site: worker.worker.to_string(), text: load(worker) };
     let slow = |slow: &store::SlowSite| Host {
         site: slow.site.to_string(),

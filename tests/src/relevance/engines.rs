@@ -79,7 +79,7 @@ impl OwnIndex {
         word_weights: &Arc<WordWeights>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> anyhow::Result<Rankings> {
-        let searcher = Searcher::open_with(self.dir.path(), known, embedder)?;
+        let searcher = Searcher::open_with(self.dir.path(), word_weights, embedder)?;
         requests.iter().map(|request| Ok(ids(ask(&searcher, request, Grouping::None)?))).collect()
     }
 

@@ -1,6 +1,7 @@
 //! An index of generated documents.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use manifest::{ManifestId, ManifestUrl};
 use store::FeedPosition;
