@@ -252,6 +252,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the buckets count real time")]
     fn a_full_bucket_is_forgotten() {
         let limits = Limits::new(LimitsConfig::default());
         limits.read(client("192.0.2.1", false)).unwrap();

@@ -2,6 +2,7 @@
 
 use async_recursion::async_recursion as boxed;
 use axum::http::StatusCode;
+use indexer::SearchAnswer;
 use manifest::SiteName;
 
 use crate::answers::search::{self, SearchPage};
@@ -49,9 +50,20 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
     parameters.require_query()?;
     let client = Client::on_this_machine();
     let mut results = search::search(&app.index, client, parameters.request.clone()).await?;
-    // an indexer removes blocked sites, and none may be running
-    let sites: Vec<SiteName> = results.answer.hits.iter().map(|hit| hit.site.clone()).collect();
-    let blocked = app.store.blocked_among(&sites).await?;
+    // An indexer removes blocked sites, and none may be running. Near copies of their results take their places.
+    let mut blocked = app.store.blocked_among(&sites(&results.answer)).await?;
+    if !blocked.is_empty() {
+        let mut request = parameters.request.clone();
+        request.filters.without_sites = blocked.iter().map(ToString::to_string).collect();
+        results = search::search(&app.index, client, request).await?;
+        blocked.extend(app.store.blocked_among(&sites(&results.answer)).await?);
+    }
     search::leave_out(&mut results.answer, |site| blocked.contains(site));
     search::page(app.manifests(client), results, &parameters).await
+}
+
+/// The sites of the results and of those that are grouped with them.
+fn sites(answer: &SearchAnswer) -> Vec<SiteName> {
+    let grouped = answer.hits.iter().flat_map(|hit| &hit.group).flat_map(|group| &group.members);
+    answer.hits.iter().map(|hit| &hit.site).chain(grouped.map(|member| &member.site)).cloned().collect()
 }

@@ -14,6 +14,10 @@ const REQUEST_BYTES_MAX: usize = 1_024;
 /// Requests of one capability; later lines are ignored.
 const REQUESTS_MAX: usize = 10;
 
+/// FNV-1a of 64 bits, which is the same in every process.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
 /// Example requests by capability.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Examples {
@@ -67,7 +71,9 @@ impl Examples {
         let id = CapabilityId::parse(&capability).map_err(|error| error.to_string())?;
         let requests = self.requests.entry(id).or_default();
         if requests.len() < REQUESTS_MAX && !requests.contains(&query) {
-            self.version = (self.version ^ crate::index::hash(line)).wrapping_mul(0x0000_0100_0000_01b3);
+            self.version = line.bytes().fold(self.version ^ FNV_OFFSET, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
+            });
             requests.push(query);
         }
         Ok(())

@@ -301,7 +301,7 @@ fn escapes_and_marks_snippets_and_returns_public_rows() {
         keys.join(" "),
         "id key native_id name description kind site host format manifest_id semantic_types protocol method \
          endpoint safety safety_source confirmation handoff auth auth_required invocable deprecated degraded source \
-         status updated_at score snippet"
+         identity_marks status updated_at score snippet"
     );
     let id = answer.hits[0].id.clone();
     assert_eq!(searcher.find(&id).unwrap().unwrap().native_id, "book_seat");

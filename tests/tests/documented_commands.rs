@@ -90,7 +90,8 @@ fn blocks(text: &str) -> Vec<Vec<String>> {
 }
 
 fn is_command(line: &str) -> bool {
-    assigned(line).is_some() || STARTS.iter().any(|start| line.starts_with(start))
+    let words = format!("{line} ");
+    assigned(line).is_some() || STARTS.iter().any(|start| words.starts_with(start))
 }
 
 /// The variable that a line sets to the output of a command.
@@ -236,7 +237,7 @@ impl Session {
         let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         self.services.push((line.to_owned(), child));
         // Programs without an interface log that they started; signals are handled from then on.
-        let has_interface = !line.starts_with("indexer ") && !line.starts_with("crawler ");
+        let has_interface = !line.starts_with("indexer") && !line.starts_with("crawler ");
         let ready =
             format!("{PRELUDE}curl --output /dev/null http://127.0.0.1:{}/readyz 2>/dev/null", self.port);
         let began = now();
@@ -267,9 +268,18 @@ impl Session {
         );
         let began = now();
         while !self.shell(&found).status().unwrap().success() {
-            assert!(began.elapsed() < TIMEOUT, "nothing was found");
+            assert!(began.elapsed() < TIMEOUT, "nothing was found:\n{}", self.logs());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    }
+
+    /// What the services printed.
+    fn logs(&self) -> String {
+        let log = |(number, (line, _)): (usize, &(String, Child))| {
+            let path = self.folder.path().join(format!("service-{number}.log"));
+            format!("== {line}\n{}", std::fs::read_to_string(path).unwrap_or_default())
+        };
+        self.services.iter().enumerate().map(log).collect()
     }
 
     /// Ends the services as Ctrl-C does; each must end without an error.

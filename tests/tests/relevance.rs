@@ -38,7 +38,6 @@ fn recorded() -> BTreeMap<String, BTreeMap<String, Measures>> {
 fn check_losses(set: &str, now: &Measures, before: &Measures) {
     for (measure, before) in before {
         let now = now.get(measure).copied().unwrap_or_default();
-        println!("{set:<24} {measure:<24} {now:.4}, recorded {before:.4}");
         assert!(now >= before - TOLERANCE, "{set}: {measure} is {now:.4}, recorded {before:.4}");
     }
 }

@@ -62,6 +62,9 @@ fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error
     Some(themed.replacen("<svg ", "<svg class=\"chart\" aria-hidden=\"true\" ", 1))
 }
 
+/// The height of a column in one layer.
+type Height = fn(&Column) -> u64;
+
 fn draw_stacked(
     svg: &mut String,
     bars: &[(String, [u64; 3])],
@@ -138,7 +141,7 @@ fn draw_columns(svg: &mut String, series: &[Column], most: u64) -> Result<(), Bo
         .label_style(FONT.into_font().color(&INK))
         .draw()?;
     // Each layer covers the lower part of the one before.
-    let layers: [(RGBColor, fn(&Column) -> u64); 3] = [
+    let layers: [(RGBColor, Height); 3] = [
         (BAR, |column| column.value),
         (REFUSED, |column| if column.refused > 0 { column.refused + column.troubled } else { 0 }),
         (TROUBLE, |column| column.troubled),

@@ -259,8 +259,8 @@ mod tests {
             (VisitEnd::Completed, vec![(Found, 1), (NotFound, 18)], "1 manifest read", "ok"),
             (VisitEnd::Completed, vec![(Found, 2), (Fresh, 1)], "2 manifests read, 1 unchanged", "ok"),
             (VisitEnd::Completed, vec![(NotModified, 1), (Fresh, 1)], "2 manifests unchanged", "ok"),
-            (VisitEnd::Unreachable, vec![], "no connection", "error"),
-            (VisitEnd::RobotsDenied, vec![], "robots.txt disallows all planned paths", "stale"),
+            (VisitEnd::Unreachable, vec![], "no connection to any address", "error"),
+            (VisitEnd::RobotsDenied, vec![], "robots.txt forbids all planned paths", "stale"),
         ] {
             let row = row(&visit(end, &outcomes), DateTime::<Utc>::UNIX_EPOCH);
             assert_eq!((row.outcome.as_str(), row.class), (words, class), "{outcomes:?}");

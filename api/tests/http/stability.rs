@@ -125,7 +125,7 @@ async fn stable_operations_keep_their_parameters_and_members() {
     let now = promises(&World::new().await.get("/openapi.json").await.json());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/http/stable.txt");
     if std::env::var_os("STABLE_UPDATE").is_some() {
-        let text: String = now.iter().map(|line| format!("{line}\n")).collect();
+        let text = now.iter().map(String::as_str).chain([""]).collect::<Vec<_>>().join("\n");
         std::fs::write(&file, text).unwrap();
     }
     let promised: BTreeSet<String> =
@@ -156,7 +156,7 @@ fn finds_what_breaks_clients() {
         (of(json!({"name": "q"}), properties.clone()), Some("parameter p")),
         (of(required.clone(), properties.clone()), Some("(required) is new")),
         (of(parameter.clone(), json!({"n": {"type": "string"}})), Some("/n: \"integer\"")),
-        (of(parameter.clone(), json!({"a": {}})), Some("/n: \"integer\"")),
+        (of(parameter, json!({"a": {}})), Some("/n: \"integer\"")),
     ] {
         let found = broken(&before, &after);
         assert_eq!(found.is_empty(), breaks.is_none(), "{found:?}");

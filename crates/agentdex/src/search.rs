@@ -100,15 +100,15 @@ pub(crate) async fn run(
 
 /// The results as a table, which is as wide as the terminal, if there is one.
 fn text(page: &Value, width: Option<usize>) -> String {
-    let rows: Vec<[String; 4]> =
-        page["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(cells).collect();
+    let results = page["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows: Vec<[String; 4]> = results.iter().map(cells).collect();
     let mut text = String::new();
     if !rows.is_empty() {
         let header = COLUMNS.map(|(title, _)| title.to_owned());
         let widths = widths(&header, &rows, width);
         text.push_str(&line(&header, widths));
         let relevant = page["relevant"].as_u64().and_then(|count| usize::try_from(count).ok());
-        for (index, row) in rows.iter().enumerate() {
+        for (index, (row, result)) in rows.iter().zip(results).enumerate() {
             if relevant == Some(index) {
                 text.push_str(if index == 0 {
                     "Nothing matches closely. Less related:\n"
@@ -117,11 +117,28 @@ fn text(page: &Value, width: Option<usize>) -> String {
                 });
             }
             text.push_str(&line(row, widths));
+            text.extend(copies(result));
         }
         text.push('\n');
     }
-    text.push_str(&footer(page, rows.len()));
+    let grouped = results.iter().filter_map(|result| result["group"]["others"].as_u64()).sum::<u64>();
+    text.push_str(&footer(page, rows.len() as u64 + grouped));
     text
+}
+
+/// The near copies of a result, by their sites.
+fn copies(result: &Value) -> Option<String> {
+    let count = result["group"]["others"].as_u64().filter(|count| *count > 0)?;
+    let members = result["group"]["members"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut sites: Vec<String> = Vec::new();
+    for site in members.iter().filter_map(|member| member["site"].as_str()) {
+        let site = escape::line(site).into_owned();
+        if !sites.contains(&site) {
+            sites.push(site);
+        }
+    }
+    let noun = if count == 1 { "near copy" } else { "near copies" };
+    Some(format!("  and {count} {noun}: {}\n", sites.join(", ")))
 }
 
 fn cells(result: &Value) -> [String; 4] {
@@ -171,12 +188,12 @@ fn cut(text: &str, width: usize) -> String {
     format!("{}…", text.chars().take_while(fits).collect::<String>())
 }
 
-fn footer(page: &Value, shown: usize) -> String {
+fn footer(page: &Value, shown: u64) -> String {
     let total = page["total"].as_u64().unwrap_or_default();
     let mut text = match total {
         0 => "Nothing in the index matches.".to_owned(),
         1 => "1 result.".to_owned(),
-        _ if total == shown as u64 => format!("{total} results."),
+        _ if total == shown => format!("{total} results."),
         _ => format!("{shown} of {total} results; --limit shows up to 100."),
     };
     if let Some(other) = page["did_you_mean"].as_str() {
@@ -231,6 +248,17 @@ mod tests {
             json!({ "total": 1, "results": [{ "name": "a\u{1b}[2Jb", "description": "x\u{202e}y" }] });
         let shown = text(&hostile, Some(200));
         assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+    }
+
+    #[test]
+    fn near_copies_are_named_by_their_sites_and_counted_as_shown() {
+        let page = json!({ "total": 4, "results": [
+            { "name": "Book flight", "site": "one.example", "kind": "action", "group": { "by": "copies", "others": 3, "members": [
+                { "site": "two.example" }, { "site": "\u{1b}three.example" }, { "site": "two.example" } ] } },
+        ]});
+        let shown = text(&page, Some(100));
+        assert!(shown.contains("\n  and 3 near copies: two.example, "), "{shown}");
+        assert!(shown.ends_with("\n4 results.\n") && !shown.contains('\u{1b}'), "{shown:?}");
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example").unwrap();
         let directory = signer.directory();
         let members: Vec<&String> = directory["keys"][0].as_object().unwrap().keys().collect();
-        assert_eq!(members, ["crv", "kid", "kty", "use", "x"]);
+        assert_eq!(members, ["kty", "crv", "x", "kid", "use"]);
         // RFC 9421 gives this private half for the key.
         assert!(!directory.to_string().contains("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU"));
     }

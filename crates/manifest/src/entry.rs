@@ -133,7 +133,8 @@ fn is_default_path(manifest: &Manifest) -> bool {
 
 /// Type and address of an entry of a catalog, as published.
 fn catalog_entry<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
-    let invoked = capability.invocation.url.as_deref()?;
+    let invocation = &capability.invocation;
+    let invoked = invocation.url.as_deref().or(invocation.described_by.as_deref())?;
     // A registry is called at a path below the address that its entry names.
     let is_registry = capability.kind == CapabilityKind::Registry;
     let registry = invoked.strip_suffix("/search").filter(|_| is_registry);

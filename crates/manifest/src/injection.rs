@@ -306,9 +306,10 @@ fn folded_special(first: u8, after: &[u8]) -> Option<([u8; 2], usize)> {
         (0xc3, [capital @ (0x80..=0x96 | 0x98..=0x9e), ..]) => Some(([first, *capital + 0x20], 1)),
         (0xc3, [second, ..]) => Some(([first, *second], 1)),
         // Dashes, quotation marks, currencies, arrows, symbols, emoji.
-        (0xe2, [0x80, 0x90..=0xa7 | 0xb0..=0xbe, ..])
-        | (0xe2, [0x82, 0xa0..=0xbf, ..])
-        | (0xe2, [0x86..=0x87 | 0x94..=0x9f, ..])
+        (
+            0xe2,
+            [0x80, 0x90..=0xa7 | 0xb0..=0xbe, ..] | [0x82, 0xa0..=0xbf, ..] | [0x86..=0x87 | 0x94..=0x9f, ..],
+        )
         | (0xef, [0xb8, 0x8f, ..]) => Some(([NO_LETTER, NONE], 2)),
         (0xf0, [0x9f, ..]) => Some(([NO_LETTER, NONE], 3)),
         _ => None,
@@ -320,7 +321,6 @@ const LAST_MASK: u64 = (1 << (8 * BYTES_MIN)) - 1;
 const SLOTS: usize = 1 << 14;
 
 /// A bit by the last bytes of a text.
-#[expect(clippy::cast_possible_truncation, reason = "14 bits are left")]
 const fn slot_of(last: u64) -> usize {
     (last.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50) as usize
 }

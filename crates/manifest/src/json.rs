@@ -9,7 +9,6 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-use crate::budget::Outline;
 use crate::text::{self, Hidden};
 
 /// Deepest nesting. Real manifests stay below 15; recursion of this depth fits any stack.
@@ -40,8 +39,17 @@ pub(crate) struct NotJson {
     pub(crate) reason: String,
 }
 
-/// Parses a whole document, whose budget was checked ([`crate::budget::check_json`]): the outline tells how large its containers
-/// are, and whether a string may hold hidden characters.
+/// What one pass over JSON text tells about its tree.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    /// The number of children of each container, in the order in which they begin.
+    pub(crate) sizes: Vec<u32>,
+    /// Whether a string has an escape that may stand for a hidden character.
+    pub(crate) may_escape_hidden: bool,
+}
+
+/// Parses a whole document, whose budget was checked: the outline of that pass tells how large its containers are, and whether a
+/// string may hold hidden characters.
 pub(crate) fn parse(text: &str, outline: &Outline) -> Result<(Value, Notes), NotJson> {
     let reading = Reading {
         notes: RefCell::new(Notes::default()),
@@ -291,7 +299,7 @@ mod tests {
     use crate::budget;
 
     fn parse(text: &str) -> Result<(Value, Notes), NotJson> {
-        super::parse(text, &budget::check_json(text.as_bytes(), budget::DOCUMENT).unwrap())
+        super::parse(text, &budget::check_json(text.as_bytes(), budget::DOCUMENT).unwrap().outline)
     }
 
     #[test]

@@ -6,10 +6,9 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::budget::Outline;
 use crate::bytes::{Decoded, decode};
 use crate::document::SYNTAX;
-use crate::json;
+use crate::json::{self, Outline};
 use crate::model::Finding;
 
 /// The line and column of each finding, from 1, columns in characters: the position of a syntax error, else of the value at

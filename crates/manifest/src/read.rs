@@ -61,8 +61,8 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
     };
     let mut draft = match syntax {
         detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
-            Ok(outline) => match json::parse(text, &outline) {
-                Ok((value, notes)) => read_json(document, text, &value, &notes, outline.spent.nodes),
+            Ok(checked) => match json::parse(text, &checked.outline) {
+                Ok((value, notes)) => read_json(document, text, &value, &notes, checked.spent.nodes),
                 Err(error) => not_json(document, &error, skipped),
             },
             Err(over) => over_budget(document, over),

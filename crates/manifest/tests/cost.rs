@@ -21,7 +21,9 @@ fn reading_takes_few_blocks_beyond_those_of_parsing() {
     let cases: Vec<&Case> =
         cases.iter().filter(|case| parse(case).is_ok_and(|value| value.is_object())).collect();
     // The first reading builds tables that all readings share.
-    cases.iter().for_each(|case| drop(case.read()));
+    for case in &cases {
+        drop(case.read());
+    }
     let blocks =
         |work: &dyn Fn(&Case)| -> u64 { cases.iter().map(|case| measure(|| work(case)).count_total).sum() };
     let parsed = blocks(&|case| drop(parse(case).unwrap()));

@@ -19,6 +19,9 @@ fn manifest(url: &str, body: &Value) -> Manifest {
     })
 }
 
+/// A document that declares a publisher.
+type Body<'a> = &'a dyn Fn(&str) -> Value;
+
 #[test]
 fn members_that_name_another_publisher_make_a_manifest_foreign() {
     let awp = |domain: &str| json!({"awp_version": "0.1", "domain": domain, "intent": "x", "actions": []});
@@ -33,7 +36,7 @@ fn members_that_name_another_publisher_make_a_manifest_foreign() {
         "supportedInterfaces": [{"url": "https://cloud.example/a", "protocolBinding": "JSONRPC"}],
         "provider": {"organization": "x", "url": url}})
     };
-    let cases: [(&str, &str, &dyn Fn(&str) -> Value); 4] = [
+    let cases: [(&str, &str, Body<'_>); 4] = [
         ("/agent.json", "domain", &awp),
         ("/.well-known/agent.json", "provider.url", &atp),
         ("/.well-known/agents.json", "site.url", &agents),

@@ -72,7 +72,7 @@ pub(crate) fn sketch(stems: &[u64], left_out: &[u32]) -> u64 {
     sums.iter().enumerate().filter(|(_, sum)| **sum > 0).fold(0, |bits, (bit, _)| bits | (1 << bit))
 }
 
-/// Spreads a number over 64 bits (the finaliser of MurmurHash3).
+/// Spreads a number over 64 bits (the finaliser of `MurmurHash3`).
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let number = (number ^ (number >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

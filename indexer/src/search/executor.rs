@@ -199,7 +199,7 @@ impl<'a> SearchExecutor<'a> {
         }
         // Later documents are not grouped, so sites end with the candidates.
         if self.request.group_by != Grouping::Site && (!window.is_complete || is_beyond) {
-            self.add_rest(&mut answer, seen, &window, &highlighter)?;
+            self.add_rest(&mut answer, seen, window, &highlighter)?;
         }
         Ok(answer)
     }

@@ -214,11 +214,11 @@ mod tests {
     /// A value that relevant documents have comes first, and no count changes.
     #[track_caller]
     fn assert_relevant_first(counter: &FacetCounter<'_>, has_own_filter: bool) {
-        let counted = |relevant: Option<&[DocAddress]>| {
+        let rows_of = |relevant: Option<&[DocAddress]>| {
             let facets = counter.count_without_own_filter(&[FacetKey::Method], relevant).unwrap();
             facets[&FacetKey::Method].clone()
         };
-        let plain = counted(None);
+        let plain = rows_of(None);
         let second = plain[1].value.clone();
         let mut relevant: Vec<DocAddress> = Vec::new();
         for (segment, ordinal) in counter.opened.searcher.segment_readers().iter().zip(0..) {
@@ -235,7 +235,7 @@ mod tests {
             relevant.extend(found.map(|document| DocAddress::new(ordinal, document)));
         }
         assert!(!relevant.is_empty());
-        let ordered = counted(Some(&relevant));
+        let ordered = rows_of(Some(&relevant));
         if has_own_filter {
             assert_eq!(ordered, plain, "the relevant results have only the value of the filter");
             return;

@@ -105,7 +105,10 @@ fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String
     Ok(all)
 }
 
-/// The measures of the requests about the demo, by half, and of those about published files, if these are present.
+/// Fewer requests say nothing: one of them moves a measure by more than a twentieth.
+const PART_MIN: usize = 20;
+
+/// The measures of the requests about the demo, by half, and of those about published files, if there are enough of them.
 pub fn parts(judged: &[Judged]) -> Vec<(String, Measures)> {
     let of = |is_in: &dyn Fn(&LabelledRequest) -> bool| -> Vec<Outcome> {
         judged.iter().filter(|of| is_in(&of.request)).map(Judged::outcome).collect()
@@ -115,7 +118,7 @@ pub fn parts(judged: &[Judged]) -> Vec<(String, Measures)> {
         ("labelled, judging", of(&|request| request.is_of_demo() && request.is_judging())),
         ("labelled, published", of(&|request| !request.is_of_demo())),
     ];
-    let present = parts.into_iter().filter(|(_, outcomes)| !outcomes.is_empty());
+    let present = parts.into_iter().filter(|(_, outcomes)| outcomes.len() >= PART_MIN);
     present.map(|(name, outcomes)| (name.to_owned(), measures(&outcomes))).collect()
 }
 
@@ -211,7 +214,8 @@ pub fn present_manifests() -> anyhow::Result<Vec<StoredManifest>> {
 fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     #[derive(Deserialize)]
     struct Site {
-        site: String,
+        #[serde(rename = "site")]
+        domain: String,
         name: String,
         language: String,
         capabilities: Vec<Declared>,
@@ -225,7 +229,7 @@ fn sites_in_other_languages() -> anyhow::Result<Vec<(String, StoredManifest)>> {
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let mut found = Vec::new();
     for line in text.lines() {
-        let Site { site, name, language, capabilities } = serde_json::from_str(line)?;
+        let Site { domain: site, name, language, capabilities } = serde_json::from_str(line)?;
         let mut stored = super::sets::manifest(&site, &name)?;
         stored.manifest.language = Some(language);
         for Declared { id, description } in capabilities {

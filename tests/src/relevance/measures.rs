@@ -17,6 +17,7 @@ pub type Measures = BTreeMap<String, f64>;
 
 /// What is measured of one request.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a request")]
 pub struct Outcome {
     pub scores: Scores,
     /// By the sites of the results, if the set has sites.
@@ -27,6 +28,11 @@ pub struct Outcome {
     pub is_short: bool,
     pub is_english: bool,
 }
+
+/// Whether a request belongs to a part.
+type IsIn = fn(&Outcome) -> bool;
+/// A measure of one request.
+type Measure = fn(Scores) -> f64;
 
 /// Whether a request is as short as people type.
 pub fn is_short(text: &str) -> bool {
@@ -42,10 +48,10 @@ pub fn measures(outcomes: &[Outcome]) -> Measures {
     if !unanswered.is_empty() {
         found.insert("kept".to_owned(), mean(&answered, |outcome| f64::from(outcome.has_relevant)));
     }
-    let part = |is_in: fn(&Outcome) -> bool| -> Vec<&Outcome> {
+    let part = |is_in: IsIn| -> Vec<&Outcome> {
         answered.iter().copied().filter(|outcome| is_in(outcome)).collect()
     };
-    let parts: [(&str, fn(&Outcome) -> bool); 2] = [
+    let parts: [(&str, IsIn); 2] = [
         ("short ", |outcome| outcome.is_short && outcome.is_english),
         ("other languages ", |outcome| !outcome.is_english),
     ];
@@ -67,7 +73,7 @@ pub fn measures(outcomes: &[Outcome]) -> Measures {
 
 /// nDCG, recall, reciprocal rank, the share with the right result first, and with one among the first ten.
 fn add(found: &mut Measures, part: &str, outcomes: &[&Outcome], scores: fn(&Outcome) -> Option<Scores>) {
-    let measures: [(&str, fn(Scores) -> f64); 5] = [
+    let measures: [(&str, Measure); 5] = [
         ("ndcg", |scores| scores.ndcg),
         ("recall", |scores| scores.recall),
         ("mrr", |scores| scores.mrr),

@@ -55,6 +55,7 @@ pub(crate) async fn searches_and_addresses_of_clients_are_not_stored() {
     api.wait_until_ready().await;
     // The first client installs the crypto provider that each client needs.
     drop(client());
+    #[expect(clippy::disallowed_methods, reason = "a client of the local api")]
     let proxy = reqwest::Client::builder().local_address(PROXY.parse::<IpAddr>().unwrap()).build().unwrap();
     let get = |path: &str| proxy.get(format!("{}{path}", api.base()));
     for path in ["search?q=", "suggest?q=", "search.atom?q=", "sites/sky.test/rank?q="] {

@@ -6,19 +6,17 @@
 use serde::de::DeserializeOwned;
 
 use super::{Cost, Limits, Meter, OverBudget};
+use crate::json::Outline;
 
-/// What one pass over JSON text tells about its tree.
-#[derive(Debug, Default)]
-pub(crate) struct Outline {
+/// JSON text within limits.
+#[derive(Debug)]
+pub(crate) struct CheckedJson {
     pub(crate) spent: Cost,
-    /// The number of children of each container, in the order in which they begin.
-    pub(crate) sizes: Vec<u32>,
-    /// Whether a string has an escape that may stand for a hidden character.
-    pub(crate) may_escape_hidden: bool,
+    pub(crate) outline: Outline,
 }
 
 /// Counts the cost of JSON text as a tree.
-pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Outline, OverBudget> {
+pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<CheckedJson, OverBudget> {
     let mut meter = Meter::new(limits);
     let (mut sizes, mut open): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
     let (mut at, mut may_escape_hidden) = (0, false);
@@ -58,7 +56,7 @@ pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Outline, OverBud
             }
         }
     }
-    Ok(Outline { spent: meter.spent(), sizes, may_escape_hidden })
+    Ok(CheckedJson { spent: meter.spent(), outline: Outline { sizes, may_escape_hidden } })
 }
 
 /// Whether JSON text is within limits.

@@ -117,7 +117,7 @@ impl Counted {
     }
 }
 
-impl<'c> Serializer for &'c mut Counted {
+impl Serializer for &mut Counted {
     type Ok = ();
     type Error = TooLarge;
     type SerializeSeq = Self;

@@ -12,8 +12,8 @@ use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
+pub(crate) use json::check_json;
 pub use json::{BodyError, check, parse_within_budget};
-pub(crate) use json::{Outline, check_json};
 pub use memory::manifest_bytes;
 pub(crate) use memory::memory_of;
 

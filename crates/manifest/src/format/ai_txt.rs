@@ -36,7 +36,7 @@ pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
     if !below.starts_with('{') || is_long {
         return None;
     }
-    let outline = budget::check_json(below.as_bytes(), limits).ok()?;
+    let outline = budget::check_json(below.as_bytes(), limits).ok()?.outline;
     match json::parse(below, &outline) {
         Ok((Value::Object(map), _)) => Some(map),
         _ => None,

@@ -40,6 +40,9 @@ pub struct Invocation {
     /// Absolute URL with `{name}` variables (RFC 6570 level 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_template: Option<String>,
+    /// URL of the document that describes the agent or server, where a catalog names that instead of the address to call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub described_by: Option<String>,
     /// Name of the tool or operation inside the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,

@@ -96,8 +96,9 @@ pub(super) fn text(body: &[u8]) -> Text<'_> {
 
 /// Whether a text begins with ASCII characters of two or four bytes each: every pair of bytes has a zero.
 fn has_wide_characters(bytes: &[u8]) -> bool {
-    let zeros = |unit: &[u8]| unit.contains(&0);
-    bytes.len() >= 8 && bytes.get(..8).is_some_and(|first| first.chunks(2).all(zeros))
+    let has_zero = |unit: &[u8]| unit.contains(&0);
+    // The first four may be a mark.
+    bytes.get(4..12).is_some_and(|first| first.chunks(2).all(has_zero))
 }
 
 /// A truncated byte order mark is skipped too.

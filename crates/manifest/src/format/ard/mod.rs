@@ -219,7 +219,7 @@ fn read_terms(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
         let is_document = media_type.contains("json") || media_type.contains("card") || is_file(&url);
         refer(artefact, &url, &mut capability);
         if is_described && is_document {
-            capability.invocation.url = None;
+            capability.invocation.described_by = capability.invocation.url.take();
         }
         let follow = artefact.follow().filter(|_| !is_described || is_document);
         let mut link = Link::new("catalog-entry", url, follow);
@@ -406,7 +406,8 @@ fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
 
 /// Whether the path of an address ends with the name of a JSON document.
 fn is_file(url: &str) -> bool {
-    url.split(['?', '#']).next().is_some_and(|path| path.ends_with(".json"))
+    let extension = url.split(['?', '#']).next().and_then(|path| path.rsplit_once('.')).map(|(_, last)| last);
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 fn read_inline(data: &Object<'_>, artefact: Artefact, depth: usize, draft: &mut Draft<'_>) {

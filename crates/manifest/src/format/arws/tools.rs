@@ -67,7 +67,7 @@ fn complete(first: usize, description: Option<&Value>, draft: &mut Draft<'_>) {
 fn parse(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}');
     let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
-    let outline = budget::check_json(text.as_bytes(), limits).ok()?;
+    let outline = budget::check_json(text.as_bytes(), limits).ok()?.outline;
     json::parse(text, &outline).map(|(value, _)| value).ok()
 }
 

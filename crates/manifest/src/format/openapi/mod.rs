@@ -123,7 +123,7 @@ pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     let value = if text.trim_start().starts_with('{') {
-        let outline = budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?;
+        let outline = budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?.outline;
         json::parse(text, &outline).ok()?.0
     } else {
         yaml::parse(text).ok()?

@@ -186,7 +186,7 @@ fn is_priced_pattern(names: &[&str], path: &str, owner: Option<&Map<String, Valu
     let mut priced = false;
     for name in owner.into_iter().flat_map(Map::keys).filter(|_| is_of_calls && path.contains('*')) {
         text::each_word(name, |word| {
-            priced |= matches!(word, "price" | "prices" | "pricing" | "cost" | "fee")
+            priced |= matches!(word, "price" | "prices" | "pricing" | "cost" | "fee");
         });
     }
     priced

@@ -36,7 +36,7 @@ impl Target {
     pub(super) fn of_another(self) -> Self {
         match self {
             Self::Server(_) | Self::Document(LinkClass { rel: "mcp", .. }) => Self::page("related"),
-            document => document,
+            document @ Self::Document(_) => document,
         }
     }
 
