@@ -61,7 +61,7 @@ pub(crate) async fn seed(
     let mut named = HashSet::new();
     loop {
         let Some(received) = stop.run_until_cancelled(batches.recv()).await else {
-            // The thread ends at its next read, since nobody receives its seeds.
+            // The receiver is dropped here, which ends the thread at its next read.
             return Ok(SeedReport { read: seeds_read, ..SeedReport::default() });
         };
         let Some(batch) = received else { break };

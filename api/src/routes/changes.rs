@@ -108,7 +108,7 @@ async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summarie
     let mut summaries = Summaries::new();
     let fill = fill_summaries(app, client, changes, &mut summaries);
     if !matches!(tokio::time::timeout(SUMMARIES_TIME_MAX, fill).await, Ok(Ok(()))) {
-        tracing::debug!("not every change on the page is told in words");
+        tracing::debug!("some changes of the page are shown without their details");
     }
     summaries
 }

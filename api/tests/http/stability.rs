@@ -167,6 +167,6 @@ fn finds_what_breaks_clients() {
     }
     assert!(
         broken(&of(required, properties), &before).is_empty(),
-        "a parameter that becomes optional breaks nobody"
+        "a parameter that becomes optional breaks no client"
     );
 }

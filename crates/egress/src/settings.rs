@@ -40,6 +40,6 @@ pub enum Reach {
     /// Public addresses and the operator's own networks.
     #[default]
     Everywhere,
-    /// The operator's own networks alone: nobody else could reach the operator.
+    /// Only the operator's own networks: the requests name no contact.
     OwnNetworks,
 }

@@ -177,7 +177,7 @@ pub(crate) fn mark_not_public(draft: &mut Draft<'_>, document: Option<&Value>) {
     if found.is_empty() && declared.is_none() {
         return;
     }
-    // Findings beyond these are counted, not listed, so nobody needs the place of their addresses.
+    // Findings beyond these are counted and not listed, so their addresses are not looked up.
     let unreported = found.iter().filter(|found| !draft.is_reported_not_public(&found.address));
     let authorities: Vec<&str> =
         unreported.map(|found| authority(&found.address)).take(FINDINGS_PER_CODE_MAX).collect();

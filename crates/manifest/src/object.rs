@@ -15,7 +15,7 @@ const COMPARED_MAX: usize = 16;
 /// Members of an object whose names get fingerprints; among more, most fingerprints are taken.
 const FINGERPRINTS_MAX: usize = 48;
 
-/// The members of an object by name. Readers try many spellings, so absent names are told by a fingerprint.
+/// The members of an object by name. Readers try many spellings: a fingerprint shows that a name is absent.
 #[derive(Clone, Copy)]
 pub(crate) struct Members<'v> {
     map: &'v Map<String, Value>,

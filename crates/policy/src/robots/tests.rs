@@ -46,6 +46,20 @@ fn disallows_paths_that_are_expensive_to_compare() {
 }
 
 #[test]
+fn a_compressed_body_without_its_encoding_permits_nothing() {
+    for start in [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd]] {
+        let body = [start, b"user-agent: *\nallow: /\n"].concat();
+        let verdict =
+            RobotsVerdict::of(RobotsResponse::Answered { status: 200, body: Some(&body) }, PRODUCT_TOKEN);
+        assert_eq!(
+            (verdict.kind(), verdict.cause()),
+            (RobotsKind::Unreachable, Some(RobotsCause::BodyNotRead))
+        );
+        assert!(!verdict.decide("/agent.json").is_allowed());
+    }
+}
+
+#[test]
 fn reads_two_and_four_bytes_for_each_character() {
     let text = "user-agent: *\ndisallow: /private\n";
     let wide = |bytes: usize, is_big_endian: bool| -> Vec<u8> {
