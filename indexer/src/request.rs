@@ -50,6 +50,8 @@ pub struct SearchRequest {
     pub facets: Vec<FacetKey>,
     /// Whether each hit has the parts of its score.
     pub explain: bool,
+    /// Whether a search by relevance ends with its relevant results, [`SearchAnswer::relevant`](crate::SearchAnswer::relevant).
+    pub is_relevant_only: bool,
     pub time_max: Duration,
 }
 
@@ -64,6 +66,7 @@ impl Default for SearchRequest {
             cursor: None,
             facets: Vec::new(),
             explain: false,
+            is_relevant_only: false,
             time_max: TIME_MAX,
         }
     }
@@ -78,7 +81,7 @@ pub struct FacetRequest {
     pub count_min: u64,
 }
 
-/// Asks for counts over all results instead of for results.
+/// Asks for counts instead of for results: over the relevant results of the phrasings, or over all without phrasings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExploreRequest {
     pub phrasings: Vec<String>,

@@ -1,4 +1,5 @@
-//! `POST /explore`: how many entries have which value, over everything that a query matches (ARD 0.91 §5.3.3).
+//! `POST /explore`: how many entries have which value (ARD 0.91 §5.3.3). Of a query with words, the relevant entries are counted: those
+//! that `POST /search` lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! `POST /search`: entries by relevance (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
+//! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
 
 use std::collections::HashMap;
 
@@ -158,6 +158,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         filters,
         limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
         cursor: body.page_token.filter(|token| !token.is_empty()),
+        is_relevant_only: true,
         ..SearchRequest::default()
     };
     let page = page(&app, client, request, &terms)
@@ -272,6 +273,7 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         filters: filters.clone(),
         sort: Sort::Relevance,
         limit: REFERRALS_MAX,
+        is_relevant_only: true,
         ..SearchRequest::default()
     };
     let mut hits = search_readable(&app.index, app.manifests(client), request(phrasings)).await?.answer.hits;

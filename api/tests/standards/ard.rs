@@ -147,7 +147,7 @@ async fn referrals_name_other_registries() {
 }
 
 #[tokio::test]
-async fn explore_counts_the_results_of_the_search() {
+async fn explore_and_search_have_one_relevance_cut_off() {
     let world = World::new().await;
     let bucket =
         closed(&["value", "count"], &json!({"value": {"type": "string"}, "count": {"type": "integer"}}));
@@ -172,6 +172,23 @@ async fn explore_counts_the_results_of_the_search() {
     };
     assert_eq!((sum(&answer["facets"]["type"]), sum(&answer["facets"]["publisher"])), (found, found));
     assert_eq!(answer["facets"]["publisher"]["buckets"].as_array().unwrap().len(), 1);
+
+    let mut less_related = 0;
+    for text in ["weather", "book a flight", "translate letter", "search for a flight or a letter"] {
+        let counted = world
+            .post(
+                "/explore",
+                &json!({"query": {"text": text}, "resultType": {"facets": [{"field": "type"}]}}),
+            )
+            .await;
+        let listed = search(&world, &json!({"query": {"text": text}, "pageSize": 100})).await;
+        let all = world.get(&format!("/search?limit=100&q={}", text.replace(' ', "+"))).await.ok();
+        let relevant = all["relevant"].as_u64().unwrap();
+        let listed = listed["results"].as_array().unwrap().len() as u64;
+        assert_eq!((sum(&counted.ok()["facets"]["type"]), listed), (relevant, relevant), "{text}");
+        less_related += all["total"].as_u64().unwrap() - relevant;
+    }
+    assert!(less_related > 0, "the cut-off leaves out results");
 
     let everything =
         world.post("/explore", &json!({"resultType": {"facets": [{"field": "metadata.format"}]}})).await.ok();

@@ -50,7 +50,7 @@ pub(super) fn search(
     execute(opened, vectors, request, phrasings, |executor| executor.answer())
 }
 
-/// Counts all results of a search; nothing if the search finds nothing relevant.
+/// Counts the relevant results of a search with words, and all results of one without.
 pub(super) fn explore(
     opened: &OpenedIndex,
     request: &ExploreRequest,
@@ -62,10 +62,13 @@ pub(super) fn explore(
         ..SearchRequest::default()
     };
     execute(opened, None, &search, parse_phrasings(&search.phrasings)?, |executor| {
-        if executor.answer()?.nothing_good {
-            return Ok(vec![FacetBuckets::default(); request.facets.len()]);
+        if executor.plans.is_empty() {
+            return executor.count(|counter| counter.count_with_filters(&request.facets));
         }
-        executor.count(|counter| counter.count_with_filters(&request.facets))
+        let window = executor.window()?;
+        let relevant =
+            if executor.has_good_result(&window) { window.relevant_documents() } else { Vec::new() };
+        executor.count(|counter| counter.count_among(&request.facets, &relevant))
     })
 }
 
@@ -148,6 +151,9 @@ impl<'a> SearchExecutor<'a> {
         let (mut answer, relevant) = match (self.request.sort, self.plans.is_empty()) {
             (Sort::Relevance, false) => {
                 let mut window = self.window()?;
+                if self.request.is_relevant_only {
+                    window.keep_relevant();
+                }
                 let relevant = window.relevant_documents();
                 (self.by_relevance(&mut window)?, Some(relevant))
             }
@@ -173,8 +179,7 @@ impl<'a> SearchExecutor<'a> {
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
         };
-        let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
-        if window.ranked.is_empty() || (is_poor && !window.ranked.iter().any(|hit| hit.candidate.is_exact)) {
+        if !self.has_good_result(window) {
             (answer.nothing_good, answer.total, answer.relevant) = (true, 0, Some(0));
             return Ok(answer);
         }
@@ -202,6 +207,12 @@ impl<'a> SearchExecutor<'a> {
             self.add_rest(&mut answer, seen, window, &highlighter)?;
         }
         Ok(answer)
+    }
+
+    /// Whether a result covers enough of the request, or has its exact name.
+    fn has_good_result(&self, window: &Window) -> bool {
+        let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
+        !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
     /// Moves the best result that can be undone before one that cannot: the request asks to look.

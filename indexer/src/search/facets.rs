@@ -75,6 +75,19 @@ impl FacetCounter<'_> {
         Ok(facets.iter().zip(counts).map(cut).collect())
     }
 
+    /// Counts a few documents, such as the relevant results of a search.
+    pub(super) fn count_among(
+        &self,
+        facets: &[FacetRequest],
+        documents: &[DocAddress],
+    ) -> tantivy::Result<Vec<FacetBuckets>> {
+        let counted = facets.iter().map(|facet| {
+            let counts = self.count_few(facet.key, documents)?;
+            Ok(most_frequent(counts, facet.values_max, facet.count_min))
+        });
+        counted.collect()
+    }
+
     /// The counts of each key.
     fn count(&self, keys: &[FacetKey], admitted: &Admitted) -> tantivy::Result<Vec<Counts>> {
         let mut counts = vec![Counts::default(); keys.len()];

@@ -53,6 +53,13 @@ impl Window {
         let relevant = usize::try_from(self.relevant).unwrap_or(usize::MAX);
         self.ranked.iter().take(relevant).map(|hit| hit.candidate.address).collect()
     }
+
+    /// Leaves out the results that only share a word with the request.
+    pub(super) fn keep_relevant(&mut self) {
+        self.ranked.truncate(usize::try_from(self.relevant).unwrap_or(usize::MAX));
+        self.total = self.relevant;
+        self.is_complete = true;
+    }
 }
 
 /// The text scores of all phrasings.
