@@ -26,6 +26,9 @@ use crate::timeouts::ClientTimeouts;
 /// Default listen address: loopback only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 
+/// Longest contact, in bytes: the longest email address (RFC 5321 §4.5.3.1.3) has fewer.
+const CONTACT_BYTES_MAX: usize = 300;
+
 /// Time to live of cached responses that read whole tables.
 pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
@@ -46,6 +49,8 @@ pub enum ConfigError {
     },
     #[error("the key of the card {} cannot be used: {reason}", path.display())]
     CardKey { path: PathBuf, reason: String },
+    #[error("\"{text}\" is not a contact: write an email address, or an address that begins with https://")]
+    Contact { text: String },
     #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
     Proxy { text: String },
 }
@@ -70,6 +75,8 @@ pub struct ApiConfig {
     pub admin_tokens: Option<PathBuf>,
     /// Signs the A2A card of this server.
     pub card_signer: Option<Arc<CardSigner>>,
+    /// Where owners of suspended sites answer: an email address or an https address.
+    pub contact: Option<String>,
     /// Whether `POST /feedback` stores the choices of users.
     pub feedback: bool,
     /// Time to live of cached answers that read whole tables.
@@ -121,6 +128,8 @@ pub struct ApiSettings {
     pub admin_tokens: Option<PathBuf>,
     /// The private key that signs the A2A card, in PEM (Ed25519); in the file only.
     pub card_key: Option<PathBuf>,
+    /// Where owners of suspended sites answer; in the file only.
+    pub contact: Option<String>,
     pub feedback: bool,
     /// Serve the parts of the design system at `/styleguide`; in the file only.
     pub styleguide: bool,
@@ -150,6 +159,7 @@ impl ApiSettings {
             },
             admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
             card_key: self.card_key.or(file.api.card_key),
+            contact: self.contact.or(file.api.contact),
             feedback: self.feedback || file.api.feedback,
             styleguide: self.styleguide || file.api.styleguide,
             limits: file.api.limits,
@@ -177,6 +187,7 @@ impl ApiSettings {
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
             card_signer: card_signer.transpose()?,
+            contact: self.contact.map(contact).transpose()?,
             feedback: self.feedback,
             styleguide: self.styleguide,
             counts_kept_for: COUNTS_KEPT_FOR,
@@ -207,6 +218,16 @@ fn range(text: &str) -> Result<IpNet, ConfigError> {
     text.parse().or_else(|_| address()).map_err(|_| ConfigError::Proxy { text: text.to_owned() })
 }
 
+/// An address that owners of sites can write to.
+fn contact(text: String) -> Result<String, ConfigError> {
+    let is_page = Url::parse(&text).is_ok_and(|url| url.scheme() == "https" && url.has_host());
+    let is_email = text.split_once('@').is_some_and(|(name, host)| {
+        !name.is_empty() && host.contains('.') && !text.contains(|c: char| c.is_whitespace() || c == ':')
+    });
+    let is_short = text.len() <= CONTACT_BYTES_MAX;
+    if is_short && (is_page || is_email) { Ok(text) } else { Err(ConfigError::Contact { text }) }
+}
+
 fn public_url(text: &str) -> Result<Url, ConfigError> {
     let refused = || ConfigError::PublicUrl { text: text.to_owned() };
     let url = Url::parse(text).map_err(|_| refused())?;
@@ -229,12 +250,13 @@ mod tests {
     fn flags_override_the_file_and_the_file_overrides_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
-        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\nreplicas = 3\n[crawler]\nrate = 5\n";
+        let text = "[api]\nlisten = \"0.0.0.0:80\"\ncontact = \"abuse@agentdex.example\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\nreplicas = 3\n[crawler]\nrate = 5\n";
         std::fs::write(&path, text).unwrap();
         let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), ..ApiSettings::default() };
         let config = typed.or_file(Some(&path)).unwrap().resolve(shared()).unwrap();
         assert_eq!(config.listen.port(), 9000);
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
+        assert_eq!(config.contact.as_deref(), Some("abuse@agentdex.example"));
         assert_eq!(config.trusted_proxies.len(), 2);
         assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
         assert!(!config.feedback && !config.styleguide, "both are disabled by default");
@@ -284,6 +306,8 @@ mod tests {
             (ApiSettings { listen: Some("nowhere".into()), ..ApiSettings::default() }, "nowhere"),
             (ApiSettings { public_url: Some("ftp://x".into()), ..ApiSettings::default() }, "ftp://x"),
             (ApiSettings { trusted_proxies: vec!["10.0.0".into()], ..ApiSettings::default() }, "10.0.0"),
+            (ApiSettings { contact: Some("me".into()), ..ApiSettings::default() }, "\"me\" is not a contact"),
+            (ApiSettings { contact: Some("http://x.example".into()), ..ApiSettings::default() }, "contact"),
         ] {
             assert!(settings.resolve(shared()).unwrap_err().to_string().contains(word), "{word}");
         }

@@ -39,6 +39,8 @@ pub struct LimitsConfig {
     pub submissions_per_hour: NonZeroU32,
     /// Feedback requests an hour, where feedback is on.
     pub feedback_per_hour: NonZeroU32,
+    /// Reports (`POST /reports`) an hour.
+    pub reports_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
     /// Concurrent connections, of 2,000; those of trusted proxies are not counted.
@@ -71,6 +73,8 @@ impl Default for LimitsConfig {
         const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
         const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
+        // A person who reports what a search showed; more than an operator wants to read of one client.
+        const REPORTS_PER_HOUR: NonZeroU32 = NonZeroU32::new(20).unwrap();
         // A quarter of the connections and of the request slots: forty people behind one address exhaust neither.
         const CONNECTIONS: NonZeroU32 = NonZeroU32::new(500).unwrap();
         const REQUESTS: NonZeroU32 = NonZeroU32::new(128).unwrap();
@@ -80,6 +84,7 @@ impl Default for LimitsConfig {
             reads_burst: BURST,
             submissions_per_hour: PER_HOUR,
             feedback_per_hour: CHOICES_PER_HOUR,
+            reports_per_hour: REPORTS_PER_HOUR,
             replicas: NonZeroU32::MIN,
             connections_per_client: CONNECTIONS,
             requests_per_client: REQUESTS,
@@ -107,6 +112,7 @@ struct Granted {
     reads: Buckets<IpAddr>,
     submissions: Buckets<IpAddr>,
     feedback: Buckets<IpAddr>,
+    reports: Buckets<IpAddr>,
 }
 
 impl Granted {
@@ -119,6 +125,7 @@ impl Granted {
             ),
             submissions: buckets(Quota::per_hour(config.share(config.submissions_per_hour))),
             feedback: buckets(Quota::per_hour(config.share(config.feedback_per_hour))),
+            reports: buckets(Quota::per_hour(config.share(config.reports_per_hour))),
         }
     }
 }
@@ -168,6 +175,10 @@ impl Limits {
         take(&self.granted().feedback, &client.address)
     }
 
+    pub(crate) fn report(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
+        take(&self.granted().reports, &client.address)
+    }
+
     /// One visit to a site, for all clients together.
     pub(crate) fn visit(&self, site: &SiteName) -> Result<RemainingQuota, Exhausted> {
         take(&self.visits, site)
@@ -176,7 +187,8 @@ impl Limits {
     /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
-        for buckets in [&granted.reads, &self.local_reads, &granted.submissions, &granted.feedback] {
+        let Granted { reads, submissions, feedback, reports, .. } = &*granted;
+        for buckets in [reads, &self.local_reads, submissions, feedback, reports] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }

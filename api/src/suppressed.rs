@@ -1,4 +1,4 @@
-//! Recently blocked sites, whose rows are left out of results until the index has removed them.
+//! Recently blocked and suspended sites, whose rows are left out of results until the index has removed them.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};

@@ -9,11 +9,11 @@ use manifest::{
     Capability, ContentHash, Detection, Discovery, Finding, Format, Host, IdentityMark, Manifest, ManifestId,
     ManifestUrl, SiteName,
 };
-use policy::{FetchOutcome, RobotsKind, Status};
+use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
 use store::{
     BlockRecord, FetchReport, HostState, NextVisit, ResourceState, RobotsRecord, SiteReport, StoredManifest,
-    VisitReport,
+    SuspensionRecord, VisitReport,
 };
 use utoipa::ToSchema;
 
@@ -63,6 +63,8 @@ pub(crate) struct SiteAnswer {
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
+    /// Set while the operator suspends the site.
+    pub(crate) suspended: Option<Suspension>,
     /// At most 200 of the hosts: the one named like the site, then those with requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
@@ -75,6 +77,27 @@ pub(crate) struct SiteAnswer {
     pub(crate) visits: Vec<VisitReport>,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
+}
+
+/// Why a site is suspended, and how its owner can answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Suspension {
+    #[schema(inline, value_type = crate::openapi::schemas::AbuseReasonWord)]
+    reason: AbuseReason,
+    /// The reason in words.
+    pub(crate) meaning: &'static str,
+    /// The operator's explanation; may be empty.
+    pub(crate) note: String,
+    pub(crate) at: DateTime<Utc>,
+    /// Where the owner answers: an email address or an https address; null if the operator names none.
+    pub(crate) contact: Option<String>,
+}
+
+impl Suspension {
+    fn of(record: SuspensionRecord, contact: Option<String>) -> Self {
+        let SuspensionRecord { reason, note, at } = record;
+        Self { reason, meaning: reason.description(), note, at, contact }
+    }
 }
 
 /// A host with the verdict of its robots.txt.
@@ -263,20 +286,25 @@ pub(crate) fn unknown(site: &SiteName) -> Problem {
 }
 
 /// Reads what is known of a site and passes it to `respond`, off the runtime. The permit for its memory is held until `respond`
-/// returns.
+/// returns. `contact` is where owners of suspended sites answer.
 pub(crate) async fn site<R: Send + 'static>(
     manifests: ManifestReader<'_>,
     site: &SiteName,
+    contact: Option<String>,
     respond: impl FnOnce(&SiteAnswer) -> R + Send + 'static,
 ) -> Result<R, Problem> {
     let shared = manifests.store.capabilities_shared_of_site(site).await?;
     let compared = SharedDeclarations::compared(manifests, shared).await?;
     let found = manifests.site(site, VISITS_MAX, HOSTS_MAX, add_line).await?;
     let found = found.ok_or_else(|| unknown(site))?;
-    found.work(move |found| respond(&answer(found, compared.disagreements()))).await
+    found.work(move |found| respond(&answer(found, compared.disagreements(), contact))).await
 }
 
-fn answer(found: SiteManifests<ManifestLine>, disagreements: Disagreements) -> SiteAnswer {
+fn answer(
+    found: SiteManifests<ManifestLine>,
+    disagreements: Disagreements,
+    contact: Option<String>,
+) -> SiteAnswer {
     let SiteManifests { report, visited: manifests, left_out } = found;
     let mut manifests: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|line| (line.id.clone(), line)).collect();
@@ -286,7 +314,7 @@ fn answer(found: SiteManifests<ManifestLine>, disagreements: Disagreements) -> S
             line.findings.extend(findings);
         }
     }
-    let SiteReport { summary, state, hosts_total, blocked, visits } = report;
+    let SiteReport { summary, state, hosts_total, blocked, suspended, visits } = report;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -302,6 +330,7 @@ fn answer(found: SiteManifests<ManifestLine>, disagreements: Disagreements) -> S
         not_before: state.not_before,
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
+        suspended: suspended.map(|record| Suspension::of(record, contact)),
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),

@@ -108,6 +108,10 @@ impl Submissions<'_> {
         if self.store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
             return Ok(());
         }
+        if let Some(suspension) = self.store.suspension_find(site).await? {
+            let why = suspension.reason.description();
+            return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
+        }
         Err(Problem::forbidden(format!("the owner of {site} opted out; it is not visited")))
     }
 

@@ -13,6 +13,7 @@ use super::card::{Card, Tag, card, tags};
 use super::frame::{Frame, Section};
 use super::graph::Graph;
 use super::links::Link;
+use super::reported::reasons;
 use super::schema::{self, Row};
 use super::time::Moment;
 use super::use_it::{UseIt, use_it};
@@ -149,6 +150,9 @@ pub(crate) struct CapabilityPage {
     siblings: Vec<Link>,
     graph: Option<Graph>,
     similar: Vec<Card>,
+    /// The id, which a report names.
+    id: String,
+    report_reasons: Vec<(&'static str, &'static str)>,
 }
 
 /// The inputs of the page besides the capability.
@@ -178,6 +182,8 @@ pub(crate) fn page(
     CapabilityPage {
         frame: frame(capability, &name, &site, context, use_it.is_filled),
         name,
+        id: capability.id.to_string(),
+        report_reasons: reasons(),
         site_icon: icons::of_site(&site, 20),
         site,
         tags: tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX).collect(),

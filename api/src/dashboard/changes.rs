@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use policy::{FetchOutcome, VisitEnd};
+use policy::{AbuseReason, FetchOutcome, VisitEnd};
 use store::{FeedChange, FeedEntry, VersionRecord};
 
 use super::change_words::sentences;
@@ -189,6 +189,9 @@ fn reason(change: FeedChange, slug: &str) -> String {
     if matches!(change, FeedChange::Merged | FeedChange::Split) {
         let count = slug.split(", ").count() as u64;
         return labels::counted(count, "capability", "capabilities");
+    }
+    if let Some(reason) = AbuseReason::of_feed_reason(slug) {
+        return format!("Suspended: {}", reason.description());
     }
     let outcome = slug.parse::<FetchOutcome>().map(labels::outcome).ok();
     let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();

@@ -2,7 +2,7 @@
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
 use manifest::{Format, IdentityMark, SafetyClass, Strength};
-use policy::{FetchOutcome, RobotsKind, Status};
+use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 
 /// A dialect's name from its slug; the slug itself where it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
@@ -80,8 +80,21 @@ pub(crate) const fn status(status: Status) -> &'static str {
         Status::Gone => "gone",
         Status::Denied => "reading is not allowed",
         Status::OptedOut => "opted out",
+        Status::Suspended => "suspended",
         Status::Invalid => "unreadable",
         Status::CatchAll => "answers every path with a page",
+    }
+}
+
+/// A reason as a choice of the form that reports a site.
+pub(crate) const fn abuse_reason(reason: AbuseReason) -> &'static str {
+    match reason {
+        AbuseReason::Spam => "spam: it misleads the search",
+        AbuseReason::Impersonation => "impersonation: it pretends to be somebody else",
+        AbuseReason::Malware => "malware: it harms whoever calls it",
+        AbuseReason::Illegal => "illegal content or offers",
+        AbuseReason::Privacy => "private data about people",
+        AbuseReason::Other => "something else",
     }
 }
 

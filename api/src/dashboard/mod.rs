@@ -18,6 +18,7 @@ mod icons;
 mod labels;
 mod links;
 mod problem;
+pub(crate) mod reported;
 mod schema;
 pub(crate) mod search;
 pub(crate) mod semantic_types;

@@ -12,13 +12,14 @@ use store::{FetchReport, NextVisit, VisitReport};
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
+use super::reported::reasons;
 use super::site_profile::CAPABILITIES_MAX;
 use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
 use crate::answers::declarations::CapabilityContradiction;
-use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAnswer};
+use crate::answers::site::{HostLine, ManifestLine, Profile, ResourceLine, SiteAnswer, Suspension};
 use crate::page_context::PageContext;
 use crate::text;
 
@@ -130,6 +131,8 @@ pub(crate) struct SitePage {
     findings_words: Option<String>,
     is_waiting: bool,
     blocked: Option<Reasoned>,
+    suspended: Option<SuspendedView>,
+    report_reasons: Vec<(&'static str, &'static str)>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
     resources: Vec<Resource>,
@@ -144,6 +147,29 @@ pub(crate) struct SitePage {
     opt_out: &'static str,
     /// Public address of this server.
     base: String,
+}
+
+/// Why the site is suspended, and how its owner can answer.
+struct SuspendedView {
+    at: Moment,
+    meaning: &'static str,
+    note: String,
+    contact: Option<Link>,
+}
+
+impl SuspendedView {
+    fn new(suspension: &Suspension, now: DateTime<Utc>) -> Self {
+        let link = |contact: &String| {
+            let href = if contact.contains("://") { contact.clone() } else { format!("mailto:{contact}") };
+            Link { text: contact.clone(), href }
+        };
+        Self {
+            at: Moment::new(suspension.at, now),
+            meaning: suspension.meaning,
+            note: suspension.note.clone(),
+            contact: suspension.contact.as_ref().map(link),
+        }
+    }
 }
 
 /// What declarations of one capability disagree on.
@@ -199,6 +225,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
             .blocked
             .as_ref()
             .map(|blocked| Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() }),
+        suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
+        report_reasons: reasons(),
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
         resources,

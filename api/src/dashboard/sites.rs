@@ -100,6 +100,7 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Unreachable,
         Status::Denied,
         Status::OptedOut,
+        Status::Suspended,
         Status::Pending,
     ];
     let mut filters = vec![of("with capabilities", "with_manifests", "true")];

@@ -88,6 +88,7 @@ vocabulary! {
     ChangeWord = store::FeedChange,
     EndWord = policy::VisitEnd,
     OutcomeWord = policy::FetchOutcome,
+    AbuseReasonWord = policy::AbuseReason,
     ToolShape = crate::tool_export::ToolShape,
 }
 
@@ -118,6 +119,32 @@ pub(crate) struct FeedbackLine {
     client: String,
 }
 
+/// How often a site was reported.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::ReportedSite")]
+pub(crate) struct ReportedSite {
+    site: String,
+    reports: u64,
+    /// When the last report arrived.
+    latest_at: chrono::DateTime<chrono::Utc>,
+    is_suspended: bool,
+}
+
+/// What a client reports about a site.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::ReportLine")]
+pub(crate) struct ReportLine {
+    id: i64,
+    at: chrono::DateTime<chrono::Utc>,
+    site: String,
+    /// The capability that it is about; null if it is about the whole site.
+    capability: Option<String>,
+    #[schema(inline)]
+    reason: AbuseReasonWord,
+    /// The words of the client; may be empty.
+    note: String,
+}
+
 /// One change of the index.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::FeedEntry")]
@@ -130,7 +157,7 @@ pub(crate) struct FeedLine {
     site: String,
     #[schema(inline)]
     manifest_id: ManifestId,
-    /// Why; `opted_out` if the site's owner opted out.
+    /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it.
     reason: Option<String>,
 }
 

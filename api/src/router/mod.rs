@@ -12,10 +12,11 @@ use utoipa_axum::routes;
 
 use crate::problem::Problem;
 use crate::routes::{
-    admin, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes, changes_stream, crawl,
-    crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff, mcp_server_versions,
-    mcp_servers, metrics, opensearch, rank, raw, search, semantic_types, similar, site, site_changes,
-    sitemap, sites, stats, styleguide, submit, suggest, tool, validate, validator,
+    admin, admin_abuse, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes,
+    changes_stream, crawl, crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff,
+    mcp_server_versions, mcp_servers, metrics, opensearch, rank, raw, report, search, semantic_types,
+    similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool, validate,
+    validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
@@ -35,6 +36,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(search::show))
         .routes(routes!(suggest::show))
         .routes(routes!(feedback::submit))
+        .routes(routes!(report::submit))
         .routes(routes!(capability::show))
         .routes(routes!(similar::show))
         .routes(routes!(tool::show))
@@ -64,6 +66,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(mcp_server_versions::show))
         .routes(routes!(admin::block))
         .routes(routes!(admin::unblock))
+        .routes(routes!(admin_abuse::suspend))
+        .routes(routes!(admin_abuse::unsuspend))
+        .routes(routes!(admin_abuse::reports, admin_abuse::dismiss))
         .routes(routes!(admin::reindex))
         .routes(routes!(admin::queue))
         .routes(routes!(admin_feedback::list, admin_feedback::remove))

@@ -105,7 +105,7 @@ pub(crate) async fn block(
     context.json(&answer, Caching::Never)
 }
 
-/// Lifts a block; the site is visited soon.
+/// Lifts a block; the site is visited soon, unless it is suspended.
 #[utoipa::path(
     post,
     path = "/admin/sites/{domain}/unblock",
@@ -122,7 +122,9 @@ pub(crate) async fn unblock(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changed = app.store.site_unblock(&site, clock::now()).await?;
-    app.index.suppressed().remove(&site);
+    if app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
+        app.index.suppressed().remove(&site);
+    }
     tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
     let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
     context.json(&answer, Caching::Never)

@@ -55,6 +55,7 @@ fn facts(summary: &SiteSummary) -> String {
         .map_or_else(|| "not visited yet".to_owned(), |at| format!("visited {}", at.format("%Y-%m-%d")));
     match summary.status {
         Status::OptedOut => "opted out".to_owned(),
+        Status::Suspended => "suspended".to_owned(),
         _ if summary.manifests == 0 => format!("no manifest · {seen}"),
         _ => {
             let formats: Vec<&str> = summary.formats.iter().map(|format| format.as_str()).collect();

@@ -1,6 +1,7 @@
 //! The addresses, one file per resource: parameters, answer, handler.
 
 pub(crate) mod admin;
+pub(crate) mod admin_abuse;
 pub(crate) mod admin_feedback;
 pub(crate) mod assets;
 pub(crate) mod badge;
@@ -24,6 +25,7 @@ pub(crate) mod metrics;
 pub(crate) mod opensearch;
 pub(crate) mod rank;
 pub(crate) mod raw;
+pub(crate) mod report;
 pub(crate) mod search;
 pub(crate) mod semantic_types;
 pub(crate) mod similar;

@@ -27,5 +27,6 @@ pub(crate) async fn show(
         }
         context.json(answer, Caching::Record)
     };
-    site(app.manifests(client), &site_of(&domain)?, respond).await?
+    let contact = app.config.contact.clone();
+    site(app.manifests(client), &site_of(&domain)?, contact, respond).await?
 }

@@ -47,6 +47,7 @@ pub(super) fn definition() -> Definition {
         ),
         output: json!({"type": "object", "required": ["site", "status", "manifests", "url", "text_is"], "properties": {
             "site": {"type": "string"}, "status": {"type": "string"}, "opted_out": {"type": "boolean"},
+            "suspended": {"type": ["string", "null"], "description": "Why the operator suspended it."},
             "last_visit_at": nullable("string"), "last_visit_ended": nullable("string"),
             "next_visit_at": nullable("string"), "next_visit_reason": nullable("string"),
             "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
@@ -70,6 +71,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         let summary = &report.summary;
         json!({
             "site": site, "status": summary.status, "opted_out": report.blocked.is_some(),
+            "suspended": report.suspended.as_ref().map(|suspended| suspended.reason),
             "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,
             "next_visit_at": summary.next_visit_at, "next_visit_reason": summary.next_visit_reason,
             "manifests": rows, "truncated": is_cut, "url": url, "text_is": UNTRUSTED,

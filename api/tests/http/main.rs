@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+mod abuse;
 #[path = "../support/answer.rs"]
 mod answer;
 mod conventions;

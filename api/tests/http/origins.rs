@@ -109,7 +109,7 @@ async fn every_changing_operation_checks_its_origin() {
             }
         }
     }
-    for known in ["/sites", "/sites/skyhop.example/recheck", "/feedback", "/tools/submit_site"] {
+    for known in ["/sites", "/sites/skyhop.example/recheck", "/feedback", "/reports", "/tools/submit_site"] {
         assert!(guarded.iter().any(|path| path == known), "{known} is not among {guarded:?}");
     }
 }

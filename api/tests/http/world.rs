@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
     pub(crate) card_signer: Option<std::sync::Arc<manifest::CardSigner>>,
     pub(crate) feedback: bool,
+    pub(crate) contact: Option<String>,
     pub(crate) without_styleguide: bool,
     pub(crate) counts_kept_for: std::time::Duration,
     pub(crate) runtime_health: runtime::RuntimeHealth,
@@ -77,6 +78,7 @@ impl World {
         config.admin_tokens = settings.admin_tokens;
         config.card_signer = settings.card_signer;
         config.feedback = settings.feedback;
+        config.contact = settings.contact;
         config.styleguide = !settings.without_styleguide;
         config.counts_kept_for = settings.counts_kept_for;
         config.runtime_health = settings.runtime_health;

@@ -60,6 +60,7 @@ impl Fixture {
             trusted_proxies: Vec::new(),
             admin_tokens: None,
             card_signer: None,
+            contact: None,
             styleguide: true,
             feedback: false,
             counts_kept_for: std::time::Duration::ZERO,

@@ -12,6 +12,7 @@ use crate::doctor::DoctorArgs;
 use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
+use crate::reports::ReportsArgs;
 use crate::search::SearchArgs;
 use crate::serve::ServeFlags;
 use crate::validate::ValidateArgs;
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Db(DbArgs),
     /// List, remove, export or evaluate the feedback of clients
     Feedback(FeedbackArgs),
+    /// List what clients report about sites, and dismiss it
+    Reports(ReportsArgs),
     /// Check or print the settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -61,12 +64,13 @@ pub(crate) enum Command {
 const SHARED: &[&str] = SharedFlags::NAMES;
 
 /// The global flags that each subcommand uses, and those of the crawler's. Subcommands that are not listed use all of them.
-const USED: [(&str, &[&[&str]]); 10] = [
+const USED: [(&str, &[&[&str]]); 11] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
     ("search", &[SHARED, &["format", "embedder"]]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
     ("db", &[SHARED]),
     ("feedback", &[SHARED]),
+    ("reports", &[SHARED]),
     ("config", &[SHARED]),
     ("doctor", &[SHARED, &["format"]]),
     ("probe", &[]),
@@ -78,7 +82,7 @@ const USED: [(&str, &[&[&str]]); 10] = [
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Crawl and serve", &["demo", "mcp"]),
     ("Look", &["search", "status", "explain", "paths"]),
-    ("Decide", &["block", "unblock"]),
+    ("Decide", &["reports", "suspend", "unsuspend", "block", "unblock"]),
     ("Check documents", &["validate", "check"]),
     ("Maintain", &["doctor", "config", "db", "feedback", "keys", "probe", "completions", "man"]),
 ];

@@ -11,6 +11,7 @@ mod feedback;
 mod manual;
 mod mcp;
 mod probe;
+mod reports;
 mod search;
 mod serve;
 mod validate;
@@ -76,6 +77,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Man(args)) => manual::pages(&args, &cli::command()).map(|()| ExitCode::SUCCESS),
         Some(Command::Db(args)) => block_on(|_| db::run(&args, &flags.shared, &mut out)),
+        Some(Command::Reports(args)) => block_on(|_| reports::run(&args, &flags.shared, &mut out)),
         Some(Command::Feedback(args)) => block_on(|_| feedback::run(&args, &flags.shared, &mut out)),
         Some(Command::Demo) => {
             block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health))

@@ -4,6 +4,7 @@
 //! whose variants carry the reason. Reasons have stable slugs, since they are stored, shown to site owners and counted in
 //! metrics.
 
+pub mod abuse;
 pub mod address;
 pub mod delay;
 pub mod freshness;
@@ -20,6 +21,7 @@ mod time;
 pub mod usage;
 pub mod visit;
 
+pub use abuse::AbuseReason;
 pub use address::{AddressVerdict, OwnNetworks};
 pub use delay::{AuthorityPace, Network, Pace, Scope, ScopeState};
 pub use freshness::{CacheRecord, Freshness};

@@ -186,7 +186,7 @@ string_enum! {
         Parked = "parked",
         /// The crawler was stopped; resumed at the next path.
         Interrupted = "interrupted",
-        /// The owner opted out, before or during the visit.
+        /// The owner opted out or the operator suspended the site, before or during the visit.
         OptedOut = "opted_out",
         /// Another worker holds the lease.
         LeaseLost = "lease_lost",
@@ -258,6 +258,8 @@ string_enum! {
         Denied = "denied",
         /// The owner opted out.
         OptedOut = "opted_out",
+        /// The operator suspended it (sites only).
+        Suspended = "suspended",
         /// Present, but not readable as a manifest.
         Invalid = "invalid",
         /// The host answers every path with a page, so its pages carry no information.

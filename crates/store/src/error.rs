@@ -110,7 +110,7 @@ pub enum StoreError {
     /// Another worker has leased the site, or the lease was ended.
     #[error("the lease on {site} is no longer held")]
     LeaseLost { site: SiteName },
-    #[error("{site} is blocked: its owner opted out")]
+    #[error("{site} is not visited: its owner opted out, or the operator suspended it")]
     Blocked { site: SiteName },
     /// The statement was interrupted after the time that its caller gave it.
     #[error("{operation} was interrupted: it took too long")]

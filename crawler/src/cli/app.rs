@@ -91,6 +91,10 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
         Command::Block { domains, reason } => commands::block(&store, &domains, &reason).await,
         Command::Unblock { domains } => commands::unblock(&store, &domains).await,
+        Command::Suspend { domains, reason, note } => {
+            commands::suspend(&store, &domains, reason, &note).await
+        }
+        Command::Unsuspend { domains } => commands::unsuspend(&store, &domains).await,
         Command::Status => status::run(&store, settings.output).await,
         Command::Paths => paths::run(&store, settings.output).await,
         Command::Keys => commands::keys(&settings),

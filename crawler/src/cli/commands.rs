@@ -1,8 +1,9 @@
-//! `check`, `block` and `unblock`.
+//! `check`, `block` and `unblock`, `suspend` and `unsuspend`.
 
 use anyhow::Context;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
-use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest};
+use policy::AbuseReason;
+use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest, SuspensionOutcome, SuspensionRecord};
 
 use super::report::{self, counted, plural};
 use super::settings::Settings;
@@ -20,7 +21,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
         blocked.is_empty(),
-        "{site} is blocked: its owner opted out; see {} unblock",
+        "{site} is not visited: its owner opted out, or it is suspended; see {} unblock and unsuspend",
         super::app::program()
     );
     let output = settings.output;
@@ -113,6 +114,45 @@ pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result
             format!("{site} may be visited again")
         } else {
             format!("{site} was not blocked")
+        })?;
+    }
+    Ok(())
+}
+
+/// Suspends sites for abuse and deletes what was read from them.
+pub(super) async fn suspend(
+    store: &Store,
+    domains: &[String],
+    reason: AbuseReason,
+    note: &str,
+) -> anyhow::Result<()> {
+    if reason.needs_explanation() && note.trim().is_empty() {
+        return Err(UsageError(format!("--reason {reason} needs --note, which says why")).into());
+    }
+    let suspension = SuspensionRecord { reason, note: note.trim().to_owned(), at: clock::now() };
+    for site in sites(domains)? {
+        let outcome =
+            store.site_suspend(&site, &suspension).await.with_context(|| format!("suspending {site}"))?;
+        output::line(&match outcome {
+            SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before"),
+            SuspensionOutcome::Suspended { manifests_removed, documents_removed } => format!(
+                "{site} is suspended; removed {} and {}",
+                counted(manifests_removed.into(), "manifest"),
+                counted(documents_removed.into(), "document")
+            ),
+        })?;
+    }
+    Ok(())
+}
+
+/// Lifts suspensions.
+pub(super) async fn unsuspend(store: &Store, domains: &[String]) -> anyhow::Result<()> {
+    for site in sites(domains)? {
+        let was_suspended = store.site_unsuspend(&site, clock::now()).await?;
+        output::line(&if was_suspended {
+            format!("{site} is no longer suspended")
+        } else {
+            format!("{site} was not suspended")
         })?;
     }
     Ok(())

@@ -147,6 +147,14 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
     if let Some(blocked) = &report.blocked {
         lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
     }
+    if let Some(suspended) = &report.suspended {
+        let note = if suspended.note.is_empty() { String::new() } else { format!(" ({})", suspended.note) };
+        lines.push(format!(
+            "Suspended since {}: {}{note}",
+            time(suspended.at),
+            suspended.reason.description()
+        ));
+    }
     lines.push(next_visit(report));
     if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));

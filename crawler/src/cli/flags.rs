@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use ::settings::SharedFlags;
+use policy::AbuseReason;
 
 use crate::output::OutputFormat;
 
@@ -146,6 +147,22 @@ pub enum Command {
     },
     /// Allow blocked sites again
     Unblock {
+        #[arg(required = true)]
+        domains: Vec<String>,
+    },
+    /// Suspend sites for abuse: exclude them, delete what was read from them, and show why
+    Suspend {
+        #[arg(required = true)]
+        domains: Vec<String>,
+        /// spam, impersonation, malware, illegal, privacy or other
+        #[arg(long)]
+        reason: AbuseReason,
+        /// An explanation, shown with the reason; `other` needs one
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        note: String,
+    },
+    /// Lift the suspension of sites; they are visited again
+    Unsuspend {
         #[arg(required = true)]
         domains: Vec<String>,
     },

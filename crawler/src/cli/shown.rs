@@ -26,11 +26,13 @@ pub const REQUEST_FLAGS: &[&str] = &[
 ];
 
 /// The flags that each subcommand uses.
-pub const SUBCOMMAND_FLAGS: [(&str, &[&[&str]]); 8] = [
+pub const SUBCOMMAND_FLAGS: [(&str, &[&[&str]]); 10] = [
     ("explain", &[SHARED, &["format"]]),
     ("check", &[SHARED, REQUEST_FLAGS, &["format", "rate", "lease", "text_records", "events"]]),
     ("block", &[SHARED]),
     ("unblock", &[SHARED]),
+    ("suspend", &[SHARED]),
+    ("unsuspend", &[SHARED]),
     ("status", &[SHARED, &["format"]]),
     ("paths", &[SHARED, &["format"]]),
     ("keys", &[SHARED, &["signing_key", "signature_agent"]]),

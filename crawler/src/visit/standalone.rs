@@ -37,7 +37,7 @@ const _: () = assert!(REQUESTS_WITHIN.as_secs() + REQUEST_TIME_MAX.as_secs() < L
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StandaloneError {
-    #[error("the owner of {0} opted out")]
+    #[error("the owner of {0} opted out, or the site is suspended")]
     OptedOut(SiteName),
     #[error("robots.txt of {host} does not allow it: {rule}")]
     Disallowed { host: manifest::Host, rule: String },

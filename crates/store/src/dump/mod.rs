@@ -157,12 +157,16 @@ pub(crate) const TABLES: &[Table] = tables! {
         crawler_version Text, fetches Bytes;
     block by "site":
         site Text, reason Text, blocked_at_ms BigInt;
+    suspension by "site":
+        site Text, reason Text, note Text, suspended_at_ms BigInt;
     feed_reader by "name":
         name Text, position BigInt, seen_at_ms BigInt;
     feed by "position":
         position BigInt, at_ms BigInt, change Text, site Text, manifest_id Text, reason Text;
     feedback by "id":
         id BigInt, at_ms BigInt, query Text, capability_id Text, site Text, place Integer, client Text;
+    report by "id":
+        id BigInt, at_ms BigInt, site Text, capability_id Text, reason Text, note Text;
     site_link by "site":
         site Text, linked_by Text, is_open Integer;
     declaration by "id":

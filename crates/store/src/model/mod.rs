@@ -8,12 +8,14 @@ pub(crate) mod lease;
 pub(crate) mod maintenance;
 pub(crate) mod paths;
 pub(crate) mod read_attempt;
+pub(crate) mod report;
 pub(crate) mod retention;
 pub(crate) mod robots;
 pub(crate) mod seed;
 pub(crate) mod site;
 pub(crate) mod stored;
 pub(crate) mod suffix;
+pub(crate) mod suspension;
 pub(crate) mod visit;
 pub(crate) mod worker;
 
@@ -27,6 +29,7 @@ pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseT
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
+pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
@@ -39,6 +42,7 @@ pub use stored::{
     StoredDeclaration, StoredManifest, VersionRecord,
 };
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
+pub use suspension::{SuspensionOutcome, SuspensionRecord};
 pub use visit::{
     ClockWrite, FetchRecord, FetchReport, NextVisit, ParkedVisit, Phases, VisitProgress, VisitRecord,
     VisitReport, VisitSaved,

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::paths::PathSlots;
 use super::robots::RobotsRecord;
+use super::suspension::SuspensionRecord;
 use super::visit::{ParkedVisit, VisitReport};
 
 /// The state that a visit needs.
@@ -173,7 +174,7 @@ pub struct SiteSummary {
     pub formats: Vec<Format>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,
-    /// `None` while the site is blocked, and if no seed requires a visit.
+    /// `None` while the site is blocked or suspended, and if no seed requires a visit.
     pub next_visit_at: Option<DateTime<Utc>>,
     /// Why the next visit is then, in words.
     pub next_visit_reason: Option<String>,
@@ -190,6 +191,8 @@ pub struct SiteReport {
     pub hosts_total: u64,
     /// Set when the owner opted out.
     pub blocked: Option<BlockRecord>,
+    /// Set while the operator suspends the site.
+    pub suspended: Option<SuspensionRecord>,
     /// The last visits, newest first.
     pub visits: Vec<VisitReport>,
 }

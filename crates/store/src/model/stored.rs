@@ -149,7 +149,7 @@ pub struct NamespaceCount {
 /// Statistics of the store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Sites known, blocked ones included.
+    /// Sites known, blocked and suspended ones included.
     pub sites: u64,
     /// Sites that may be leased now.
     pub sites_due: u64,

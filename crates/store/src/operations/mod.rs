@@ -108,6 +108,7 @@ macro_rules! writing {
     }};
 }
 
+mod abuse;
 mod dump;
 mod feed;
 mod feedback;

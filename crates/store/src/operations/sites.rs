@@ -41,13 +41,13 @@ impl Store {
         writing!(self, "site_block", block::site_block(site, reason, now))
     }
 
-    /// Lifts a block; the site is due immediately. False if there was none.
+    /// Lifts a block; the site is due immediately, unless it is suspended. False if there was none.
     #[boxed]
     pub async fn site_unblock(&self, site: &SiteName, now: DateTime<Utc>) -> Result<bool, StoreError> {
         writing!(self, "site_unblock", block::site_unblock(site, millis(now)))
     }
 
-    /// Those of the sites that are blocked, in the given order.
+    /// Those of the sites that are blocked or suspended, in the given order.
     #[boxed]
     pub async fn blocked_among(&self, sites: &[SiteName]) -> Result<Vec<SiteName>, StoreError> {
         let listed = names(sites.iter().map(SiteName::as_str))?;

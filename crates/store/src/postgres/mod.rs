@@ -73,6 +73,7 @@ pub(crate) fn unhex_of(digits: &str) -> String {
 /// The server's counters continue after the largest imported number.
 pub(crate) const AFTER_IMPORT: &[&str] = &[
     "SELECT setval(pg_get_serial_sequence('feedback', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM feedback), false)",
+    "SELECT setval(pg_get_serial_sequence('report', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM report), false)",
     "SELECT setval(pg_get_serial_sequence('visit', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM visit), false)",
 ];
 

@@ -1,5 +1,7 @@
-//! Opt-out: a block stays when the content is purged, so that no seed adds the site again.
+//! Opt-out and suspension: a block of the owner and a suspension of the operator stay when the content is purged, so that no
+//! seed adds the site again. A site may have both; it is visited again when neither is left.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +12,7 @@ use super::compaction::sites_expand;
 use super::{Connection, document, feed, version};
 use crate::convert::{NEVER_MS, RowRef, millis, names, text};
 use crate::fault::Outcome;
-use crate::model::{BlockOutcome, BlockRecord, FeedChange};
+use crate::model::{BlockOutcome, BlockRecord, FeedChange, SuspensionOutcome, SuspensionRecord};
 use crate::plan::Change;
 
 /// Reason of the feed entries.
@@ -49,17 +51,34 @@ pub(crate) async fn site_block(
     if inserted.rows_affected() == 0 {
         return Ok(BlockOutcome::AlreadyBlocked);
     }
+    let purge = Purge { status: Status::OptedOut, feed_reason: Cow::Borrowed(REASON) };
+    let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, now).await?;
+    sqlx::query("DELETE FROM report WHERE site = $1").bind(site.as_str()).execute(&mut *connection).await?;
+    Ok(BlockOutcome::Blocked { manifests_removed, documents_removed })
+}
+
+/// What is said of a site whose content is purged.
+struct Purge {
+    status: Status,
+    feed_reason: Cow<'static, str>,
+}
+
+/// Ends the lease of a site, removes its manifests from the index, and purges its content. Returns how many manifests and
+/// documents were removed.
+async fn site_purge(
+    connection: &mut Connection,
+    site: &SiteName,
+    purge: &Purge,
+    now: DateTime<Utc>,
+) -> Outcome<(u32, u32)> {
     sites_expand(connection, &names([site.as_str()])?).await?;
-    site_close(connection, site, now).await?;
-    let manifests_removed = feed_removal(connection, site, REASON, now).await?;
+    site_close(connection, site, purge.status, now).await?;
+    let manifests_removed = feed_removal(connection, site, &purge.feed_reason, now).await?;
     let documents = version::documents_of_site(connection, site).await?;
     content_purge(connection, site).await?;
     let listed = names(documents.iter().map(String::as_str))?;
     let dropped = document::documents_drop_unused(connection, &listed).await?;
-    Ok(BlockOutcome::Blocked {
-        manifests_removed,
-        documents_removed: u32::try_from(dropped).unwrap_or(u32::MAX),
-    })
+    Ok((manifests_removed, u32::try_from(dropped).unwrap_or(u32::MAX)))
 }
 
 /// Adds the removal of every manifest of a site to the feed; returns how many there were.
@@ -93,7 +112,12 @@ pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) 
 }
 
 /// Plans no visit, and raises the fence so that a visit under way is not saved. Adds the site if it is not known.
-async fn site_close(connection: &mut Connection, site: &SiteName, now: DateTime<Utc>) -> Outcome<()> {
+async fn site_close(
+    connection: &mut Connection,
+    site: &SiteName,
+    status: Status,
+    now: DateTime<Utc>,
+) -> Outcome<()> {
     sqlx::query(
         "INSERT INTO site (name, priority, next_visit_at_ms) VALUES ($1, 2, $2)
          ON CONFLICT (name) DO UPDATE SET
@@ -111,14 +135,14 @@ async fn site_close(connection: &mut Connection, site: &SiteName, now: DateTime<
              parked_progress = NULL, next_visit_reason = NULL, manifests = 0, capabilities = 0, formats = ''",
     )
     .bind(site.as_str())
-    .bind(Status::OptedOut.as_str())
+    .bind(status.as_str())
     .bind(millis(now))
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// Lifts a block; the site is due at once. False where there was none.
+/// Lifts a block. False where there was none.
 pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<bool> {
     let lifted = sqlx::query("DELETE FROM block WHERE site = $1")
         .bind(site.as_str())
@@ -127,25 +151,43 @@ pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, n
     if lifted.rows_affected() == 0 {
         return Ok(false);
     }
+    site_reopen(connection, site, now_ms).await?;
+    Ok(true)
+}
+
+/// Makes a site due of which a block or a suspension was lifted, unless the other one is left.
+async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<()> {
+    let status = if block_find(connection, site.as_str()).await?.is_some() {
+        Status::OptedOut
+    } else if suspension_find(connection, site.as_str()).await?.is_some() {
+        Status::Suspended
+    } else {
+        Status::Pending
+    };
     sqlx::query("UPDATE site SET next_visit_at_ms = $2 WHERE name = $1")
         .bind(site.as_str())
-        .bind(now_ms)
+        .bind(if status == Status::Pending { now_ms } else { NEVER_MS })
         .execute(&mut *connection)
         .await?;
     sqlx::query("UPDATE site_state SET status = $2 WHERE name = $1")
         .bind(site.as_str())
-        .bind(Status::Pending.as_str())
+        .bind(status.as_str())
         .execute(&mut *connection)
         .await?;
-    Ok(true)
+    Ok(())
 }
 
-/// Those of the listed sites that are blocked.
+/// Those of the listed sites that are blocked or suspended.
 pub(crate) async fn blocked_among(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
-    let blocked = sqlx::query_scalar(concat!("SELECT site FROM block WHERE site IN ", list!()))
-        .bind(sites)
-        .fetch_all(&mut *connection)
-        .await?;
+    let blocked = sqlx::query_scalar(concat!(
+        "SELECT site FROM block WHERE site IN ",
+        list!(),
+        " UNION ALL SELECT site FROM suspension WHERE site IN ",
+        list!()
+    ))
+    .bind(sites)
+    .fetch_all(&mut *connection)
+    .await?;
     Ok(blocked.into_iter().collect())
 }
 
@@ -159,4 +201,66 @@ pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outco
     let Some((reason, blocked_at_ms)) = row else { return Ok(None) };
     let at = RowRef::new("block", site).time("blocked_at_ms", blocked_at_ms)?;
     Ok(Some(BlockRecord { reason, at }))
+}
+
+/// Suspends a site: ends its lease, removes its manifests from the index, purges its content. Reports about it stay.
+pub(crate) async fn site_suspend(
+    connection: &mut Connection,
+    site: &SiteName,
+    suspension: &SuspensionRecord,
+) -> Outcome<SuspensionOutcome> {
+    let inserted = sqlx::query(
+        "INSERT INTO suspension (site, reason, note, suspended_at_ms) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (site) DO NOTHING",
+    )
+    .bind(site.as_str())
+    .bind(suspension.reason.as_str())
+    .bind(text(&suspension.note))
+    .bind(millis(suspension.at))
+    .execute(&mut *connection)
+    .await?;
+    if inserted.rows_affected() == 0 {
+        return Ok(SuspensionOutcome::AlreadySuspended);
+    }
+    let is_blocked = block_find(connection, site.as_str()).await?.is_some();
+    let purge = Purge {
+        status: if is_blocked { Status::OptedOut } else { Status::Suspended },
+        // The feed says why, so that its consumers need not ask.
+        feed_reason: Cow::Owned(suspension.reason.feed_reason()),
+    };
+    let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, suspension.at).await?;
+    Ok(SuspensionOutcome::Suspended { manifests_removed, documents_removed })
+}
+
+/// Lifts a suspension. False where there was none.
+pub(crate) async fn site_unsuspend(
+    connection: &mut Connection,
+    site: &SiteName,
+    now_ms: i64,
+) -> Outcome<bool> {
+    let lifted = sqlx::query("DELETE FROM suspension WHERE site = $1")
+        .bind(site.as_str())
+        .execute(&mut *connection)
+        .await?;
+    if lifted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    site_reopen(connection, site, now_ms).await?;
+    Ok(true)
+}
+
+/// The suspension of a site.
+pub(crate) async fn suspension_find(
+    connection: &mut Connection,
+    site: &str,
+) -> Outcome<Option<SuspensionRecord>> {
+    let row: Option<(String, String, i64)> =
+        sqlx::query_as("SELECT reason, note, suspended_at_ms FROM suspension WHERE site = $1")
+            .bind(site)
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some((reason, note, suspended_at_ms)) = row else { return Ok(None) };
+    let at = RowRef::new("suspension", site);
+    let reason = at.parse("reason", &reason)?;
+    Ok(Some(SuspensionRecord { reason, note, at: at.time("suspended_at_ms", suspended_at_ms)? }))
 }

@@ -17,6 +17,8 @@ use crate::model::{ClockWrite, Housekeeping, MemberId, VisitProgress};
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// A document that ended its reader is read again within a visit's retries, or was not seen since.
 const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
+/// A report that no operator acted upon in three months is stale: the site has changed since.
+const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 /// A visit that was interrupted two days ago starts again anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
@@ -173,8 +175,8 @@ async fn progress_write(connection: &mut Connection, rows: &[&VisitProgress]) ->
     Ok(saved)
 }
 
-/// Deletes clocks that passed long ago, permits that were never released, progress that no worker will resume, and
-/// attempts at documents that were not seen again.
+/// Deletes clocks that passed long ago, permits that were never released, progress that no worker will resume, attempts at
+/// documents that were not seen again, and old reports.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
     let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
@@ -187,6 +189,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
             "DELETE FROM read_attempt WHERE quarantined_at_ms IS NULL AND began_at_ms < $1",
             now_ms - ATTEMPT_KEPT_MS,
         ),
+        ("DELETE FROM report WHERE at_ms < $1", now_ms - REPORT_KEPT_MS),
     ] {
         sqlx::query(statement).bind(before).execute(&mut *connection).await?;
     }

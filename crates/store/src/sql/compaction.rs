@@ -132,7 +132,7 @@ pub(crate) async fn sites_compact(
         "SELECT name FROM site WHERE lease_owner IS NULL AND packed IS NULL AND name IN (
              SELECT name FROM site_state
              WHERE COALESCE(last_visit_at_ms, first_seen_at_ms) < $1 AND manifests = 0 AND parked_until_ms IS NULL
-               AND parked_progress IS NULL AND status <> 'opted_out'
+               AND parked_progress IS NULL AND status NOT IN ('opted_out', 'suspended')
                AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.site = site_state.name)
                AND NOT EXISTS (SELECT 1 FROM manifest WHERE manifest.site = site_state.name)
              LIMIT $2)

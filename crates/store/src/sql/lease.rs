@@ -7,7 +7,7 @@ use manifest::SiteName;
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
-use super::block::block_find;
+use super::block::blocked_among;
 use super::compaction::{SiteRow, compacted_columns, sites_expand};
 use super::rows::decode_by;
 use super::site::{self, States};
@@ -328,7 +328,7 @@ pub(crate) async fn lease_end(
 
 /// Why a lease is no longer held.
 pub(super) async fn lease_lost(connection: &mut Connection, token: &LeaseToken) -> Outcome<StoreError> {
-    let blocked = block_find(connection, token.site.as_str()).await?.is_some();
+    let blocked = !blocked_among(connection, &names([token.site.as_str()])?).await?.is_empty();
     let site = token.site.clone();
     Ok(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } })
 }

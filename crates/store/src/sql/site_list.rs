@@ -255,6 +255,7 @@ pub(crate) async fn site_report(
         state,
         hosts_total,
         blocked: block::block_find(connection, name.as_str()).await?,
+        suspended: block::suspension_find(connection, name.as_str()).await?,
         visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))
 }

@@ -1,9 +1,9 @@
-//! Opt-out.
+//! Opt-out and suspension.
 
 use anyhow::{Context, Result};
-use manifest::{CapabilityId, ContentHash, ManifestId};
-use policy::{FetchOutcome, Status};
-use store::{BlockOutcome, StoreError};
+use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
+use policy::{AbuseReason, FetchOutcome, Status};
+use store::{BlockOutcome, Store, StoreError, SuspensionOutcome, SuspensionRecord};
 
 use crate::build::{
     body, feed_after, fetch, found, later, lease, leased, request, says, seed, site, start, url, visit,
@@ -97,4 +97,66 @@ pub(crate) async fn block_keeps_documents_of_other_sites(Db { store, .. }: Db) -
     assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some());
     assert_eq!(store.manifests_page(None, 9).await?.len(), 1);
     Ok(())
+}
+
+const SPAM: AbuseReason = AbuseReason::Spam;
+
+fn suspension(reason: AbuseReason, note: &str, minute: i64) -> SuspensionRecord {
+    SuspensionRecord { reason, note: note.into(), at: later(minute) }
+}
+
+pub(crate) async fn suspension_removes_a_site_until_it_is_lifted(Db { store, .. }: Db) -> Result<()> {
+    let name = site("sky.example");
+    visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
+    let token = lease(&store, "sky.example", later(1)).await?.token;
+    let spam = suspension(SPAM, "copies of one text ✉", 2);
+    let outcome = store.site_suspend(&name, &spam).await?;
+    assert_eq!(outcome, SuspensionOutcome::Suspended { manifests_removed: 1, documents_removed: 1 });
+    let again = suspension(AbuseReason::Malware, "", 3);
+    assert_eq!(store.site_suspend(&name, &again).await?, SuspensionOutcome::AlreadySuspended);
+    assert_eq!(feed_after(&store, 1).await?, says(&[("removed", "suspended_spam")]));
+    assert_eq!(store.suspension_find(&name).await?, Some(spam.clone()));
+    assert_eq!(store.blocked_among(&[site("other.example"), name.clone()]).await?, [name.clone()]);
+    let saved = store.visit_save(&token, &visit("sky.example", later(3), Vec::new())).await;
+    assert!(matches!(saved, Err(StoreError::Blocked { .. })), "a visit in progress ends: {saved:?}");
+
+    let report = store.site_report(&name, 9).await?.context("the tombstone")?;
+    assert_eq!((report.suspended, report.blocked), (Some(spam), None));
+    assert_eq!((report.summary.status, report.summary.next_visit_at), (Status::Suspended, None));
+    assert!(report.visits.is_empty() && report.state.resources.is_empty());
+    store.seeds_add(&[seed("sky.example")], later(4)).await?;
+    let far = later(1_000_000_000);
+    assert!(store.sites_lease(&request("w", 9, far), later(4)).await?.is_empty());
+    assert_eq!(store.housekeeping(later(60 * 24 * 9)).await?.sites_compacted, 0);
+
+    assert!(!store.site_unblock(&name, later(5)).await?, "an unblock lifts no suspension");
+    assert!(store.site_unsuspend(&name, later(5)).await?);
+    assert!(!store.site_unsuspend(&name, later(6)).await?);
+    assert_eq!(store.next_due_at().await?, Some(later(5)));
+    visited(&store, "sky.example", later(7), vec![found(AT, "one", &["book"], later(7))]).await?;
+    assert_eq!(feed_after(&store, 2).await?, says(&[("added", "")]));
+    Ok(())
+}
+
+pub(crate) async fn suspended_site_of_an_owner_who_opted_out_stays_closed(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let name = site("sky.example");
+    store.site_suspend(&name, &suspension(SPAM, "", 0)).await?;
+    store.site_block(&name, "asked", later(1)).await?;
+    assert_eq!(status_of(&store, &name).await?, Status::OptedOut);
+    assert!(store.site_unblock(&name, later(2)).await?);
+    assert_eq!(status_of(&store, &name).await?, Status::Suspended);
+    assert_eq!(store.next_due_at().await?, None, "an owner cannot lift a suspension by opting out");
+    store.site_block(&name, "asked", later(3)).await?;
+    assert!(store.site_unsuspend(&name, later(4)).await?);
+    assert_eq!(status_of(&store, &name).await?, Status::OptedOut);
+    assert_eq!(store.next_due_at().await?, None);
+    store.site_suspend(&name, &suspension(SPAM, "", 5)).await?;
+    assert_eq!(status_of(&store, &name).await?, Status::OptedOut);
+    Ok(())
+}
+
+async fn status_of(store: &Store, name: &SiteName) -> Result<Status> {
+    Ok(store.site_summary(name).await?.context("a site")?.status)
 }

@@ -28,7 +28,7 @@ const DAMAGED: [(&str, &str); 11] = [
     ("feed", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 18] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
@@ -41,9 +41,11 @@ const OTHERS: [&str; 16] = [
     "feedback_salt",
     "group_owner",
     "read_attempt",
+    "report",
     "site_link",
     "suffix_clock",
     "suffix_turn",
+    "suspension",
     "worker",
 ];
 const WHOLE: [&str; 3] = ["whole0.example", "whole1.example", "whole2.example"];

@@ -20,6 +20,7 @@ mod opening;
 mod plans;
 mod read_attempts;
 mod reading;
+mod reports;
 mod seeds;
 mod slow;
 mod suffixes;
@@ -126,6 +127,7 @@ macro_rules! contract_tests {
             blocks::{
                 block_deletes_the_data_of_a_site_and_keeps_a_tombstone, block_ends_a_visit_in_progress,
                 unblocked_site_is_due_again, block_keeps_documents_of_other_sites,
+                suspension_removes_a_site_until_it_is_lifted, suspended_site_of_an_owner_who_opted_out_stays_closed,
             },
             feed::{
                 reads_every_change_of_concurrent_writers, feed_keeps_the_order_of_visits_of_many_workers,
@@ -134,6 +136,9 @@ macro_rules! contract_tests {
             },
             feedback::{
                 feedback_is_stored_once_listed_and_removed, feedback_has_caps, keeps_one_salt_for_today_only,
+            },
+            reports::{
+                reports_are_stored_once_counted_and_dismissed, reports_have_caps, old_reports_are_deleted,
             },
             read_attempts::{stores_an_attempt_unless_an_earlier_one_exists,
                 keeps_an_attempt_until_its_document_is_read, reads_a_quarantined_document_again_only_with_another_version,

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use manifest::model::PolicyChoice;
-use policy::{FetchOutcome, Status};
+use policy::{AbuseReason, FetchOutcome, Status};
 use store::{
-    DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, FetchRecord, LeaseRequest, Retained,
-    Retention, Store, StoreConfig, StoreError,
+    DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, FetchRecord, LeaseRequest, Report,
+    ReportCaps, Retained, Retention, Store, StoreConfig, StoreError, SuspensionRecord,
 };
 use tokio::sync::mpsc;
 
@@ -36,7 +36,7 @@ const LEFT_OUT: [(&str, &str); 9] = [
 const NOT_FILLED: [&str; 2] = ["_sqlx_migrations", "feed_pending"];
 
 /// Manifests in several versions, a removed one, one that a second document declares too and whose publisher denies training, a
-/// blocked site, seeds, and a leased site.
+/// blocked site, a suspended one, a report, seeds, and a leased site.
 async fn fill(store: &Store) -> Result<()> {
     for round in 0..3 {
         let now = later(round * 60);
@@ -58,6 +58,16 @@ async fn fill(store: &Store) -> Result<()> {
     });
     visited(store, "twice.example", start(), twice.into()).await?;
     store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
+    let suspension = SuspensionRecord { reason: AbuseReason::Other, note: "asked".into(), at: later(1) };
+    store.site_suspend(&site("spam.example"), &suspension).await?;
+    let report = Report {
+        at: later(5),
+        site: site("shop.example"),
+        capability: None,
+        reason: AbuseReason::Spam,
+        note: "copies".into(),
+    };
+    store.report_save(&report, ReportCaps { of_site: 9, of_all: 9 }).await?;
     store.seeds_add(&[seed("waits.example"), seed("www.waits.example")], start()).await?;
     let held = leased(store, "held.example", later(2)).await?.token;
     store.visit_save(&held, &visit("held.example", later(2), Vec::new())).await?;

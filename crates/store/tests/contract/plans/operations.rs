@@ -5,10 +5,10 @@
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
-use policy::FetchOutcome;
+use policy::{AbuseReason, FetchOutcome};
 use store::{
-    ClockWrite, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Retention, Seed, Share,
-    SitesRequest, Store, VisitProgress, VisitRecord,
+    ClockWrite, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Report, ReportCaps, Retention,
+    Seed, Share, SitesRequest, Store, SuspensionRecord, VisitProgress, VisitRecord,
 };
 
 use super::fill::{
@@ -260,6 +260,20 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("site_block", 300);
         assert!(store.site_unblock(&opted_out, now()).await?);
         judge.judge("site_unblock", 10);
+        let suspension = SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), at: now() };
+        store.site_suspend(&opted_out, &suspension).await?;
+        judge.judge("site_suspend", 300);
+        let report = Report {
+            at: now(),
+            site: opted_out.clone(),
+            capability: None,
+            reason: AbuseReason::Spam,
+            note: String::new(),
+        };
+        store.report_save(&report, ReportCaps { of_site: 9, of_all: 999 }).await?;
+        judge.judge("report_save", 100);
+        assert!(store.site_unsuspend(&opted_out, now()).await?);
+        judge.judge("site_unsuspend", 10);
     }
     Ok(())
 }

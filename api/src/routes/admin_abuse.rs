@@ -1,0 +1,199 @@
+//! Abuse, for operators: the reports of clients, and the suspension of sites.
+
+use axum::body::Bytes;
+use axum::extract::Path;
+use manifest::SiteName;
+use policy::AbuseReason;
+use serde::{Deserialize, Serialize};
+use store::{ReportFilter, ReportLine, ReportedSite, SuspensionOutcome, SuspensionRecord};
+use utoipa::ToSchema;
+
+use crate::admin::Admin;
+use crate::answers::site::site_of;
+use crate::clock;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::text::one_line;
+
+const NOTE_CHARS_MAX: usize = 500;
+const LIMIT_DEFAULT: u32 = 50;
+const LIMIT_MAX: u32 = 500;
+/// Sites that are listed with the number of their reports.
+const SITES_MAX: u32 = 50;
+
+/// Why a site is suspended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SuspendRequest {
+    #[schema(inline, value_type = crate::openapi::schemas::AbuseReasonWord)]
+    reason: AbuseReason,
+    /// Shown with the reason; required with `other`.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    note: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SuspendAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    suspended: bool,
+    /// False if the site was already in this state.
+    changed: bool,
+    manifests_removed: u32,
+    documents_removed: u32,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReportsPage {
+    /// At most 50 sites, the one with the most reports first.
+    #[schema(value_type = Vec<crate::openapi::schemas::ReportedSite>)]
+    sites: Vec<ReportedSite>,
+    /// The newest first.
+    #[schema(value_type = Vec<crate::openapi::schemas::ReportLine>)]
+    reports: Vec<ReportLine>,
+    /// `before` of the next page; null on the last one.
+    next_before: Option<i64>,
+    text_is: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReportsDismissed {
+    dismissed: u64,
+}
+
+/// Suspends a site for abuse, and purges what was read from it.
+#[utoipa::path(
+    post,
+    path = "/admin/sites/{domain}/suspend",
+    tag = "admin",
+    params(("domain" = String, Path, description = "A domain name")),
+    request_body = SuspendRequest,
+    responses((status = 200, description = "It is suspended", body = SuspendAnswer)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn suspend(
+    Request { app, context, query, .. }: Request,
+    admin: Admin,
+    Path(domain): Path<String>,
+    body: Bytes,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let suspension = suspension(&body)?;
+    let outcome = app.store.site_suspend(&site, &suspension).await?;
+    // The index follows within a second or two; until then its rows of this site are left out here.
+    app.index.suppressed().add(&site);
+    app.clear_caches().await;
+    tracing::info!(admin.name = admin.name, site.name = %site, reason = %suspension.reason, "site suspended");
+    let (changed, manifests_removed, documents_removed) = match outcome {
+        SuspensionOutcome::AlreadySuspended => (false, 0, 0),
+        SuspensionOutcome::Suspended { manifests_removed, documents_removed } => {
+            (true, manifests_removed, documents_removed)
+        }
+    };
+    let answer = SuspendAnswer { site, suspended: true, changed, manifests_removed, documents_removed };
+    context.json(&answer, Caching::Never)
+}
+
+/// Lifts a suspension; the site is visited soon, unless its owner opted out.
+#[utoipa::path(
+    post,
+    path = "/admin/sites/{domain}/unsuspend",
+    tag = "admin",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "It is not suspended", body = SuspendAnswer)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn unsuspend(
+    Request { app, context, query, .. }: Request,
+    admin: Admin,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let changed = app.store.site_unsuspend(&site, clock::now()).await?;
+    if app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
+        app.index.suppressed().remove(&site);
+    }
+    tracing::info!(admin.name = admin.name, site.name = %site, "suspension lifted");
+    let answer =
+        SuspendAnswer { site, suspended: false, changed, manifests_removed: 0, documents_removed: 0 };
+    context.json(&answer, Caching::Never)
+}
+
+fn suspension(body: &[u8]) -> Result<SuspensionRecord, Problem> {
+    let request: SuspendRequest = manifest::budget::parse_within_budget(body, &manifest::budget::BODY)
+        .map_err(|error| {
+            Problem::bad_request(format!(
+                "the body is not what was expected ({error}): send {{\"reason\": \"spam\", \"note\": \"…\"}}"
+            ))
+        })?;
+    let note = one_line(&request.note, NOTE_CHARS_MAX);
+    if request.reason.needs_explanation() && note.is_empty() {
+        let detail = format!("the reason \"{}\" needs a \"note\" that says why", request.reason);
+        return Err(Problem::bad_request(detail).with_parameter("note"));
+    }
+    Ok(SuspensionRecord { reason: request.reason, note, at: clock::now() })
+}
+
+/// What clients report, the newest first, with the number of reports of each site.
+#[utoipa::path(
+    get,
+    path = "/admin/reports",
+    tag = "admin",
+    params(
+        ("id" = Option<i64>, Query, description = "One report"),
+        ("site" = Option<String>, Query, description = "Only about this site", max_length = 253),
+        ("before" = Option<i64>, Query, description = "next_before of the page before"),
+        ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "A page of reports", body = ReportsPage)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn reports(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
+    query.only(&["id", "site", "before", "limit"])?;
+    let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
+    let before = query.one_parsed("before")?;
+    let reports = app.store.reports_page(&filter(&query)?, before, max).await?;
+    tracing::debug!(admin.name = admin.name, "reports read");
+    let is_full = u32::try_from(reports.len()).is_ok_and(|found| found == max);
+    let next_before = reports.last().filter(|_| is_full).map(|line| line.id);
+    let sites = app.store.reports_by_site(SITES_MAX).await?;
+    let text_is = "what clients sent, untrusted";
+    context.json(&ReportsPage { sites, reports, next_before, text_is }, Caching::Never)
+}
+
+/// Dismisses reports: deletes those that need no action, or on which the operator acted.
+#[utoipa::path(
+    delete,
+    path = "/admin/reports",
+    tag = "admin",
+    params(
+        ("id" = Option<i64>, Query, description = "One report"),
+        ("site" = Option<String>, Query, description = "About this site", max_length = 253),
+        ("all" = Option<bool>, Query, description = "Everything: true"),
+    ),
+    responses((status = 200, description = "How many reports there were", body = ReportsDismissed)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn dismiss(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
+    query.only(&["id", "site", "all"])?;
+    let filter = filter(&query)?;
+    let is_everything = query.one_parsed::<bool>("all")? == Some(true);
+    if (filter == ReportFilter::default()) != is_everything {
+        return Err(Problem::bad_request(
+            "say what to dismiss: one or both of id and site, or all=true alone",
+        ));
+    }
+    let dismissed = app.store.reports_dismiss(&filter).await?;
+    tracing::info!(admin.name = admin.name, dismissed, filter = ?filter, "reports dismissed");
+    context.json(&ReportsDismissed { dismissed }, Caching::Never)
+}
+
+fn filter(query: &QueryPairs) -> Result<ReportFilter, Problem> {
+    let site: Option<SiteName> = query.one("site")?.map(site_of).transpose()?;
+    Ok(ReportFilter { id: query.one_parsed("id")?, site })
+}

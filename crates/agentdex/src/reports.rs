@@ -1,0 +1,140 @@
+//! `agentdex reports`: lists and dismisses what clients report about sites (`POST /reports`).
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use clap::{Args, Subcommand};
+use manifest::SiteName;
+use settings::SharedFlags;
+use store::{ReportFilter, ReportedSite, Store};
+
+use crate::serve;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportsArgs {
+    #[command(subcommand)]
+    command: ReportsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportsCommand {
+    /// Print the sites with reports, the one with the most first
+    Sites {
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Print reports as lines of JSON, newest first
+    List {
+        #[arg(long, value_name = "DOMAIN")]
+        site: Option<String>,
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Delete reports that need no action, or on which you acted
+    Dismiss {
+        #[arg(long, value_name = "DOMAIN")]
+        site: Option<String>,
+        /// One report, as `list` prints it
+        #[arg(long, value_name = "ID")]
+        id: Option<i64>,
+        /// All reports
+        #[arg(long, conflicts_with_all = ["site", "id"])]
+        all: bool,
+    },
+}
+
+pub(crate) async fn run(
+    args: &ReportsArgs,
+    shared: &SharedFlags,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let _log = settings.start_logging("agentdex-reports");
+    let store = Store::open(&settings.store).await?;
+    match &args.command {
+        ReportsCommand::Sites { limit } => {
+            for site in store.reports_by_site(*limit).await? {
+                writeln!(out, "{}", line(&site))?;
+            }
+        }
+        ReportsCommand::List { site, limit } => {
+            for report in store.reports_page(&filter(site.as_deref(), None)?, None, *limit).await? {
+                writeln!(out, "{}", serde_json::to_string(&report)?)?;
+            }
+        }
+        ReportsCommand::Dismiss { site, id, all } => {
+            let filter = filter(site.as_deref(), *id)?;
+            let is_named = filter != ReportFilter::default();
+            ensure!(is_named || *all, "name what to dismiss: --site, --id, or --all");
+            writeln!(out, "{} dismissed", store.reports_dismiss(&filter).await?)?;
+        }
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn filter(site: Option<&str>, id: Option<i64>) -> anyhow::Result<ReportFilter> {
+    Ok(ReportFilter { id, site: site.map(SiteName::parse).transpose()? })
+}
+
+/// A site with the number of its reports, and what to do about it.
+fn line(reported: &ReportedSite) -> String {
+    let ReportedSite { site, reports, latest_at, is_suspended } = reported;
+    let noun = if *reports == 1 { "report" } else { "reports" };
+    let next = if *is_suspended {
+        "suspended".to_owned()
+    } else {
+        format!("agentdex suspend {site} --reason REASON")
+    };
+    format!("{site}  {reports} {noun}, the latest {}; {next}", latest_at.format("%Y-%m-%d"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use policy::AbuseReason;
+    use store::{DatabaseUrl, Report, ReportCaps, ReportOutcome, StoreConfig, SuspensionRecord};
+
+    #[tokio::test]
+    async fn lists_and_dismisses_reports() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = SharedFlags { data_dir: Some(dir.path().to_owned()), ..SharedFlags::default() };
+        let store = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()))).await.unwrap();
+        let site = |name: &str| SiteName::parse(name).unwrap();
+        for (about, note) in [("spam.example", "one"), ("spam.example", "two"), ("bad.example", "one")] {
+            let report = Report {
+                at: DateTime::UNIX_EPOCH,
+                site: site(about),
+                capability: None,
+                reason: AbuseReason::Spam,
+                note: note.into(),
+            };
+            let caps = ReportCaps { of_site: 9, of_all: 9 };
+            assert_eq!(store.report_save(&report, caps).await.unwrap(), ReportOutcome::Saved);
+        }
+        let reason = AbuseReason::Spam;
+        let suspension = SuspensionRecord { reason, note: String::new(), at: DateTime::UNIX_EPOCH };
+        store.site_suspend(&site("spam.example"), &suspension).await.unwrap();
+        let output_of = async |command| {
+            let mut out = Vec::new();
+            run(&ReportsArgs { command }, &shared, &mut out).await.map(|_| String::from_utf8(out).unwrap())
+        };
+        let sites = output_of(ReportsCommand::Sites { limit: 9 }).await.unwrap();
+        assert_eq!(
+            sites,
+            "spam.example  2 reports, the latest 1970-01-01; suspended\n\
+             bad.example  1 report, the latest 1970-01-01; agentdex suspend bad.example --reason REASON\n"
+        );
+        let of_spam = Some("spam.example".to_owned());
+        let listed = output_of(ReportsCommand::List { site: of_spam.clone(), limit: 9 }).await.unwrap();
+        assert_eq!(listed.lines().count(), 2);
+        assert!(listed.contains(r#""note":"two""#) && listed.contains(r#""reason":"spam""#), "{listed}");
+        let dismiss = |site, all| ReportsCommand::Dismiss { site, id: None, all };
+        let unclear = output_of(dismiss(None, false)).await.unwrap_err();
+        assert!(unclear.to_string().contains("--site"), "{unclear}");
+        assert_eq!(output_of(dismiss(of_spam, false)).await.unwrap(), "2 dismissed\n");
+        assert_eq!(output_of(dismiss(None, true)).await.unwrap(), "1 dismissed\n");
+    }
+}

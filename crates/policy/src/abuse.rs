@@ -1,0 +1,71 @@
+//! Why a site is reported by clients and suspended by operators: one closed list for both.
+
+use manifest::string_enum;
+
+/// Begins the reasons of feed entries that remove a suspended site.
+const FEED_PREFIX: &str = "suspended_";
+
+string_enum! {
+    /// Why a site is reported or suspended. The slugs are stored and shown, so they never change their meaning.
+    AbuseReason, "reason" {
+        /// It misleads the search: repeated words, copies, or names that have nothing to do with what it offers.
+        Spam = "spam",
+        /// It pretends to be another publisher.
+        Impersonation = "impersonation",
+        /// It harms whoever calls it.
+        Malware = "malware",
+        /// Its content or offer is against the law.
+        Illegal = "illegal",
+        /// It exposes data about people.
+        Privacy = "privacy",
+        /// Anything else, which needs an explanation in words.
+        Other = "other",
+    }
+}
+
+impl AbuseReason {
+    /// The reason in words, as a part of a sentence.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Spam => "it misleads the search",
+            Self::Impersonation => "it pretends to be another publisher",
+            Self::Malware => "it harms whoever calls it",
+            Self::Illegal => "its content or offer is against the law",
+            Self::Privacy => "it exposes data about people",
+            Self::Other => "another reason",
+        }
+    }
+
+    /// The reason of the feed entries that remove a site which is suspended for this.
+    pub fn feed_reason(self) -> String {
+        format!("{FEED_PREFIX}{self}")
+    }
+
+    /// The reason of a suspension from that of a feed entry; `None` for other entries.
+    pub fn of_feed_reason(text: &str) -> Option<Self> {
+        text.strip_prefix(FEED_PREFIX)?.parse().ok()
+    }
+
+    /// Whether the reason says nothing without an explanation in words.
+    pub const fn needs_explanation(self) -> bool {
+        matches!(self, Self::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_reason_without_a_meaning_needs_an_explanation() {
+        for reason in AbuseReason::ALL {
+            assert_eq!(reason.as_str().parse(), Ok(*reason));
+            assert_eq!(AbuseReason::of_feed_reason(&reason.feed_reason()), Some(*reason));
+            assert_eq!(reason.needs_explanation(), reason.as_str() == "other");
+        }
+        assert_eq!(AbuseReason::Spam.feed_reason(), "suspended_spam");
+        assert_eq!(AbuseReason::of_feed_reason("spam"), None);
+        let unknown = "rude".parse::<AbuseReason>().unwrap_err().to_string();
+        assert!(unknown.contains("spam, impersonation, malware, illegal, privacy, other"), "{unknown}");
+    }
+}
