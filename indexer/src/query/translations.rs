@@ -1,0 +1,103 @@
+//! English words of interfaces for everyday words of other languages: most manifests are in English, many requests are not.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::analysis::{Stemming, words};
+
+/// One concept per line, in English and in the languages of [`LANGUAGES`].
+const CONCEPTS: &str = include_str!("../../data/translations.txt");
+
+/// The columns after the English one.
+const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ru", "ar", "ja"];
+
+/// The English stems of a concept, the closest first.
+pub(super) type Concept = Vec<String>;
+
+/// The concepts of a word, by the term that stands for it in its language.
+static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
+    let mut by_term: HashMap<String, Vec<Concept>> = HashMap::new();
+    for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line.split('|');
+        let english = words(columns.next().unwrap_or_default());
+        let concept: Concept = english.map(|word| Stemming::English.stem(&word.text).into_owned()).collect();
+        // Chinese follows Japanese and is stemmed no more than it.
+        for (at, column) in columns.enumerate() {
+            let stemming = LANGUAGES.get(at).map_or(Stemming::Plain, |tag| Stemming::for_language(tag));
+            for word in words(column) {
+                let concepts = by_term.entry(stemming.term(&word.text).into_owned()).or_default();
+                if !concepts.contains(&concept) {
+                    concepts.push(concept.clone());
+                }
+            }
+        }
+    }
+    by_term
+});
+
+/// What a word, folded, means in the language of the request, or else in any.
+pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
+    let of = |stemming: Stemming| BY_TERM.get(stemming.term(word).as_ref()).into_iter().flatten();
+    let own: Vec<&Concept> = match language {
+        Stemming::Other(_) => of(language).collect(),
+        Stemming::English | Stemming::Plain => Vec::new(),
+    };
+    if !own.is_empty() {
+        return own;
+    }
+    let mut found: Vec<&Concept> = Vec::new();
+    for concept in
+        LANGUAGES.iter().map(|tag| Stemming::for_language(tag)).chain([Stemming::Plain]).flat_map(of)
+    {
+        if !found.contains(&concept) {
+            found.push(concept);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::is_english_word;
+    use super::*;
+
+    #[test]
+    fn every_concept_has_english_words_and_a_column_for_each_language() {
+        for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
+            let columns: Vec<&str> = line.split('|').collect();
+            assert_eq!(columns.len(), LANGUAGES.len() + 2, "{line}");
+            assert!(columns.iter().all(|column| !column.trim().is_empty()), "{line}");
+        }
+    }
+
+    #[test]
+    fn inflected_words_are_found_by_their_stem() {
+        let first =
+            |word: &str| translations(word, Stemming::English).first().map(|concept| concept[0].clone());
+        for (word, stem) in [
+            ("wetter", "weather"),
+            ("fluge", "flight"),
+            ("vuelos", "flight"),
+            ("chambres", "hotel"),
+            ("trenes", "train"),
+            ("погоды", "weather"),
+            ("天気", "weather"),
+            ("天气", "weather"),
+            ("otel", "hotel"),
+            ("pogoda", "weather"),
+        ] {
+            assert_eq!(first(word).as_deref(), Some(stem), "{word}");
+        }
+        assert!(first("zebra").is_none());
+    }
+
+    /// A word of the table that English has too would change English requests.
+    #[test]
+    fn english_words_have_no_translation() {
+        for word in
+            ["order", "camera", "command", "car", "stage", "plan", "status", "route", "weather", "train"]
+        {
+            assert!(is_english_word(word), "{word}");
+        }
+    }
+}
