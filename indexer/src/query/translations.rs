@@ -14,30 +14,46 @@ const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "
 /// The English stems of a concept, the closest first.
 pub(super) type Concept = Vec<String>;
 
-/// The concepts of a word, by the term that stands for it in its language.
-static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
-    let mut by_term: HashMap<String, Vec<Concept>> = HashMap::new();
+type Concepts = HashMap<String, Vec<Concept>>;
+
+/// The concepts of words as they are in the table, folded, and by the terms that stand for them in their languages.
+struct Table {
+    by_word: Concepts,
+    by_term: Concepts,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table { by_word: HashMap::new(), by_term: HashMap::new() };
+    let add = |concepts: &mut Concepts, form: String, concept: &Concept| {
+        let known = concepts.entry(form).or_default();
+        if !known.contains(concept) {
+            known.push(concept.clone());
+        }
+    };
     for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line.split('|');
         let english = words(columns.next().unwrap_or_default());
         let concept: Concept = english.map(|word| Stemming::English.stem(&word.text).into_owned()).collect();
-        // Chinese follows Japanese and is stemmed no more than it.
+        // Chinese, the last column, has no stems.
         for (at, column) in columns.enumerate() {
             let stemming = LANGUAGES.get(at).map_or(Stemming::Plain, |tag| Stemming::for_language(tag));
             for word in words(column) {
-                let concepts = by_term.entry(stemming.term(&word.text).into_owned()).or_default();
-                if !concepts.contains(&concept) {
-                    concepts.push(concept.clone());
-                }
+                add(&mut table.by_term, stemming.term(&word.text).into_owned(), &concept);
+                add(&mut table.by_word, word.text, &concept);
             }
         }
     }
-    by_term
+    table
 });
 
-/// What a word, folded, means in the language of the request, or else in any.
+/// What a folded word means that is in the table as it is written.
+pub(super) fn translations_as_written(word: &str) -> &'static [Concept] {
+    TABLE.by_word.get(word).map_or(&[], Vec::as_slice)
+}
+
+/// What a folded word means in any inflection, in the language of the request or else in any language.
 pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
-    let of = |stemming: Stemming| BY_TERM.get(stemming.term(word).as_ref()).into_iter().flatten();
+    let of = |stemming: Stemming| TABLE.by_term.get(stemming.term(word).as_ref()).into_iter().flatten();
     let own: Vec<&Concept> = match language {
         Stemming::Other(_) => of(language).collect(),
         Stemming::English | Stemming::Plain => Vec::new(),
@@ -46,9 +62,8 @@ pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Conce
         return own;
     }
     let mut found: Vec<&Concept> = Vec::new();
-    for concept in
-        LANGUAGES.iter().map(|tag| Stemming::for_language(tag)).chain([Stemming::Plain]).flat_map(of)
-    {
+    let languages = LANGUAGES.iter().map(|tag| Stemming::for_language(tag));
+    for concept in languages.chain([Stemming::Plain]).flat_map(of) {
         if !found.contains(&concept) {
             found.push(concept);
         }
