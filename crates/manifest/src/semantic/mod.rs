@@ -4,7 +4,8 @@
 //! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
 //! that mean different things in different fields need evidence: a word of the field in the capability or in what the
 //! site says about itself. A description is believed only where the name does not speak of something else. Texts that
-//! merely contain the words lead to no type. A declared type is never changed.
+//! merely contain the words lead to no type, and neither does a type that the HTTP method excludes. A declared type is
+//! never changed.
 
 mod lexicon;
 mod phrase;
@@ -91,7 +92,21 @@ fn surer<'e>(first: &'e Entry, other: &'e Entry) -> &'e Entry {
     if other.confidence > first.confidence { other } else { first }
 }
 
+/// Whether the method of a call excludes a type: a GET changes nothing that exists, and a DELETE only removes (RFC 9110
+/// section 9). A GET may create: a page that takes an order, a resource that is paid for.
+fn is_excluded(entry: &Entry, capability: &Capability) -> bool {
+    let act = entry.name.rsplit(['-', ':']).next().unwrap_or_default();
+    match capability.invocation.method.as_deref() {
+        Some("GET" | "HEAD") => matches!(act, "cancel" | "delete" | "remove" | "update"),
+        Some("DELETE") => matches!(act, "add" | "create" | "list" | "read" | "search" | "update" | "view"),
+        _ => false,
+    }
+}
+
 fn has_evidence(entry: &Entry, capability: &Capability, site: &Site) -> bool {
+    if is_excluded(entry, capability) {
+        return false;
+    }
     if entry.within.is_empty() && entry.unless.is_empty() {
         return true;
     }

@@ -143,6 +143,27 @@ fn words_from_the_description_lower_the_confidence() {
 }
 
 #[test]
+fn a_method_excludes_types() {
+    let of_call = |id: &str, method: &str| {
+        let url = ManifestUrl::parse("https://site.example/agent.json").unwrap();
+        let kind = CapabilityKind::Operation;
+        let mut capability = Capability::new(&url, Format::Generic, id, id, kind, String::new());
+        capability.invocation.method = Some(method.to_owned());
+        inferred(&capability, &Site::new("Ropes", "A shop for ropes")).map(|inferred| inferred.name)
+    };
+    for (id, method, expected) in [
+        ("update_cart", "PUT", Some("commerce:cart-update")),
+        ("update_cart", "GET", None),
+        ("update_cart", "DELETE", None),
+        ("remove_cart_item", "DELETE", Some("commerce:cart-remove")),
+        ("view_cart", "GET", Some("commerce:cart-view")),
+        ("place_order", "GET", Some("commerce:order-create")),
+    ] {
+        assert_eq!(of_call(id, method).as_deref(), expected, "{id} {method}");
+    }
+}
+
+#[test]
 fn an_iri_has_a_namespace_of_its_own() {
     for (name, namespace) in [
         ("travel:book", Some("travel")),

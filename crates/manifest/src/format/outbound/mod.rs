@@ -64,6 +64,11 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
     )
 }
 
+/// Members with ways to reach the people behind a service. Their addresses are links, also those of an API.
+pub(crate) fn is_contact(name: &str) -> bool {
+    matches!(name, "contact" | "contacts" | "contact_info" | "contactInfo" | "contact_point" | "contactPoint")
+}
+
 /// Members whose addresses are identifiers, secrets, the settings of a command, or the sites that may call a service.
 fn is_identifier(name: &str, value: &Value) -> bool {
     matches!(name, "type" | "@type" | "env" | "args" | "command" | "cors" | "CORS")
