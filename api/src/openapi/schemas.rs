@@ -244,6 +244,15 @@ pub(crate) struct CapabilityRow {
     execution: Option<()>,
     #[schema(value_type = Option<Object>)]
     rate_limit: Option<()>,
+    /// What a call costs, as declared: `price`, `asset`, `network`, `scheme` and `address`, each where it is stated
+    #[schema(value_type = Option<Object>)]
+    price: Option<()>,
+    /// The same for other networks and assets
+    #[schema(value_type = Option<Vec<Object>>)]
+    other_prices: Option<()>,
+    /// How a capability with a price is paid, if only its manifest says so
+    #[schema(value_type = Option<Vec<Object>>)]
+    payments: Option<()>,
     depends_on: Option<Vec<String>>,
     examples: Option<Vec<String>>,
     #[schema(value_type = Option<Object>)]
