@@ -37,6 +37,8 @@ pub struct CrawlConfig {
     pub concurrency: usize,
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
+    /// The operator's own interval between visits to a site that answers; for sites of others at least a day.
+    pub revisit_every: Option<Duration>,
     pub worker: WorkerId,
     /// The embedded database to lock; none where a fleet shares one.
     pub locked_database: Option<PathBuf>,

@@ -169,7 +169,9 @@ impl Session {
             line = line.replace(known, folder);
         }
         match &self.database {
-            Some(database) => line.replace("postgres://agentdex@localhost/agentdex", &database.url()),
+            Some(database) => {
+                line.replace("postgres://agentdex:PASSWORD@localhost/agentdex", &database.url())
+            }
             None => line,
         }
     }

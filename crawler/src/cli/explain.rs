@@ -145,7 +145,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         plural(summary.capabilities.into(), "capability", "capabilities")
     )];
     if let Some(blocked) = &report.blocked {
-        lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
+        lines.push(format!("Blocked since {}: {}", time(blocked.at), blocked.reason));
     }
     lines.push(next_visit(report));
     if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {

@@ -31,7 +31,8 @@ impl Visit<'_> {
         self.requester.save_clocks(&mut self.progress.traffic).await;
         let now = clock::now();
         let history = self.history(end);
-        let next = schedule::next_visit(&history, None, Seed::of(self.site.name.as_str()), now);
+        let interval = schedule::revisit_every(self.tools.revisit_every, self.requester.network());
+        let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, .. } = self.progress;

@@ -98,7 +98,7 @@ pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Back
         (["status", "--quiet"].as_slice(), "Sites: 2"),
         (&["explain", "first.test"], "Next visit:"),
         (&["paths"], "/agent.json"),
-        (&["block", "first.test"], "is left out from now on"),
+        (&["block", "first.test"], "first.test is blocked"),
     ] {
         let (code, text) = run(words);
         assert!(code == Some(0) && text.contains(expected), "{words:?}: {text}");
