@@ -136,8 +136,14 @@ impl SeedSource {
     /// With the name of the file.
     pub fn check_readable(&self) -> Result<(), SeedError> {
         let Self::File(path) = self else { return Ok(()) };
-        let opened = std::fs::File::open(path);
-        opened.map(drop).map_err(|source| SeedError::Unreadable { name: self.name(), source })
+        let read = std::fs::File::open(path).and_then(|file| file.metadata());
+        let read =
+            read.and_then(
+                |file| {
+                    if file.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
+                },
+            );
+        read.map_err(|source| SeedError::Unreadable { name: self.name(), source })
     }
 
     /// The path of a file.

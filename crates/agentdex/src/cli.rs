@@ -77,8 +77,8 @@ const USED: [(&str, &[&[&str]]); 10] = [
 /// The subcommands by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Crawl and serve", &["demo", "mcp"]),
-    ("Look", &["search", "status", "explain", "paths"]),
-    ("Decide", &["block", "unblock"]),
+    ("Show results", &["search", "status", "explain", "paths"]),
+    ("Exclude sites", &["block", "unblock"]),
     ("Check documents", &["validate", "check"]),
     ("Maintain", &["doctor", "config", "db", "feedback", "keys", "probe", "completions", "man"]),
 ];
