@@ -315,6 +315,16 @@ async fn recheck_that_is_too_early_returns_an_explanation() {
 }
 
 #[tokio::test]
+async fn page_of_a_site_says_that_a_requested_visit_is_due() {
+    let world = World::new().await;
+    let request = Request::post("/sites/weather.example/recheck").header("accept", "text/html");
+    let requested = world.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(requested.status, StatusCode::SEE_OTHER, "{}", requested.text());
+    let page = world.page("/sites/weather.example").await.text();
+    assert!(page.contains("A visit is due") && page.contains("/assets/live."), "{page}");
+}
+
+#[tokio::test]
 async fn result_of_a_stored_document_has_an_address() {
     let world = World::new().await;
     let url = documents::skyhop().url;
