@@ -85,7 +85,8 @@ impl Submissions<'_> {
         self.refuse_blocked(&site).await?;
         let now = clock::now();
         if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {
-            let detail = format!("{site} was visited less than ten minutes ago; try again in {wait_s} s");
+            let detail =
+                format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
             return Err(Problem::too_many(detail, wait_s));
         }
         let quota = self.limits.submission(self.client).map_err(|exhausted| {
@@ -127,9 +128,24 @@ fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Optio
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
+/// A time to wait in words, not shorter than the time: `3 minutes`.
+fn wait_words(seconds: u32) -> String {
+    match seconds.div_ceil(60) {
+        0 | 1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_to_wait_is_told_in_whole_minutes() {
+        for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
+            assert_eq!(wait_words(seconds), words);
+        }
+    }
 
     #[test]
     fn recheck_waits_ten_minutes_after_the_last_visit() {
