@@ -95,7 +95,7 @@ fn found(id: &str, description: &str, site: &str) -> Option<(String, f64)> {
     let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
     let mut capability = Capability::new(&url, Format::Awp, id, id, CapabilityKind::Action, String::new());
     capability.description = Some(description.to_owned());
-    let site = Site { name: Vec::new(), texts: site.to_owned() };
+    let site = Site { texts: site.to_owned(), ..Site::default() };
     inferred(&capability, &site).map(|found| (found.name, found.confidence))
 }
 

@@ -322,6 +322,12 @@ fn each_of_value<'v>(
 }
 
 fn is_address(text: &str) -> bool {
-    let absolute = ["https://", "wss://", "http://", "ws://"].iter().any(|scheme| text.starts_with(scheme));
-    (absolute || text.starts_with('/')) && !text.contains(char::is_whitespace)
+    let has_scheme =
+        || ["https://", "wss://", "http://", "ws://"].iter().any(|scheme| text.starts_with(scheme));
+    let may_begin = match text.as_bytes().first() {
+        Some(b'/') => true,
+        Some(b'h' | b'w') => has_scheme(),
+        _ => false,
+    };
+    may_begin && !text.contains(char::is_whitespace)
 }
