@@ -13,7 +13,7 @@ use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::site_profile::CAPABILITIES_MAX;
-use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
+use super::site_profile::{Endpoint, Group, OwnerView, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
@@ -129,6 +129,7 @@ pub(crate) struct SitePage {
     absent_paths: Vec<String>,
     findings_words: Option<String>,
     is_waiting: bool,
+    owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
@@ -195,6 +196,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| r.url.to_string()).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
         is_waiting: line.status == Status::Pending && answer.visits_total == 0,
+        owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: answer
             .blocked
             .as_ref()
