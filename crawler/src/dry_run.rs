@@ -194,6 +194,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         hints: Vec::new(),
         not_before: None,
         is_submitted: false,
+        claim: None,
     }
 }
 

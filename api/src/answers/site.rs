@@ -18,6 +18,7 @@ use store::{
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::sites::SiteLine;
 use crate::manifests::{ManifestReader, SiteManifests};
@@ -63,6 +64,9 @@ pub(crate) struct SiteAnswer {
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
+    /// Who proved control of the domain.
+    #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
+    pub(crate) owner: Option<OwnerMark>,
     /// At most 200 of the hosts: the one named like the site, then those with requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
@@ -302,6 +306,7 @@ fn answer(found: SiteManifests<ManifestLine>, disagreements: Disagreements) -> S
         not_before: state.not_before,
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
+        owner: state.claim.and_then(|claim| claim.owner).as_ref().map(OwnerMark::from),
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),

@@ -2,6 +2,7 @@
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
 use manifest::{Format, IdentityMark, SafetyClass, Strength};
+use policy::claim::Proof;
 use policy::{FetchOutcome, RobotsKind, Status};
 
 /// A dialect's name from its slug; the slug itself where it is not one.
@@ -102,6 +103,14 @@ pub(crate) const fn source(kind: SourceKind) -> Option<&'static str> {
         SourceKind::Synthetic => Some("written by a third party"),
         SourceKind::Derived => Some("derived"),
         SourceKind::CopySuspected => Some("likely a copy of another site's"),
+    }
+}
+
+/// How an owner proved control of a domain.
+pub(crate) const fn proof(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Dns => "a DNS record",
+        Proof::File => "a file of the site",
     }
 }
 

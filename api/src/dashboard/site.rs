@@ -14,7 +14,7 @@ use super::frame::{Frame, Section};
 use super::links::Link;
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
-use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
+use super::site_profile::{Endpoint, Group, OwnerView, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
@@ -133,6 +133,7 @@ pub(crate) struct SitePage {
     /// Whether another visit than the first is due.
     is_due: bool,
     diagnosis: Option<Diagnosis>,
+    owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     parked: Option<Reasoned>,
     pause: Option<Moment>,
@@ -202,6 +203,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         is_waiting: line.status == Status::Pending && answer.visits_total == 0,
         is_due: is_due(answer, now),
         diagnosis: site_diagnosis::of(answer),
+        owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
         blocked: blocked(answer, now),
         parked: answer.parked.as_ref().map(reasoned),
         pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),

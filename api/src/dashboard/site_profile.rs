@@ -8,6 +8,7 @@ use policy::Status;
 
 use super::time::Moment;
 use super::{icons, labels, links};
+use crate::answers::claim::OwnerMark;
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
@@ -63,6 +64,25 @@ impl Quality {
         explained: impl Into<String>,
     ) -> Self {
         Self { name, value: value.into(), class, explained: explained.into(), leads_to_findings: false }
+    }
+}
+
+/// Who proved control of the domain.
+pub(super) struct OwnerView {
+    pub(super) by: &'static str,
+    pub(super) since: Moment,
+    pub(super) last_proven: Moment,
+    pub(super) missing_since: Option<Moment>,
+}
+
+impl OwnerView {
+    pub(super) fn of(owner: &OwnerMark, now: DateTime<Utc>) -> Self {
+        Self {
+            by: labels::proof(owner.by),
+            since: Moment::new(owner.since, now),
+            last_proven: Moment::new(owner.last_proven_at, now),
+            missing_since: Moment::maybe(owner.missing_since, now),
+        }
     }
 }
 

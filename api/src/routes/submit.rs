@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::answers::site::site_of;
 use crate::answers::submit::SubmissionAnswer;
+use crate::owner::OwnerCredentials;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
@@ -53,7 +54,7 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     accepted(answer, quota)
 }
 
-/// Requests a visit before it is due.
+/// Requests a visit before it is due. The owner of the site, with its key, has a limit of its own.
 #[utoipa::path(
     post,
     path = "/sites/{domain}/recheck",
@@ -61,14 +62,22 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 202, description = "It is visited soon", body = SubmissionAnswer,
         headers(("location" = String, description = "The record of the site")))),
+    security((), ("owner" = [])),
 )]
 pub(crate) async fn recheck(
     Request { app, client, context, query }: Request,
+    credentials: OwnerCredentials,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let (answer, quota) = app.submissions(client).recheck(app.manifests(client), site.clone()).await?;
+    let (submissions, manifests) = (app.submissions(client), app.manifests(client));
+    let (answer, quota) = if credentials.are_given() {
+        credentials.admit(&app.store, &site).await?;
+        submissions.recheck_for_owner(manifests, site.clone()).await?
+    } else {
+        submissions.recheck(manifests, site.clone()).await?
+    };
     if context.wants_page() {
         return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
     }
@@ -134,7 +143,7 @@ fn typed(submission: Submission) -> Submission {
     }
 }
 
-fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
+pub(super) fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
     let location = HeaderValue::from_str(&answer.status_url).map_err(|error| Problem::internal(&error))?;
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::LOCATION, location);

@@ -4,6 +4,7 @@
 
 #[path = "../support/answer.rs"]
 mod answer;
+mod claims;
 mod conventions;
 mod declarations;
 mod documents;

@@ -5,6 +5,7 @@
 //! metrics.
 
 pub mod address;
+pub mod claim;
 pub mod delay;
 pub mod freshness;
 pub mod groups;

@@ -35,7 +35,7 @@ impl Visit<'_> {
         let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
-        let Progress { started_at, traffic, findings, .. } = self.progress;
+        let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
         let Findings { fetched, seeds, paths_checked } = findings;
         Outcome::Ended(Box::new(VisitRecord {
@@ -56,6 +56,7 @@ impl Visit<'_> {
             requests,
             bytes_in,
             crawler_version: VERSION.to_owned(),
+            claim,
         }))
     }
 

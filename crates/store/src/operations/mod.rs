@@ -108,6 +108,7 @@ macro_rules! writing {
     }};
 }
 
+mod claims;
 mod dump;
 mod feed;
 mod feedback;
