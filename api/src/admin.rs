@@ -71,7 +71,8 @@ impl AdminTokens {
     }
 }
 
-fn bearer(authorization: &str) -> Option<&str> {
+/// The token of an `Authorization` header with the scheme Bearer, if it is as long as a token.
+pub(crate) fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     let token = token.trim();
     let fits = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&token.len());

@@ -24,6 +24,8 @@ use crate::quota::RemainingQuota;
 pub(crate) const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 /// Requests per second of programs on this machine: more than it can serve, so that only a runaway loop is slowed.
 const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
+/// Visits an hour that the owner of a site can request: enough to try one correction after another.
+const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
@@ -104,6 +106,8 @@ pub(crate) struct Limits {
     local_reads: Buckets<IpAddr>,
     /// Requested visits, by site.
     visits: Buckets<SiteName>,
+    /// Visits that owners requested, by site.
+    owner_visits: Buckets<SiteName>,
 }
 
 /// The buckets with configurable limits.
@@ -144,6 +148,7 @@ impl Limits {
             granted: RwLock::new(Arc::new(Granted::new(config))),
             local_reads: buckets(Quota::per_second(LOCAL_PER_SECOND)),
             visits: buckets(recheck),
+            owner_visits: buckets(Quota::per_hour(OWNER_VISITS_PER_HOUR)),
         }
     }
 
@@ -184,6 +189,11 @@ impl Limits {
         take(&self.visits, site)
     }
 
+    /// One visit to a site that its owner requests.
+    pub(crate) fn owner_visit(&self, site: &SiteName) -> Result<RemainingQuota, Exhausted> {
+        take(&self.owner_visits, site)
+    }
+
     /// Drops full buckets, so that memory depends on the clients of the last minutes only.
     pub(crate) fn prune(&self) {
         let granted = self.granted();
@@ -192,8 +202,10 @@ impl Limits {
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }
-        self.visits.retain_recent();
-        self.visits.shrink_to_fit();
+        for buckets in [&self.visits, &self.owner_visits] {
+            buckets.retain_recent();
+            buckets.shrink_to_fit();
+        }
     }
 }
 

@@ -147,6 +147,7 @@ async fn visit(app: &App, name: &str, manifest: Manifest) {
         phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
         bytes_in: 1_234,
         crawler_version: "0.1.0".into(),
+        claim: None,
     };
     app.store.visit_save(&leased[0].token, &record).await.unwrap();
 }
@@ -503,6 +504,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         let request = crate::dashboard::capability::CapabilityRequest {
             typed: &crate::parameters::QueryPairs::parse("").unwrap(),
             entry: &Value::Null,
+            owner: None,
         };
         let context =
             crate::page_context::PageContext { base: "http://localhost:8080".to_owned(), now: now() };

@@ -55,6 +55,13 @@ pub(crate) struct ProblemBody {
     quota: Option<RemainingQuota>,
 }
 
+impl ProblemBody {
+    /// The parameter that was wrong.
+    pub(crate) fn parameter(&self) -> Option<&str> {
+        self.parameter.as_deref()
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn status_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u16(status.as_u16())

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use indexer::snapshot::SnapshotError;
+use manifest::SiteName;
 use runtime::Share;
 use store::{Store, StoreError};
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin::{Admin, AdminTokens};
+use crate::answers::claim::OwnerMark;
 use crate::answers::crawl::{self, CrawlAnswer, Visit};
 use crate::answers::home::{self, Topic};
 use crate::answers::semantic_types::{self, SemanticTypesAnswer};
@@ -36,6 +38,7 @@ use crate::page_context::PageContext;
 use crate::problem::Problem;
 use crate::replica::Replica;
 use crate::scan_cache::{self, ScanCache};
+use crate::search_counts::SearchCounts;
 use crate::server_names::ServerNames;
 use crate::ttl_cache::TtlCache;
 use crate::{clock, metrics};
@@ -79,6 +82,8 @@ pub struct State {
     pub(crate) limits: Limits,
     pub(crate) capacity: Capacity,
     pub(crate) load: Load,
+    /// Searches that showed capabilities of sites with owners.
+    pub(crate) search_counts: SearchCounts,
     pub(crate) admin_tokens: AdminTokens,
     pub(crate) crawl: ScanCache<CrawlAnswer>,
     pub(crate) latest_visits: ScanCache<Vec<Visit>>,
@@ -119,6 +124,7 @@ impl App {
             limits: Limits::new(config.limits),
             capacity: Capacity::new(&config.limits),
             load: Load::new(Instant::now()),
+            search_counts: SearchCounts::default(),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
             crawl: ScanCache::default(),
             latest_visits: ScanCache::default(),
@@ -136,6 +142,21 @@ impl App {
             config,
             store: store.with_scan_time_max(scan_cache::TIME_MAX),
         }))
+    }
+
+    /// Writes the counts of searches, and reads which sites have owners; `serve` does this every minute.
+    pub async fn write_search_counts(&self) -> Result<(), StoreError> {
+        self.search_counts.write(&self.store).await
+    }
+
+    /// The owner of a site, who proved control of its domain, as of the last minute or two.
+    pub(crate) fn owner_of(&self, site: &SiteName) -> Option<OwnerMark> {
+        self.search_counts.owner_of(site)
+    }
+
+    /// Counts a search that showed results of these sites.
+    pub(crate) fn count_search<'a>(&self, shown: impl IntoIterator<Item = &'a SiteName>) {
+        self.search_counts.count(shown, clock::now());
     }
 
     /// The path of a file that another program of this installation writes to the data directory.

@@ -4,7 +4,9 @@
 pub(crate) fn is_hidden(character: char) -> bool {
     let reorders =
         matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    reorders || (character.is_control() && !matches!(character, '\n' | '\t'))
+    // XML forbids the last two characters of the first plane, and one of them would break a feed.
+    let is_noncharacter = matches!(character, '\u{fffe}' | '\u{ffff}');
+    reorders || is_noncharacter || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
 /// The visible characters of a text on one line, at most `chars_max` of them.
@@ -34,6 +36,7 @@ mod tests {
     #[test]
     fn one_line_is_visible_and_bounded() {
         assert_eq!(one_line(" Book\u{202e} a\n\tseat\u{7} ", 80), "Book a seat");
+        assert_eq!(one_line("Book\u{fffe} a\u{ffff} seat", 80), "Book a seat", "XML forbids them");
         assert_eq!(one_line("déjà vu", 5), "déjà…");
         assert_eq!((cut("déjà vu", 4), cut("déjà", 4)), ("déjà…".to_owned(), "déjà".to_owned()));
     }

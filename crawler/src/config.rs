@@ -37,6 +37,8 @@ pub struct CrawlConfig {
     pub concurrency: usize,
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
+    /// The operator's own interval between visits to a site that answers; for sites of others at least a day.
+    pub revisit_every: Option<Duration>,
     pub worker: WorkerId,
     /// The embedded database to lock; none where a fleet shares one.
     pub locked_database: Option<PathBuf>,
@@ -134,8 +136,14 @@ impl SeedSource {
     /// With the name of the file.
     pub fn check_readable(&self) -> Result<(), SeedError> {
         let Self::File(path) = self else { return Ok(()) };
-        let opened = std::fs::File::open(path);
-        opened.map(drop).map_err(|source| SeedError::Unreadable { name: self.name(), source })
+        let read = std::fs::File::open(path).and_then(|file| file.metadata());
+        let read =
+            read.and_then(
+                |file| {
+                    if file.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
+                },
+            );
+        read.map_err(|source| SeedError::Unreadable { name: self.name(), source })
     }
 
     /// The path of a file.

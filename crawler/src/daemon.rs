@@ -45,7 +45,12 @@ pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToke
                 () = stop.cancelled() => return,
             };
             let came_to = result.unwrap_or_else(|error| format!("failed: {error}"));
-            tracing::info!(%task, result = came_to, "scheduled task done");
+            // the report is asked for, so it is logged wherever warnings are
+            if task == ScheduledTask::Report {
+                tracing::info!(target: "crawler::progress", %task, result = came_to, "scheduled task done");
+            } else {
+                tracing::info!(%task, result = came_to, "scheduled task done");
+            }
             tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
         }
         after = at.max(clock::now());
@@ -77,7 +82,9 @@ pub(crate) async fn follow_seed_files(
             }
         };
         match why {
-            ReadAgain::Changed => tracing::warn!(result = came_to, "a seed file has changed"),
+            ReadAgain::Changed => {
+                tracing::info!(target: "crawler::progress", result = came_to, "a seed file has changed");
+            }
             ReadAgain::Uncertain => tracing::info!(result = came_to, "seed files read again"),
         }
         context

@@ -196,6 +196,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         hints: Vec::new(),
         not_before: None,
         is_submitted: false,
+        claim: None,
     }
 }
 

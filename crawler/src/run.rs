@@ -2,7 +2,6 @@
 
 use async_recursion::async_recursion as boxed;
 use manifest::SiteName;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store::{Backend, Seed, Share, SiteGroup, Store};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -32,7 +31,6 @@ pub async fn run(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
-    raise_file_limit();
     let _lock = lock_database(&config, &store).await?;
     let events = open_events(&config)?;
     let tracker = TaskTracker::new();
@@ -74,15 +72,6 @@ pub async fn run(
     summary.end(started.elapsed());
     events.write(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
-}
-
-/// Raises the soft limit of open files to the hard one: each visit has up to two connections open.
-fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
-    }
 }
 
 /// After the seeds: checks that there is something to visit, and makes sites due for `--revisit`.
@@ -163,17 +152,5 @@ pub fn site_of(text: &str) -> Result<SiteName, manifest::NameError> {
         manifest::ManifestUrl::parse(text).map(|url| url.site())
     } else {
         SiteName::parse(text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn raises_the_limit_of_open_files() {
-        raise_file_limit();
-        let limit = getrlimit(Resource::Nofile);
-        assert_eq!(limit.current, limit.maximum);
     }
 }

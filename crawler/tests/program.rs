@@ -21,7 +21,7 @@ use tokio::process::Command;
 
 #[tokio::test]
 async fn prints_one_json_object_per_pass() {
-    let fixture = Fixture::with([shop()]).await;
+    let fixture = Fixture::with([shop(), Host::new("gone.example").refusing_connections()]).await;
     fixture.file("seeds", "\u{feff}shop.example\r\nnot a domain\n# nothing\nshop.example\n");
     let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!(summary["seeds"]["read"], 1);
@@ -57,13 +57,18 @@ async fn prints_one_json_object_per_pass() {
     assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
-    assert!(blocked.contains("removed 1 manifest and"), "{blocked}");
+    assert!(blocked.contains("deleted 1 manifest and"), "{blocked}");
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
     assert!(text(&fixture.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
     assert_eq!(fixture.web.log().hit_count(), 0);
+
+    let failed = fixture.run(&["check", "gone.example"]).await;
+    let (stdout, stderr) = (text(&failed.stdout), text(&failed.stderr));
+    assert!(stdout.contains("Check the network of this machine"), "{stdout}");
+    assert!(stderr.contains("site owners cannot reach you"), "{stderr}");
 }
 
 /// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a misspelling.
@@ -106,12 +111,11 @@ async fn explain_shows_the_timeline_of_a_site() {
 #[tokio::test]
 async fn status_shows_the_state_of_the_crawl() {
     let busy = testweb::Answer::retry_after(429, "3600");
-    let slow = testweb::Answer::raw("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
-        .dripping(15, std::time::Duration::from_millis(100));
+    let slow = testweb::Answer::text("User-agent: *\nDisallow: /\n").after(std::time::Duration::from_secs(1));
     let fixture = Fixture::with([
         shop(),
         Host::new("gone.example").refusing_connections(),
-        Host::new("slow.example").robots("").route("/agent.json", slow.clone()).route("/agents.txt", slow),
+        Host::new("slow.example").route("/robots.txt", slow),
         Host::new("busy.example").robots("").route("/.well-known/agent.json", busy),
         Host::new("patient.example").robots("User-agent: *\nCrawl-delay: 3600\n"),
     ])
@@ -135,13 +139,13 @@ async fn status_shows_the_state_of_the_crawl() {
     assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
     let stdout = text(&fixture.run(&["status"]).await.stdout);
     for part in [
-        "Sites: 5 (0 due, 0 being visited, 1 parked, 0 left out)",
-        "Manifests: 1 with 1 capabilities",
+        "Sites: 5 (0 due, 0 being visited, 1 parked, 0 blocked)",
+        "Manifests: 1 with 1 capability, in 1 document",
         "By format: 1 awp",
         "1 unreachable",
         "1 found",
         "Failing: gone.example, 1 time in a row: no connection to any address",
-        "Slowest: slow.example, ",
+        "Slow: slow.example, ",
         "Parked: patient.example until ",
     ] {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");

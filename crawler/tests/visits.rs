@@ -6,6 +6,7 @@ mod support;
 
 use manifest::SiteName;
 use manifest::model::PolicyChoice;
+use policy::claim::{self, Claim, ClaimAuthority, Proof};
 use policy::{FetchOutcome, VisitEnd};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host};
@@ -310,4 +311,102 @@ async fn plans_the_next_visit_after_a_visit() {
     let days = |report: store::SiteReport| (report.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
     assert!(days(crawl.report("shop.example").await) < 2);
     assert!(days(crawl.report("empty.example").await) >= 11);
+}
+
+/// The line that proves a claim to `shop.example` with the key of a number, as this instance issues it.
+async fn proof(crawl: &Crawl, key: u8) -> String {
+    crawl.store.claim_secret_keep("secret").await.unwrap();
+    let site = SiteName::parse("shop.example").unwrap();
+    let issued = ClaimAuthority::new("secret").issue(&site, &[key; claim::KEY_BYTES]);
+    format!("{}{}\n", claim::TOKEN_PREFIX, issued.token)
+}
+
+async fn request_check(crawl: &Crawl) {
+    let site = SiteName::parse("shop.example").unwrap();
+    assert!(crawl.store.claim_ask(&site, now(), now()).await.unwrap());
+}
+
+async fn claim_to_shop(crawl: &Crawl) -> Claim {
+    crawl.report("shop.example").await.state.claim.unwrap()
+}
+
+#[tokio::test]
+async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
+    let mut crawl = Crawl::of([shop()]).await;
+    let line = proof(&crawl, 1).await;
+    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", format!("# our proof\n{line}"));
+    crawl.pass().await;
+    assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "nobody requested a check");
+    request_check(&crawl).await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.paths("shop.example").last().map(String::as_str), Some(claim::FILE_PATH));
+    let owner = claim_to_shop(&crawl).await.owner.unwrap();
+    assert_eq!(owner.proof, Proof::File);
+
+    // the owner's proof is checked in each visit; another key replaces it at once
+    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", proof(&crawl, 2).await);
+    crawl.pass_again().await;
+    let replaced = claim_to_shop(&crawl).await.owner.unwrap();
+    assert_ne!(replaced.key_hash, owner.key_hash);
+    crawl.web.remove("shop.example", claim::FILE_PATH);
+    crawl.pass_again().await;
+    let missed = claim_to_shop(&crawl).await;
+    assert!(missed.owner.unwrap().missing_since.is_some(), "it ends after two weeks");
+    let finding = missed.finding.unwrap();
+    assert!(finding.contains("_agentdex.shop.example has no TXT record"), "{finding}");
+    assert!(finding.contains("404"), "{finding}");
+    assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
+}
+
+#[tokio::test]
+async fn a_claim_is_checked_only_where_robots_txt_allows_it() {
+    let robots = format!("User-agent: *\nDisallow: {}\n", claim::FILE_PATH);
+    let crawl = Crawl::of([shop().robots(&robots)]).await;
+    let line = proof(&crawl, 1).await;
+    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", line);
+    request_check(&crawl).await;
+    assert_eq!(crawl.pass().await.manifests_added, 1);
+    assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()));
+    let claim = claim_to_shop(&crawl).await;
+    assert!(
+        claim.finding.as_deref().unwrap().contains("Disallow: /.well-known/agentdex-claim.txt"),
+        "{claim:?}"
+    );
+    assert_eq!(claim.owner, None);
+}
+
+#[tokio::test]
+async fn only_the_site_itself_proves_a_claim() {
+    let line = proof(&Crawl::of([shop()]).await, 1).await;
+    let elsewhere = |url: &str| Answer::redirect(302, url);
+    let file = format!("https://www.shop.example{}", claim::FILE_PATH);
+    let of_another_site = {
+        let site = SiteName::parse("other.example").unwrap();
+        let issued = ClaimAuthority::new("secret").issue(&site, &[1; claim::KEY_BYTES]);
+        format!("{}{}\n", claim::TOKEN_PREFIX, issued.token)
+    };
+    for (answer, is_proof, why) in [
+        (elsewhere(&file), true, "www. is the site"),
+        (elsewhere("https://users.shop.example/.well-known/agentdex-claim.txt"), false, "another host"),
+        (elsewhere("https://www.shop.example/uploads/claim.txt"), false, "another path"),
+        (elsewhere("https://other.example/.well-known/agentdex-claim.txt"), false, "another site"),
+        (Answer::html(format!("<!doctype html>\n{line}")), false, "a page"),
+        (Answer::text(of_another_site), false, "the token of another site"),
+        (Answer::text(format!("{}{line}", "x".repeat(20_000))), false, "beyond the limit of bytes"),
+    ] {
+        let hosts = [shop().route(claim::FILE_PATH, answer)].into_iter().chain(
+            ["www.shop.example", "users.shop.example", "other.example"].map(|name| {
+                let host = Host::new(name).file(claim::FILE_PATH, "text/plain", line.clone());
+                host.file("/uploads/claim.txt", "text/plain", line.clone())
+            }),
+        );
+        let web = testweb::Web::builder().hosts(hosts).start().await.unwrap();
+        let crawl = Crawl::on(web, "shop.example").await;
+        proof(&crawl, 1).await;
+        request_check(&crawl).await;
+        crawl.pass().await;
+        let claim = claim_to_shop(&crawl).await;
+        assert_eq!(claim.owner.is_some(), is_proof, "{why}: {claim:?}");
+        assert!(crawl.hits("other.example").is_empty());
+    }
 }

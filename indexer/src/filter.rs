@@ -12,9 +12,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
+use manifest::declaration::payment_schemes;
 use manifest::entry::Entry;
 use manifest::model::{
-    AuthScheme, Capability, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue,
+    AuthScheme, Capability, CapabilityKind, Cost, Format, Payment, SafetyClass, SourceKind, UnknownValue,
 };
 use manifest::{CapabilityId, IdentityMark, ManifestUrl, semantic_namespace};
 use policy::Status;
@@ -94,6 +95,8 @@ pub(crate) struct FilterSource<'a> {
     degraded: bool,
     /// Of the leading declaration alone: another one says nothing about who published this one.
     identity: Vec<IdentityMark>,
+    price: Option<&'a Payment>,
+    payment_schemes: Vec<String>,
     kind: CapabilityKind,
     tags: &'a [String],
     /// As an entry of a catalog.
@@ -129,6 +132,8 @@ impl<'a> FilterSource<'a> {
             schemes: &capability.auth.schemes,
             degraded: capability.degraded,
             identity: manifest.identity_of(capability).marks(),
+            price: capability.price.as_ref(),
+            payment_schemes: payment_schemes(manifest, capability),
             kind: capability.kind,
             tags: &capability.tags,
             urn: &entry.identifier.urn,
@@ -159,6 +164,8 @@ impl<'a> FilterSource<'a> {
             schemes: &statement.auth.schemes,
             degraded: statement.degraded,
             identity: Vec::new(),
+            price: statement.price.as_ref(),
+            payment_schemes: excerpt.payment_schemes.clone(),
             kind: excerpt.kind,
             tags: &excerpt.tags,
             urn: &excerpt.urn,
@@ -344,6 +351,21 @@ filters! {
             [] => Vec::new(),
             marks => vec![marks.contains(&IdentityMark::Verified).to_string()],
         },
+    }
+    Price = "price" {
+        label: "Price",
+        dashboard_position: Some(9),
+        parameter: Some("Whether its publisher declares that a call is free or costs something. Most declare neither."),
+        tool_argument: Some("Only capabilities whose publisher declares that a call is free, or that it is paid."),
+        vocabulary: vocabulary!(Cost),
+        parse: closed::<Cost>,
+        values_of: |source| source.price.and_then(Payment::cost).iter().map(ToString::to_string).collect(),
+    }
+    Payment = "payment" {
+        label: "Payment",
+        parameter: Some("Schemes of payment that a publisher declares, as `x402`."),
+        tool_argument: Some("Only capabilities that are paid by one of these schemes, like x402."),
+        values_of: |source| source.payment_schemes.clone(),
     }
     Kind = "kind" {
         label: "Kind",

@@ -19,7 +19,7 @@ manifest::string_enum! {
     Grouping, "grouping" {
         /// None: each result is a row.
         None = "none",
-        /// Near copies of one declaration, on any site.
+        /// Near copies of one declaration that call its site.
         Copies = "copies",
         /// The results of one site: which site answers the request best.
         Site = "site",

@@ -99,6 +99,7 @@ async fn visit(store: &Store, fetches: Vec<FetchRecord>, now: DateTime<Utc>) {
         requests: 1,
         bytes_in: 1,
         crawler_version: "0".into(),
+        claim: None,
     };
     store.seeds_add(&[Seed::of_host(Host::parse(SITE).unwrap())], now).await.unwrap();
     let only = Some(vec![SiteName::parse(SITE).unwrap()]);

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::{
     ExploreRequest, FacetBuckets, FacetKey, FacetRequest, Filters, IndexBuilder, SearchRequest, Searcher,
 };
-use manifest::model::{CapabilityKind, Format};
+use manifest::model::{CapabilityKind, Format, Payment};
 use store::{FeedPosition, StoredManifest};
 use tempfile::TempDir;
 
@@ -21,7 +21,9 @@ fn web() -> Vec<StoredManifest> {
     let mut shop = support::manifest("shop.example", "Shop");
     shop.first_seen_at = first_seen_at();
     support::add(&mut shop, "find_shoes", "Search for shoes.").tags = vec!["Shoes".into(), "search".into()];
-    support::add(&mut shop, "order_shoes", "Order shoes.").tags = vec!["shoes".into()];
+    let order = support::add(&mut shop, "order_shoes", "Order shoes.");
+    order.tags = vec!["shoes".into()];
+    order.price = Some(priced("$2.50", Some("X402")));
     let mut card = support::manifest("agent.example", "Agent");
     card.first_seen_at = first_seen_at() + TimeDelta::days(30);
     card.manifest.detection.format = Format::A2a;
@@ -29,7 +31,13 @@ fn web() -> Vec<StoredManifest> {
     skill.tags = vec!["search".into()];
     skill.kind = CapabilityKind::Skill;
     skill.degraded = true;
+    skill.price = Some(priced("free", None));
+    card.manifest.payments = vec![priced("5", Some("mpp"))];
     vec![shop, card]
+}
+
+fn priced(price: &str, scheme: Option<&str>) -> Payment {
+    Payment { price: Some(price.to_owned()), scheme: scheme.map(str::to_owned), ..Payment::default() }
 }
 
 fn searcher() -> (TempDir, Searcher) {
@@ -93,6 +101,16 @@ fn filters_by_the_members_of_catalog_entries() {
     assert_eq!(of(Filters { names: vec!["Find_Shoes".into()], ..Filters::default() }), ["find_shoes"]);
     let since = Some(first_seen_at() + TimeDelta::seconds(1));
     assert_eq!(of(Filters { first_seen_since: since, ..Filters::default() }), ["shoe-advice"]);
+}
+
+#[test]
+fn filters_by_declared_prices() {
+    let (_dir, searcher) = searcher();
+    let of = |key, value: &str| found(&searcher, filters(key, [value]));
+    assert_eq!(of(FacetKey::Price, "paid"), ["order_shoes"]);
+    assert_eq!(of(FacetKey::Price, "free"), ["shoe-advice"]);
+    assert_eq!(of(FacetKey::Payment, "x402"), ["order_shoes"]);
+    assert!(of(FacetKey::Payment, "mpp").is_empty(), "what is free is paid by no scheme of its service");
 }
 
 #[test]

@@ -74,6 +74,7 @@ async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTim
         requests: 1,
         bytes_in: 1,
         crawler_version: "0".into(),
+        claim: None,
     };
     store.seeds_add(&[Seed::of_host(Host::parse(name).unwrap())], now).await.unwrap();
     let only = Some(vec![SiteName::parse(name).unwrap()]);

@@ -1,4 +1,4 @@
-//! Results that are put behind the best of their group: near copies on any site, and the results of one site.
+//! Results that are put behind the best of their group: near copies that call one site, and the results of one site.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -14,6 +14,7 @@ const DESCRIPTION: &str = "Search the catalogue of live webcams by place, weathe
 
 fn webcams<'a>(stored: &'a mut StoredManifest, name: &str, description: &str) -> &'a mut Capability {
     let capability = support::add(stored, name, description);
+    capability.invocation.url = Some("https://api.alpinecams.example/webcams".to_owned());
     capability.parameters = Some(json!({"type": "object", "properties": {
         "place": {"type": "string", "description": "City or region"},
         "weather": {"type": "string", "enum": ["sunny", "rainy"]},
@@ -21,7 +22,7 @@ fn webcams<'a>(stored: &'a mut StoredManifest, name: &str, description: &str) ->
     capability
 }
 
-/// Four sites with one declaration, one of them in other words of its own, and a site with siblings.
+/// Three sites with declarations of one service, one of them its own, and a site with siblings.
 fn web() -> Vec<StoredManifest> {
     let mut found = Vec::new();
     for (site, name) in [("alpinecams.example", "Alpine Cams"), ("coastcams.example", "Coast Cams")] {
@@ -41,9 +42,13 @@ fn web() -> Vec<StoredManifest> {
 }
 
 fn searcher(dir: &tempfile::TempDir) -> Searcher {
+    searcher_of(dir, &web())
+}
+
+fn searcher_of(dir: &tempfile::TempDir, web: &[StoredManifest]) -> Searcher {
     let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
-    for stored in web() {
-        builder.add(&stored).unwrap();
+    for stored in web {
+        builder.add(stored).unwrap();
     }
     builder.finish(FeedPosition(1)).unwrap();
     Searcher::open(dir.path()).unwrap()
@@ -69,6 +74,11 @@ fn near_copies_are_one_row_with_the_others_behind_it() {
     let group = answer.hits[0].group.clone().unwrap();
     assert_eq!((group.by, group.others), (Grouping::Copies, 2));
     let mut sites: Vec<&str> = group.members.iter().map(|member| member.site.as_str()).collect();
+    assert_eq!(
+        answer.hits[0].site.as_str(),
+        "alpinecams.example",
+        "the site that is called leads its copies"
+    );
     sites.push(answer.hits[0].site.as_str());
     sites.sort_unstable();
     assert_eq!(sites, ["alpinecams.example", "coastcams.example", "mirrorcams.example"]);
@@ -103,4 +113,38 @@ fn a_site_is_one_row_with_its_best_result() {
     let group = last.group.clone().unwrap();
     assert_eq!((last.site.as_str(), group.by, group.others), ("skiresort.example", Grouping::Site, 2));
     assert!(answer.hits[..3].iter().all(|hit| hit.group.is_none()));
+}
+
+/// Copies of a declaration with other addresses, on sites that rank higher since they have more results.
+#[test]
+fn copies_that_call_another_site_hide_nothing() {
+    let mut web = web();
+    web.truncate(1);
+    for number in 0..7 {
+        let site = format!("hub{number}.example");
+        let mut copy = support::manifest(&site, "Hub");
+        let capability =
+            webcams(&mut copy, "search_webcams", &format!("{DESCRIPTION} Offered by Alpine Cams."));
+        capability.invocation.url = Some(format!("https://{site}/webcams"));
+        webcams(&mut copy, "search_webcams_of_a_place", "Search webcams of a place.");
+        webcams(&mut copy, "search_webcams_by_weather", "Search webcams by the weather.");
+        web.push(copy);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let answer = search(&searcher_of(&dir, &web), Grouping::Copies, 20, None);
+    let shown: Vec<&str> = answer.hits.iter().map(|hit| hit.site.as_str()).collect();
+    assert!(shown.contains(&"alpinecams.example"), "{shown:?}");
+    let group = answer.hits.iter().find(|hit| hit.site.as_str() == "alpinecams.example").unwrap();
+    assert!(group.group.is_none(), "{:?}", group.group);
+}
+
+/// A site whose service is on another domain, and a copy on a third site, which could state other places to sign in.
+#[test]
+fn copies_of_a_site_with_a_foreign_address_hide_nothing() {
+    let mut web = web();
+    web.remove(0);
+    let dir = tempfile::tempdir().unwrap();
+    let answer = search(&searcher_of(&dir, &web), Grouping::Copies, 20, None);
+    assert_eq!(answer.hits.len(), 5, "{:?}", answer.hits);
+    assert!(answer.hits.iter().all(|hit| hit.group.is_none()));
 }

@@ -112,3 +112,49 @@ fn words_of_other_languages_are_marked_in_snippets() {
     let hits = searcher.search(&request).unwrap().hits;
     assert!(hits[0].snippet.contains("<mark>Zugverbindungen</mark>"), "{}", hits[0].snippet);
 }
+
+#[test]
+fn everyday_words_of_other_languages_find_english_capabilities() {
+    let english = [
+        ("book_flight", "Book a flight between two airports."),
+        ("get_forecast", "The weather of the next days at a place."),
+        ("find_rooms", "Search for free hotel rooms by date."),
+        ("track_parcel", "Where a parcel is now."),
+        ("translate_text", "Translate a text into another language."),
+        ("cancel_order", "Cancel an order before it is sent."),
+        ("search_jobs", "Open jobs by profession and region."),
+    ];
+    let of = |(name, description): (&str, &str)| Made {
+        language: "en".to_owned(),
+        name: name.to_owned(),
+        description: description.to_owned(),
+    };
+    let (_dir, searcher) = searcher(&english.map(of), true);
+    for (query, name) in [
+        ("Wetter morgen", "get_forecast"),
+        ("einen Flug buchen", "book_flight"),
+        ("Hotelzimmer in Berlin", "find_rooms"),
+        ("Paket verfolgen", "track_parcel"),
+        ("réserver un vol", "book_flight"),
+        ("météo à Paris", "get_forecast"),
+        ("annuler ma commande", "cancel_order"),
+        ("reservar vuelo", "book_flight"),
+        ("traducir un texto", "translate_text"),
+        ("previsão do tempo", "get_forecast"),
+        ("prenotare un volo", "book_flight"),
+        ("vacatures in Utrecht", "search_jobs"),
+        ("pogoda w Krakowie", "get_forecast"),
+        ("otel odası ara", "find_rooms"),
+        ("отследить посылку", "track_parcel"),
+        ("حجز رحلة طيران", "book_flight"),
+        ("天気", "get_forecast"),
+        ("天气预报", "get_forecast"),
+        ("翻译", "translate_text"),
+    ] {
+        let first = found(&searcher, query).into_iter().next();
+        let at = first.and_then(|id| id.strip_prefix('n').and_then(|at| at.parse::<usize>().ok()));
+        assert_eq!(at.map(|at| english[at].0), Some(name), "{query}");
+    }
+    // A word that English has keeps its meaning.
+    assert!(found(&searcher, "stage lighting").is_empty());
+}

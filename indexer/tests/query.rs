@@ -83,6 +83,28 @@ fn ranks_an_exact_id_name_or_site_first() {
     assert_eq!(of_site.len(), 3, "{of_site:?}");
 }
 
+/// Sixty capabilities of another site that are called like a domain, an id and an identifier.
+#[test]
+fn a_domain_and_an_id_are_no_names_of_others() {
+    let id = searcher(&web()).1.search(&request("cart add")).unwrap().hits[0].id.clone();
+    let mut squatter = support::manifest("squatter.example", "shop.example");
+    for number in 0..60 {
+        for name in ["shop.example", id.as_str(), "urn:air:shop.example:awp:cart_add"] {
+            let capability = support::add(&mut squatter, &format!("{name} {number}"), name);
+            capability.name = name.to_owned();
+            capability.title = Some(name.to_owned());
+        }
+    }
+    let mut web = web();
+    web.insert(0, squatter);
+    let (_dir, searcher) = searcher(&web);
+    for (query, count) in [("shop.example", 3), ("SHOP.example", 3), (id.as_str(), 1)] {
+        let answer = searcher.search(&request(query)).unwrap();
+        let sites: Vec<&str> = answer.hits.iter().take(count).map(|hit| hit.site.as_str()).collect();
+        assert_eq!(sites, vec!["shop.example"; count], "{query}");
+    }
+}
+
 #[test]
 fn a_namespace_with_a_star_matches_all_its_types() {
     let (_dir, searcher) = searcher(&web());

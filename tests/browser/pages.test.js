@@ -318,6 +318,57 @@ test("the owner of a site finds it by its name", async () => {
   });
 });
 
+test("the owner of a site that is not found reads why, and what to do", async () => {
+  const reasons = {
+    "keepout.example": [/reading is not allowed/, /robots\.txt forbids agentdex/, /User-agent: agentdex\s+Allow: \/\.well-known\//],
+    "drowsy.example": [/no result yet/, /could not be read \(HTTP 503\)/, /status 200, or with 404/],
+    "single-page.test": [/answers every path/, /also paths that do not exist/, /status 404/],
+    "doublequote.example": [/fetched .*, not readable/, /cannot be read as a manifest/, /Correct the syntax/],
+  };
+  for (const javaScriptEnabled of [true, false]) {
+    for (const [site, [status, why, step]] of Object.entries(reasons)) {
+      await visit(`/sites/${site}`, { javaScriptEnabled }, async (page) => {
+        assert.match(await page.locator(".identity").innerText(), status, site);
+        assert.doesNotMatch(await page.locator("main").innerText(), /\bfresh\b(?! until)/i, site);
+        const reason = page.locator("section[aria-label='Why nothing is found']");
+        assert.match(await reason.innerText(), why, site);
+        assert.match(await page.locator("main").innerText(), step, site);
+        assert.equal(await reason.getByRole("button", { name: "Check again" }).isVisible(), true, site);
+      });
+    }
+  }
+});
+
+test("the number of findings opens the list of them", async () => {
+  await visit("/sites/halfbaked.example", {}, async (page) => {
+    const finding = page.locator("#crawl .findings li").first();
+    assert.equal(await finding.isVisible(), false);
+    await page.locator(".quality a", { hasText: /\d+ findings/ }).click();
+    await finding.waitFor({ state: "visible" });
+  });
+});
+
+test("an address that was copied into the form adds its site", async () => {
+  await visit("/", { expected: 200 }, async (page) => {
+    await page.fill("#domain", "https://copied.example/");
+    await Promise.all([page.waitForURL(/\/sites\/copied\.example$/), page.locator("form[action='/sites'] button").click()]);
+    await page.locator(".identity").waitFor();
+  });
+});
+
+test("a phone can search from every page, and zooming to 200 % loses nothing", async () => {
+  for (const [name, path] of Object.entries(pages)) {
+    await visit(path, { viewport: PHONE }, async (page) => {
+      assert.equal(await page.locator("form[role=search] input").first().isVisible(), true, name);
+    });
+  }
+  // 1440 by 900 pixels at 200 %
+  await visit(pages.site, { viewport: { width: 720, height: 450 } }, async (page) => {
+    assert.equal(await page.locator("form[role=search] input").first().isVisible(), true);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - globalThis.innerWidth)) <= 0);
+  });
+});
+
 test("the API reference can be read and tried", async () => {
   await visit("/docs", {}, async (page) => {
     const operation = page.locator("#get-semantic-types");
@@ -331,6 +382,13 @@ test("the API reference can be read and tried", async () => {
     await site.getByRole("button", { name: "Send" }).click();
     await site.locator(".answer pre").waitFor();
     assert.match(await site.locator(".answer").innerText(), /"site": "skyhop.example"/);
+  });
+});
+
+test("a request from right to left does not turn the sentence around", async () => {
+  await visit(`/search?q=${encodeURIComponent("weather طقس")}`, {}, async (page) => {
+    const request = page.locator("#found bdi", { hasText: "طقس" }).first();
+    assert.equal(await request.evaluate((element) => getComputedStyle(element).unicodeBidi), "isolate");
   });
 });
 

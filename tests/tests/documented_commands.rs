@@ -169,7 +169,9 @@ impl Session {
             line = line.replace(known, folder);
         }
         match &self.database {
-            Some(database) => line.replace("postgres://agentdex@localhost/agentdex", &database.url()),
+            Some(database) => {
+                line.replace("postgres://agentdex:PASSWORD@localhost/agentdex", &database.url())
+            }
             None => line,
         }
     }
@@ -262,15 +264,22 @@ impl Session {
 
     /// Waits until a search finds something.
     async fn wait_for_results(&self) {
-        let found = format!(
-            "{PRELUDE}curl 'http://127.0.0.1:{}/search?q=book+flight' | grep -q '\"total\":[1-9]'",
-            self.port
-        );
+        self.wait_for("/search?q=book+flight", "\"total\":[1-9]").await;
+    }
+
+    /// Waits until the answer at a path contains an expression.
+    async fn wait_for(&self, path: &str, expression: &str) {
+        let found = format!("{PRELUDE}curl 'http://127.0.0.1:{}{path}' | grep -q '{expression}'", self.port);
         let began = now();
         while !self.shell(&found).status().unwrap().success() {
-            assert!(began.elapsed() < TIMEOUT, "nothing was found:\n{}", self.logs());
+            assert!(began.elapsed() < TIMEOUT, "{path} has no {expression}:\n{}", self.logs());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    }
+
+    /// What a script prints.
+    fn output(&self, script: &str) -> String {
+        String::from_utf8(self.shell(script).output().unwrap().stdout).unwrap()
     }
 
     /// What the services printed.
@@ -360,9 +369,32 @@ async fn commands_of_the_documents_for_operators_work() {
     run_document("docs/SEARCH.md", Some("agentdex --seeds domains.txt")).await;
 }
 
+/// The line of a claim is published on the site, as its owner does it.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_the_document_for_owners_work() {
+    let web = web().await;
+    let text = std::fs::read_to_string(root().join("docs/OWNERS.md")).unwrap();
+    let mut session = Session::start(&web, false).await;
+    session.serve("agentdex --seeds domains.txt").await;
+    session.wait_for_results().await;
+    for block in blocks(&text) {
+        session.run_block(&block).await;
+        let has = |words: &str| block.iter().any(|line| line.contains(words));
+        if has("line=$(") {
+            let line = session.output(". ./variables && echo \"$line\"");
+            web.set_file("skyhop.example", "/.well-known/agentdex-claim.txt", "text/plain", line);
+        }
+        if has("/claim/check") {
+            session.wait_for("/sites/skyhop.example/claim", "\"verified\":true").await;
+        }
+    }
+    session.stop();
+    web.stop().await;
+}
+
 #[test]
 fn every_exemption_is_needed_and_every_document_runs() {
-    const RUN: [&str; 7] = [
+    const RUN: [&str; 8] = [
         "README.md",
         "docs/API.md",
         "docs/STANDARDS.md",
@@ -370,6 +402,7 @@ fn every_exemption_is_needed_and_every_document_runs() {
         "docs/POLITENESS.md",
         "docs/OPERATIONS.md",
         "docs/SEARCH.md",
+        "docs/OWNERS.md",
     ];
     let mut used = BTreeSet::new();
     let documents = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());

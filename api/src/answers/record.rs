@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use indexer::MergedCapability;
-use manifest::model::{AgentIdentity, Auth, Execution, Idempotency, Invocation, Source, UsageTerms};
+use manifest::model::{
+    AgentIdentity, Auth, Cost, Execution, Idempotency, Invocation, Payment, Source, UsageTerms,
+};
 use manifest::{
     Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, Identity, Manifest, ManifestId,
     ManifestUrl,
@@ -46,6 +48,15 @@ pub(crate) struct Detail<'a> {
     pub(crate) idempotency: &'a Idempotency,
     pub(crate) execution: Cow<'a, Execution>,
     pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
+    /// What a call costs, as declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) price: Option<&'a Payment>,
+    /// The same for other networks and assets.
+    #[serde(skip_serializing_if = "<[Payment]>::is_empty")]
+    pub(crate) other_prices: &'a [Payment],
+    /// How a capability with a price is paid, if only its manifest says so.
+    #[serde(skip_serializing_if = "<[Payment]>::is_empty")]
+    pub(crate) payments: &'a [Payment],
     pub(crate) depends_on: &'a [String],
     pub(crate) examples: &'a [String],
     pub(crate) provenance: Provenance<'a>,
@@ -129,11 +140,22 @@ fn detail_within<'a>(
         idempotency: &capability.idempotency,
         execution: execution(manifest, capability),
         rate_limit: capability.rate_limit.as_ref().or(manifest.rate_limit.as_ref()),
+        price: capability.price.as_ref(),
+        other_prices: &capability.other_prices,
+        payments: payments(manifest, capability),
         depends_on: &capability.depends_on,
         examples: &capability.examples,
         provenance: provenance(stored, capability),
         findings,
     }
+}
+
+fn payments<'a>(manifest: &'a Manifest, capability: &Capability) -> &'a [Payment] {
+    let is_paid = capability
+        .price
+        .as_ref()
+        .is_some_and(|price| price.scheme.is_none() && price.cost() != Some(Cost::Free));
+    if is_paid { &manifest.payments } else { &[] }
 }
 
 /// How the call proceeds, without an address that agents must not be sent to.

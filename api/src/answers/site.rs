@@ -18,6 +18,7 @@ use store::{
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::sites::SiteLine;
 use crate::manifests::{ManifestReader, SiteManifests};
@@ -65,6 +66,9 @@ pub(crate) struct SiteAnswer {
     pub(crate) blocked: Option<BlockRecord>,
     /// Set while the operator suspends the site.
     pub(crate) suspended: Option<Suspension>,
+    /// Who proved control of the domain.
+    #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
+    pub(crate) owner: Option<OwnerMark>,
     /// At most 200 of the hosts: the one named like the site, then those with requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
@@ -331,6 +335,7 @@ fn answer(
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
         suspended: suspended.map(|record| Suspension::of(record, contact)),
+        owner: state.claim.and_then(|claim| claim.owner).as_ref().map(OwnerMark::from),
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),

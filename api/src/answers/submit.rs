@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl, SiteName, SiteScope};
+use policy::claim::Claim;
 use serde::Serialize;
-use store::{HostState, Seed, SeedOrigin, Store};
+use store::{HostState, Seed, SeedOrigin, SiteState, Store};
 use utoipa::ToSchema;
 
 use super::site::unknown;
@@ -85,14 +86,40 @@ impl Submissions<'_> {
         self.refuse_blocked(&site).await?;
         let now = clock::now();
         if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {
-            let detail = format!("{site} was visited less than ten minutes ago; try again in {wait_s} s");
+            let detail =
+                format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
             return Err(Problem::too_many(detail, wait_s));
         }
         let quota = self.limits.submission(self.client).map_err(|exhausted| {
             exhausted.problem("this address has submitted too many sites; try again later")
         })?;
         self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
-        let hosts = story.state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
+        Ok((self.visit_again(site, story.state, now).await?, quota))
+    }
+
+    /// The same for the owner of the site, without the limits of others.
+    pub(crate) async fn recheck_for_owner(
+        &self,
+        manifests: ManifestReader<'_>,
+        site: SiteName,
+    ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
+        let story = manifests.history(&site, 0, HOSTS_MAX).await?;
+        let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
+        let quota = self.limits.owner_visit(&site).map_err(|exhausted| {
+            exhausted
+                .problem(&format!("the owner of {site} has requested as many visits as possible for now"))
+        })?;
+        Ok((self.visit_again(site, story.state, clock::now()).await?, quota))
+    }
+
+    /// Makes a known site due.
+    async fn visit_again(
+        &self,
+        site: SiteName,
+        state: SiteState,
+        now: DateTime<Utc>,
+    ) -> Result<SubmissionAnswer, Problem> {
+        let hosts = state.hosts.into_iter().filter(HostState::is_seeded).map(|host| host.host);
         let mut hosts: Vec<Host> = hosts.collect();
         if hosts.is_empty() {
             hosts.push(site.apex());
@@ -101,7 +128,41 @@ impl Submissions<'_> {
         let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
         self.store.seeds_add(&seeds, now).await?;
         let message = format!("{site} is visited as soon as its robots.txt and its crawl delay allow");
-        Ok((self.answer(site, "known", message), quota))
+        Ok(self.answer(site, "known", message))
+    }
+
+    /// Whether a name is one of the public web, whose owner has not opted out.
+    pub(crate) async fn may_be_claimed(&self, site: &SiteName) -> Result<(), Problem> {
+        let checked = SiteScope::Public.check_host(&site.apex());
+        checked.map_err(|error| Problem::bad_request(error.to_string()).with_parameter("domain"))?;
+        self.refuse_blocked(site).await
+    }
+
+    /// Requests a visit that looks for the token of a claim. A site that is not known is added.
+    pub(crate) async fn check_claim(
+        &self,
+        site: SiteName,
+    ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
+        self.may_be_claimed(&site).await?;
+        let quota = self.limits.submission(self.client).map_err(|exhausted| {
+            exhausted.problem("this address has submitted too many sites; try again later")
+        })?;
+        let now = clock::now();
+        if !self.store.claim_ask(&site, now, Claim::earlier_request_max(now)).await? {
+            let asked = self.store.claim_find(&site).await?.unwrap_or_default();
+            let wait = asked.next_check_at(now).unwrap_or(now) - now;
+            let wait_s = u32::try_from(wait.num_seconds()).unwrap_or_default().saturating_add(1);
+            let detail =
+                format!("a check of {site} was requested less than ten minutes ago; try again in {wait_s} s");
+            return Err(Problem::too_many(detail, wait_s));
+        }
+        let host = site.apex();
+        let seed = Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
+        let added = self.store.seeds_add(&[seed], now).await?;
+        let outcome = if added.added > 0 { "added" } else { "known" };
+        let message = format!("visits of {site} look for the token from now on, for seven days");
+        let status_url = format!("{}/sites/{site}/claim", self.base_url);
+        Ok((SubmissionAnswer { site, outcome, status_url, message }, quota))
     }
 
     async fn refuse_blocked(&self, site: &SiteName) -> Result<(), Problem> {
@@ -131,9 +192,24 @@ fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Optio
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
+/// A time to wait in words, not shorter than the time: `3 minutes`.
+fn wait_words(seconds: u32) -> String {
+    match seconds.div_ceil(60) {
+        0 | 1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_to_wait_is_told_in_whole_minutes() {
+        for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
+            assert_eq!(wait_words(seconds), words);
+        }
+    }
 
     #[test]
     fn recheck_waits_ten_minutes_after_the_last_visit() {

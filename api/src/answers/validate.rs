@@ -15,6 +15,8 @@ use crate::problem::Problem;
 
 /// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
 const PLACEHOLDER_URL: &str = "https://document.invalid/";
+/// The finding that a document declares another site than the one that serves it.
+const OTHER_SITE: &str = "origin.mismatch";
 /// Findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
 
@@ -128,7 +130,11 @@ pub(crate) fn read(
         linked: Vec::new(),
         force,
     };
-    let manifest = reader.read(&document)?;
+    let mut manifest = reader.read(&document)?;
+    if url.as_str() == PLACEHOLDER_URL {
+        // no site is known that could differ from the declared one
+        manifest.findings.retain(|finding| finding.code != OTHER_SITE);
+    }
     Ok(answer(manifest, Some(&document.bytes)))
 }
 

@@ -1,9 +1,10 @@
 //! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
+use manifest::SiteName;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use manifest::term::TermContext;
 use serde::{Deserialize, Serialize};
@@ -193,10 +194,11 @@ async fn page(
 ) -> Result<EntryPage, Problem> {
     if terms.is_empty() {
         let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
+        app.count_search(found.hits.iter().map(|hit| &hit.site));
         return Ok(EntryPage { entries: entries(app, client, &found.hits).await?, token: found.next_cursor });
     }
     let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone() };
-    let mut candidates = 0;
+    let (mut candidates, mut counted) = (0, HashSet::new());
     while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
         let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
         let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
@@ -211,6 +213,8 @@ async fn page(
         let mut taken: Vec<_> = matching.take(room + 1).collect();
         let has_more = taken.len() > room;
         taken.truncate(room);
+        let shown = taken.iter().filter_map(|(position, _, _)| Some(&found.hits.get(*position)?.site));
+        app.count_search(shown.filter(|site| counted.insert(SiteName::clone(site))));
         // The next page begins after the last entry of this one.
         let last = taken.last().map_or(0, |(position, _, _)| position + 1);
         page.entries.extend(taken.into_iter().map(|(_, entry, score)| (entry, score)));

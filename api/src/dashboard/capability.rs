@@ -9,7 +9,7 @@ use manifest::{Capability, Finding, Manifest, SafetyClass};
 use serde_json::{Value, json};
 use store::StoredManifest;
 
-use super::card::{Card, Tag, card, tags};
+use super::card::{Card, Tag, card, owner_tag, tags};
 use super::frame::{Frame, Section};
 use super::graph::Graph;
 use super::links::Link;
@@ -18,6 +18,7 @@ use super::schema::{self, Row};
 use super::time::Moment;
 use super::use_it::{UseIt, use_it};
 use super::{icons, labels, links};
+use crate::answers::claim::OwnerMark;
 use crate::answers::record;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
@@ -162,6 +163,8 @@ pub(crate) struct CapabilityRequest<'a> {
     pub(crate) typed: &'a QueryPairs,
     /// The capability as an entry of an ARD catalog.
     pub(crate) entry: &'a Value,
+    /// Who proved control of the site.
+    pub(crate) owner: Option<&'a OwnerMark>,
 }
 
 pub(crate) fn page(
@@ -186,7 +189,12 @@ pub(crate) fn page(
         report_reasons: reasons(),
         site_icon: icons::of_site(&site, 20),
         site,
-        tags: tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX).collect(),
+        tags: request
+            .owner
+            .map(owner_tag)
+            .into_iter()
+            .chain(tags(&Hit::of(stored, capability)).into_iter().take(ENTRIES_MAX))
+            .collect(),
         description: capability.description.as_deref().map(paragraph),
         deprecated: capability
             .deprecated

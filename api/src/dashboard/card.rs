@@ -7,6 +7,7 @@ use manifest::model::{SemanticType, TypeSource};
 
 use super::time::Moment;
 use super::{icons, labels};
+use crate::answers::claim::OwnerMark;
 
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
@@ -140,6 +141,12 @@ pub(crate) fn identity_tag(mark: IdentityMark) -> Option<Tag> {
     let class = if mark == IdentityMark::Verified { "found" } else { "stale" };
     let text = labels::identity(mark)?.to_owned();
     Some(Tag { class, icon: "", text, inferred: None })
+}
+
+/// The mark of a site whose owner proved control of the domain: how, and since when.
+pub(crate) fn owner_tag(owner: &OwnerMark) -> Tag {
+    let text = format!("owner verified by {} since {}", labels::proof(owner.by), owner.since.date_naive());
+    Tag { class: "found", icon: icons::KEY, text, inferred: None }
 }
 
 fn safety_tag(hit: &Hit) -> Tag {

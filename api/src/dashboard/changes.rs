@@ -43,7 +43,7 @@ impl Row {
     fn repeats(&self, other: &Self) -> bool {
         self.site == other.site
             && self.change == other.change
-            && self.change != FeedChange::Changed
+            && !matches!(self.change, FeedChange::Changed | FeedChange::Merged | FeedChange::Split)
             && self.details == other.details
     }
 
@@ -149,7 +149,9 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         FeedChange::Changed | FeedChange::Merged | FeedChange::Split => "type",
     };
     let mut details = summary.sentences;
-    details.extend(entry.reason.as_deref().map(|text| reason(entry.change, text)));
+    if !matches!(entry.change, FeedChange::Merged | FeedChange::Split) {
+        details.extend(entry.reason.as_deref().map(reason));
+    }
     let path = format!("/manifests/{}/diff", entry.manifest_id);
     let diff_href = match &summary.versions {
         Some([from, to]) => links::with_query(&path, [("from", from.as_str()), ("to", to.as_str())]),
@@ -160,7 +162,15 @@ fn row(entry: &FeedEntry, summary: Summary, now: DateTime<Utc>) -> Row {
         change: entry.change,
         count: 1,
         capabilities: summary.capabilities,
-        what: what(entry.change, 1),
+        what: match (entry.change, entry.reason.as_deref()) {
+            (FeedChange::Merged, Some(ids)) => {
+                format!("declares {} in several documents", capabilities_of(ids))
+            }
+            (FeedChange::Split, Some(ids)) => {
+                format!("now declares {} apart that were one", capabilities_of(ids))
+            }
+            (change, _) => what(change, 1),
+        },
         class,
         icon: icons::change(class),
         site_icon: icons::of_site(entry.site.as_str(), 32),
@@ -184,12 +194,13 @@ fn what(change: FeedChange, count: u64) -> String {
     }
 }
 
-/// The reason of an entry in words. Of a merge and a split it is a list of ids, which are counted.
-fn reason(change: FeedChange, slug: &str) -> String {
-    if matches!(change, FeedChange::Merged | FeedChange::Split) {
-        let count = slug.split(", ").count() as u64;
-        return labels::counted(count, "capability", "capabilities");
-    }
+/// How many capabilities a merge or a split is about: its reason is a list of ids.
+fn capabilities_of(ids: &str) -> String {
+    labels::counted(ids.split(", ").count() as u64, "capability", "capabilities")
+}
+
+/// The reason of an entry in words.
+fn reason(slug: &str) -> String {
     if let Some(reason) = AbuseReason::of_feed_reason(slug) {
         return format!("Suspended: {}", reason.description());
     }

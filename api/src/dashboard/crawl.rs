@@ -174,8 +174,8 @@ fn load(worker: &store::WorkerLoad) -> String {
 }
 
 fn failing(site: &store::FailingSite) -> Host {
-    let times = labels::counted(u64::from(site.failures_in_row), "visit", "visits in a row");
-    let end = site.last_end.map(|end| format!("; the last: {}", end.description())).unwrap_or_default();
+    let times = labels::counted(u64::from(site.failures_in_row), "failed visit", "failed visits in a row");
+    let end = site.last_end.map(|end| format!(": {}", end.description())).unwrap_or_default();
     Host { site: site.site.to_string(), text: format!("{times}{end}") }
 }
 
@@ -184,10 +184,10 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     vec![
         number("Sites due", queue.due),
         number("Visits under way", queue.leased),
-        number("Visits parked", queue.parked),
+        number("Visits paused", queue.parked),
         Number { name: "Requests a second", text: format!("{:.2}", answer.requests_per_second) },
         number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
-        Number { name: "Behind by", text: lag(queue.lag_s) },
+        Number { name: "Longest overdue", text: lag(queue.lag_s) },
         number("Sites opted out", queue.blocked),
     ]
 }

@@ -2,11 +2,23 @@
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
 use manifest::{Format, IdentityMark, SafetyClass, Strength};
+use policy::claim::Proof;
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
 
 /// A dialect's name from its slug; the slug itself where it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
     slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
+}
+
+/// Whether documents of these dialects were fetched and none of them can be read.
+pub(crate) fn is_unreadable(formats: &[Format]) -> bool {
+    !formats.iter().any(|format| format.is_indexable())
+        && formats.iter().any(|format| is_unreadable_as(*format))
+}
+
+/// Whether a dialect stands for a document that cannot be read.
+pub(crate) const fn is_unreadable_as(format: Format) -> bool {
+    matches!(format, Format::Malformed | Format::Opaque)
 }
 
 /// What a call may do, in a few words.
@@ -107,6 +119,14 @@ pub(crate) const fn source(kind: SourceKind) -> Option<&'static str> {
     }
 }
 
+/// How an owner proved control of a domain.
+pub(crate) const fn proof(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Dns => "a DNS record",
+        Proof::File => "a file of the site",
+    }
+}
+
 /// What stands out about an identity; most manifests are bound and not signed.
 pub(crate) const fn identity(mark: IdentityMark) -> Option<&'static str> {
     if mark.is_usual() { None } else { Some(identity_value(mark)) }
@@ -172,8 +192,16 @@ pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
     }
 }
 
+/// The outcome of a fetch and its colour class. A document that was fetched and cannot be read is not a manifest that was read.
+pub(crate) fn outcome_of(outcome: FetchOutcome, format: Option<Format>) -> (&'static str, &'static str) {
+    if outcome.is_present() && format.is_some_and(is_unreadable_as) {
+        return ("not readable", "error");
+    }
+    (self::outcome(outcome), outcome_class(outcome))
+}
+
 /// The colour class of an outcome: found, fine, or an error.
-pub(crate) const fn outcome_class(outcome: FetchOutcome) -> &'static str {
+const fn outcome_class(outcome: FetchOutcome) -> &'static str {
     if outcome.is_present() {
         "found"
     } else if outcome.is_transport_error() || matches!(outcome, FetchOutcome::ServerError) {
@@ -290,6 +318,15 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(counted(1, "site", "sites"), "1 site");
         assert_eq!(bytes(1_500_000), "1.5 MB");
+    }
+
+    #[test]
+    fn unreadable_documents_are_not_called_manifests() {
+        assert!(is_unreadable(&[Format::Malformed]) && !is_unreadable(&[]));
+        assert!(!is_unreadable(&[Format::Malformed, Format::Awp]) && !is_unreadable(&[Format::WebBotAuth]));
+        assert_eq!(outcome_of(FetchOutcome::Found, Some(Format::Malformed)), ("not readable", "error"));
+        assert_eq!(outcome_of(FetchOutcome::Found, Some(Format::Awp)), ("manifest read", "found"));
+        assert_eq!(outcome_of(FetchOutcome::NotFound, None), ("not there", "plain"));
     }
 
     #[test]

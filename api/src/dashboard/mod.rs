@@ -23,6 +23,7 @@ mod schema;
 pub(crate) mod search;
 pub(crate) mod semantic_types;
 pub(crate) mod site;
+mod site_diagnosis;
 mod site_profile;
 pub(crate) mod sites;
 pub(crate) mod stats;

@@ -12,20 +12,27 @@ use crate::problem::ProblemBody;
 pub(crate) struct ProblemPage<'a> {
     frame: Frame,
     status: u16,
-    title: &'static str,
+    title: String,
     detail: &'a str,
     known: &'a [String],
     /// A site that is not known and could be added.
     unknown_site: Option<String>,
+    /// Whether a site was to be added and its name was not one.
+    is_misspelt_site: bool,
     back: Link,
 }
 
 impl<'a> ProblemPage<'a> {
     /// The page for a problem with a request of `path`.
     pub(crate) fn new(problem: &'a ProblemBody, path: &str) -> Self {
-        let title = title(problem);
         let site = site_of(path);
         let is_unknown = problem.status.as_u16() == 404;
+        let is_misspelt_site = path == "/sites" && problem.parameter() == Some("domain");
+        let title = match &site {
+            Some(site) if is_unknown => format!("{site} is not listed"),
+            _ if is_misspelt_site => "This is not the name of a site".to_owned(),
+            _ => title(problem).to_owned(),
+        };
         let back = match &site {
             Some(site) if !is_unknown => {
                 Link { text: format!("Back to {site}"), href: format!("/sites/{site}") }
@@ -33,12 +40,13 @@ impl<'a> ProblemPage<'a> {
             _ => Link { text: "Back to the search".to_owned(), href: "/".to_owned() },
         };
         Self {
-            frame: Frame::new(title, Section::None).unlisted(),
+            frame: Frame::new(title.clone(), Section::None).unlisted(),
             status: problem.status.as_u16(),
             title,
             detail: &problem.detail,
             known: &problem.known,
             unknown_site: site.filter(|_| is_unknown),
+            is_misspelt_site,
             back,
         }
     }

@@ -33,6 +33,11 @@ pub(crate) struct Row {
     pub(crate) choices: Vec<String>,
 }
 
+/// Whether the schema of a property says more than its type: else a column of descriptions would be empty.
+pub(crate) fn is_any_described(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.description.is_some() || row.default.is_some() || !row.choices.is_empty())
+}
+
 /// How many properties of an object schema have no row.
 pub(crate) fn rows_left_out(schema: &Value) -> usize {
     let properties = schema.get("properties").and_then(Value::as_object);

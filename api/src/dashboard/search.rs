@@ -1,7 +1,7 @@
 //! The home page, and the page of results: cards, filters, the order, and what to do when nothing was found.
 
 use askama::Template;
-use indexer::{FacetCount, FacetKey, SearchAnswer, SearchRequest, Sort};
+use indexer::{FacetCount, FacetKey, Grouping, SearchAnswer, SearchRequest, Sort};
 use manifest::Host;
 use serde_json::json;
 
@@ -102,6 +102,8 @@ pub(crate) struct SearchPage {
     site_asked: Option<String>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
+    /// How many results are behind those shown, in words.
+    grouped: Option<String>,
     /// Results beyond the relevance cut-off.
     less_related: Vec<Card>,
     nothing_good: bool,
@@ -248,10 +250,18 @@ pub(crate) fn results(
     let words = request.phrasings.join(" ");
     let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
     let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
+    let others: u64 = shown.clone().filter_map(|hit| hit.group.as_ref()).map(|group| group.others).sum();
     let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
     let relevant = relevant_on_page(&answer, request, paging);
-    let less_related = relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at));
-    let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close < answer.total);
+    let mut less_related =
+        relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();
+    let site_asked = site_asked(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
+    let is_unread_site = site_asked.is_some() && cards.is_empty();
+    if is_unread_site {
+        // who types the name of a site does not ask for what others offer
+        less_related.clear();
+    }
+    let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close + others < answer.total);
     let meant = answer.did_you_mean.as_deref();
     let summary = labels::counted(answer.total, "result", "results");
     let mut frame = Frame::new(title, Section::Search)
@@ -265,15 +275,16 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
-        site_asked: site_asked(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words)),
+        site_asked,
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
         sorts: sorts(query, request.sort),
-        facets: facet_groups(query, &answer, fallback),
+        facets: if is_unread_site { Vec::new() } else { facet_groups(query, &answer, fallback) },
+        grouped: grouped_words(others, request.group_by, paging.page == 1 && answer.next_cursor.is_none()),
         did_you_mean: meant
             .map(|text| Link { text: text.to_owned(), href: links::with("/search", query, "q", text) }),
         cards,
-        less_related: less_related.unwrap_or_default(),
+        less_related,
         nothing_good: answer.nothing_good,
         suggested: fallback.overview.as_ref().map(suggested).unwrap_or_default(),
         dropped: dropped(query, fallback),
@@ -286,6 +297,13 @@ pub(crate) fn results(
             query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
         ),
     }
+}
+
+/// How many results are behind those of the page, which has fewer rows than are counted.
+fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String> {
+    let place = if is_one_page { "" } else { " on this page" };
+    let how = if by == Grouping::Site { "behind the best of their site" } else { "grouped as copies" };
+    (others > 0).then(|| format!("{} {how}{place}", labels::grouped(others)))
 }
 
 /// The site that a request names, if it is nothing but the name of a host or an address.
@@ -399,6 +417,18 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_behind_others_are_counted_in_words() {
+        for (others, by, is_one_page, words) in [
+            (0, Grouping::Copies, true, None),
+            (3, Grouping::Copies, true, Some("3 grouped as copies")),
+            (1, Grouping::Copies, false, Some("1 grouped as copies on this page")),
+            (2, Grouping::Site, true, Some("2 behind the best of their site")),
+        ] {
+            assert_eq!(grouped_words(others, by, is_one_page).as_deref(), words);
+        }
+    }
 
     #[test]
     fn name_of_a_site_is_recognised() {

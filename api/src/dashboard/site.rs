@@ -13,8 +13,9 @@ use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::links::Link;
 use super::reported::reasons;
+use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
-use super::site_profile::{Endpoint, Group, Quality, Scheme, endpoints, groups, quality, schemes};
+use super::site_profile::{Endpoint, Group, OwnerView, Quality, Scheme, endpoints, groups, quality, schemes};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
@@ -130,6 +131,10 @@ pub(crate) struct SitePage {
     absent_paths: Vec<String>,
     findings_words: Option<String>,
     is_waiting: bool,
+    /// Whether another visit than the first is due.
+    is_due: bool,
+    diagnosis: Option<Diagnosis>,
+    owner: Option<OwnerView>,
     blocked: Option<Reasoned>,
     suspended: Option<SuspendedView>,
     report_reasons: Vec<(&'static str, &'static str)>,
@@ -193,6 +198,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let findings: usize = manifests.iter().map(|manifest| manifest.findings_total).sum();
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
+    let (status, status_class) = status(answer, now);
     let mut findings_max = FINDINGS_OF_SITE_MAX;
     let shown = present.iter().take(RESOURCES_MAX);
     let resources = shown.map(|resource| resource_view(resource, now, &mut findings_max)).collect();
@@ -205,8 +211,8 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         publisher: first(|profile| &profile.publisher),
         contact_href: contact.as_deref().and_then(links::harmless),
         contact,
-        status: status(answer),
-        status_class: line.status.as_str(),
+        status,
+        status_class,
         capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
         visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
         dialects: dialects(&line.formats),
@@ -221,10 +227,10 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         absent_paths: absent.iter().take(RESOURCES_MAX).map(|r| r.url.to_string()).collect(),
         findings_words: more(findings as u64, "thing to fix", "things to fix"),
         is_waiting: line.status == Status::Pending && answer.visits_total == 0,
-        blocked: answer
-            .blocked
-            .as_ref()
-            .map(|blocked| Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() }),
+        is_due: is_due(answer, now),
+        diagnosis: site_diagnosis::of(answer),
+        owner: answer.owner.as_ref().map(|owner| OwnerView::of(owner, now)),
+        blocked: blocked(answer, now),
         suspended: answer.suspended.as_ref().map(|suspension| SuspendedView::new(suspension, now)),
         report_reasons: reasons(),
         parked: answer.parked.as_ref().map(reasoned),
@@ -282,13 +288,31 @@ fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) 
     frame.described(&format!("{site} offers {offered} to AI agents. {said}")).with_json_ld(&data)
 }
 
-/// The status in words. A site that was visited without a result yet is not one that was never visited.
-fn status(answer: &SiteAnswer) -> String {
-    match (answer.line.status, answer.visits_total) {
-        (Status::Pending, 0) => "waiting for its first visit".to_owned(),
-        (Status::Pending, _) => "visited, no result yet".to_owned(),
-        (status, _) => labels::status(status).to_owned(),
-    }
+/// The status in words, and its class. A site that was visited without a result yet is not one that was never visited, and one
+/// whose documents cannot be read is not fresh.
+fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
+    let line = &answer.line;
+    let words = match (line.status, answer.visits_total) {
+        (Status::Fresh, _) if labels::is_unreadable(&line.formats) => {
+            let fetched = line.last_visit_at.map(|at| format!("fetched {}, ", Moment::new(at, now).words));
+            return (format!("{}not readable", fetched.unwrap_or_default()), Status::Invalid.as_str());
+        }
+        (Status::Pending, 0) => "waiting for its first visit",
+        (Status::Pending, _) => "visited, no result yet",
+        (status, _) => labels::status(status),
+    };
+    (words.to_owned(), line.status.as_str())
+}
+
+/// Whether a visited site waits for its next visit, as after "Check again".
+fn is_due(answer: &SiteAnswer, now: DateTime<Utc>) -> bool {
+    let is_due = answer.line.next_visit_at.is_some_and(|at| at <= now);
+    is_due && answer.visits_total > 0 && answer.blocked.is_none() && answer.parked.is_none()
+}
+
+fn blocked(answer: &SiteAnswer, now: DateTime<Utc>) -> Option<Reasoned> {
+    let blocked = answer.blocked.as_ref()?;
+    Some(Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() })
 }
 
 /// `price: 5 EUR or 7 EUR; 7 EUR counts`.
@@ -319,14 +343,15 @@ fn resource_view(line: &ResourceLine, now: DateTime<Utc>, findings_max: &mut usi
     let findings = manifest.map(|manifest| findings(manifest, *findings_max)).unwrap_or_default();
     *findings_max -= findings.len();
     let findings_total = manifest.map_or(0, |manifest| manifest.findings_total);
+    let (outcome, outcome_class) = labels::outcome_of(line.outcome, manifest.map(|manifest| manifest.format));
     let words = |text: &String| text::cut(text, WORDS_CHARS_MAX);
     let header =
         |(name, value): &(String, String)| (name.clone(), value.chars().take(HEADER_CHARS_MAX).collect());
     Resource {
         url: line.url.to_string(),
         href: links::harmless(line.url.as_str()),
-        outcome: labels::outcome(line.outcome),
-        outcome_class: labels::outcome_class(line.outcome),
+        outcome,
+        outcome_class,
         http_status: line.http_status,
         format: manifest.map(|manifest| manifest.format.label()),
         conformance: manifest.and_then(conformance_words),
@@ -387,7 +412,7 @@ fn findings(manifest: &ManifestLine, max: usize) -> Vec<FindingView> {
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     let robots = line.robots.as_ref().map(|robots| Robots {
         decision: labels::robots(robots.kind),
-        cause: robots.cause.clone(),
+        cause: robots.cause.as_deref().map(cause_words),
         http_status: robots.http_status,
         fetched: Moment::new(robots.fetched_at, now),
         expires: Moment::new(robots.expires_at, now),
@@ -395,6 +420,13 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
         text: robots.text.clone(),
     });
     HostView { host: line.host.to_string(), robots }
+}
+
+/// The cause of a verdict: the outcome of the fetch in words, or a text.
+fn cause_words(cause: &str) -> String {
+    cause
+        .parse()
+        .map_or_else(|_| text::cut(cause, WORDS_CHARS_MAX), |known| labels::outcome(known).to_owned())
 }
 
 /// Preferences of one host that are shown.
@@ -439,9 +471,10 @@ fn fetch_view(fetch: &FetchReport) -> Fetch {
     why.extend(fetch.reason.clone());
     why.extend(fetch.robots_rule.as_ref().map(|rule| format!("robots.txt: {rule}")));
     why.extend(fetch.final_url.as_ref().filter(|url| **url != fetch.url).map(|url| format!("led to {url}")));
+    let (outcome, class) = labels::outcome_of(fetch.outcome, fetch.format);
     Fetch {
-        outcome: labels::outcome(fetch.outcome),
-        class: labels::outcome_class(fetch.outcome),
+        outcome,
+        class,
         path: text::cut(fetch.url.as_str().trim_start_matches("https://"), WORDS_CHARS_MAX),
         why: text::cut(&why.join(" · "), WORDS_CHARS_MAX),
     }

@@ -8,6 +8,7 @@ use policy::Status;
 
 use super::time::Moment;
 use super::{icons, labels, links};
+use crate::answers::claim::OwnerMark;
 use crate::answers::site::{CapabilityLine, ManifestLine, SiteAnswer};
 use crate::text;
 
@@ -51,6 +52,38 @@ pub(super) struct Quality {
     pub(super) value: String,
     pub(super) class: &'static str,
     pub(super) explained: String,
+    /// Whether the findings that it counts are listed on the page.
+    pub(super) leads_to_findings: bool,
+}
+
+impl Quality {
+    fn new(
+        name: &'static str,
+        value: impl Into<String>,
+        class: &'static str,
+        explained: impl Into<String>,
+    ) -> Self {
+        Self { name, value: value.into(), class, explained: explained.into(), leads_to_findings: false }
+    }
+}
+
+/// Who proved control of the domain.
+pub(super) struct OwnerView {
+    pub(super) by: &'static str,
+    pub(super) since: Moment,
+    pub(super) last_proven: Moment,
+    pub(super) missing_since: Option<Moment>,
+}
+
+impl OwnerView {
+    pub(super) fn of(owner: &OwnerMark, now: DateTime<Utc>) -> Self {
+        Self {
+            by: labels::proof(owner.by),
+            since: Moment::new(owner.since, now),
+            last_proven: Moment::new(owner.last_proven_at, now),
+            missing_since: Moment::maybe(owner.missing_since, now),
+        }
+    }
 }
 
 /// The capabilities by the field of their type; those without a type come last.
@@ -158,31 +191,30 @@ fn conformance(manifests: &[&ManifestLine]) -> Quality {
         Some(ConformanceLevel::Conforms) => ("Conforms", "ok"),
         None => ("Not judged", "plain"),
     };
-    Quality {
-        name: "Conformance",
-        value: value.to_owned(),
-        class,
-        explained: format!(
-            "{} in {}",
-            labels::counted(findings as u64, "finding", "findings"),
-            labels::counted(manifests.len() as u64, "document", "documents")
-        ),
-    }
+    let explained = format!(
+        "{} in {}",
+        labels::counted(findings as u64, "finding", "findings"),
+        labels::counted(manifests.len() as u64, "document", "documents")
+    );
+    Quality { leads_to_findings: findings > 0, ..Quality::new("Conformance", value, class, explained) }
 }
 
 fn freshness(answer: &SiteAnswer, now: DateTime<Utc>) -> Quality {
+    let seen = answer.line.last_visit_at.map(|at| Moment::new(at, now).words);
+    if labels::is_unreadable(&answer.line.formats)
+        && let Some(seen) = &seen
+    {
+        let value = format!("Fetched {seen}");
+        return Quality::new("Freshness", value, "error", "but not readable");
+    }
     let class = match answer.line.status {
         Status::Fresh => "ok",
         Status::Stale | Status::Pending => "stale",
         _ => "error",
     };
-    let seen = answer.line.last_visit_at.map(|at| format!("last visited {}", Moment::new(at, now).words));
-    Quality {
-        name: "Freshness",
-        value: labels::capitalised(labels::status(answer.line.status)),
-        class,
-        explained: seen.unwrap_or_else(|| "not visited yet".to_owned()),
-    }
+    let value = labels::capitalised(labels::status(answer.line.status));
+    let seen = seen.map_or_else(|| "not visited yet".to_owned(), |seen| format!("last visited {seen}"));
+    Quality::new("Freshness", value, class, seen)
 }
 
 fn share(name: &'static str, count: usize, total: usize, what: &str) -> Quality {
@@ -191,5 +223,5 @@ fn share(name: &'static str, count: usize, total: usize, what: &str) -> Quality 
         count if count == total => "ok",
         _ => "stale",
     };
-    Quality { name, value: format!("{count} of {total}"), class, explained: format!("capabilities {what}") }
+    Quality::new(name, format!("{count} of {total}"), class, format!("capabilities {what}"))
 }

@@ -61,22 +61,21 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
 }
 
 fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
+    let is_unreadable = labels::is_unreadable(&line.formats);
     let formats: Vec<&str> =
         line.formats.iter().filter(|format| format.is_indexable()).map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 24),
         status: match (line.status, line.last_visit_at) {
+            (Status::Fresh, _) if is_unreadable => "not readable",
             (Status::Pending, Some(_)) => "visited, no result yet",
             (Status::Pending, None) => "waiting for its first visit",
             (status, _) => labels::status(status),
         },
-        status_class: line.status.as_str(),
+        status_class: if is_unreadable { Status::Invalid.as_str() } else { line.status.as_str() },
         capabilities: labels::grouped(u64::from(line.capabilities)),
-        formats: match (formats.is_empty(), line.formats.is_empty()) {
-            (true, false) => "nothing readable".to_owned(),
-            _ => formats.join(", "),
-        },
+        formats: formats.join(", "),
         last_visit: Moment::maybe(line.last_visit_at, now),
         last_end: line.last_end.filter(|end| *end != VisitEnd::Completed).map(VisitEnd::description),
         next_visit: Moment::maybe(line.next_visit_at, now),

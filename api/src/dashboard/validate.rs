@@ -85,6 +85,8 @@ struct First {
 }
 
 struct Verdict {
+    /// What the result means, in a sentence.
+    words: String,
     format: &'static str,
     strength: &'static str,
     evidence: Vec<String>,
@@ -147,7 +149,7 @@ fn page(
     let is_repeated = escaped_bytes(document) <= ECHO_BYTES_MAX;
     typed.document = if is_repeated { document.to_owned() } else { String::new() };
     typed.url = text::cut(&typed.url, WORDS_CHARS_MAX);
-    let title = if verdict.is_some() { "Findings" } else { "Validate a manifest" };
+    let title = if verdict.is_some() { "Validation result" } else { "Validate a manifest" };
     let choice = |format: &Format| Choice {
         slug: format.as_str(),
         text: format.label(),
@@ -195,6 +197,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         findings: by_line.remove(&(index + 1)).unwrap_or_default(),
     });
     Verdict {
+        words: verdict_words(answer),
         format: answer.format.label(),
         strength: labels::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
@@ -208,6 +211,28 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         elsewhere,
         examples: examples(&answer.examples),
         unfound: answer.examples.unfound.iter().take(UNFOUND_MAX).map(unfound).collect(),
+    }
+}
+
+/// What the result means for the publisher, in a sentence.
+fn verdict_words(answer: &ValidateAnswer) -> String {
+    let of = |severity| count(answer.findings.iter().filter(|p| p.finding.severity == severity).count());
+    let format = answer.format.label();
+    match (answer.format.is_indexable(), of(Severity::Must), of(Severity::Should)) {
+        (false, ..) => "This document is not recognised as a manifest.".to_owned(),
+        (true, 0, 0) => format!("This {format} document has nothing that must or should be fixed."),
+        (true, 0, should) => {
+            format!(
+                "This {format} document can be used. {}.",
+                labels::counted(should, "thing should be better", "things should be better")
+            )
+        }
+        (true, must, _) => {
+            format!(
+                "This {format} document breaks its specification in {}.",
+                labels::counted(must, "place", "places")
+            )
+        }
     }
 }
 

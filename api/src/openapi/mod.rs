@@ -30,6 +30,7 @@ pub(crate) fn finish(openapi: OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
     document["components"]["securitySchemes"] = json!({
         "admin": {"type": "http", "scheme": "bearer", "description": "A token of the operator's file"},
+        "owner": {"type": "http", "scheme": "bearer", "description": "The key of the site's owner, from /sites/{domain}/claim"},
     });
     document["servers"] = json!([{"url": "/"}]);
     let mut schemas = vec![(ProblemBody::name().into_owned(), ProblemBody::schema())];

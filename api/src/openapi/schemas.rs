@@ -260,6 +260,8 @@ pub(crate) struct CapabilityRow {
     agent_identity: Option<()>,
     /// Who published it
     identity: Option<Identity>,
+    /// Who proved control of the domain; absent from a result
+    owner: Option<SiteOwner>,
     /// What to show the person who confirms; the publisher's text
     confirmation_message: Option<String>,
     /// What the publisher asks of the caller: `inference`, `attribution`, `terms_url`, each where it is stated
@@ -271,6 +273,15 @@ pub(crate) struct CapabilityRow {
     execution: Option<()>,
     #[schema(value_type = Option<Object>)]
     rate_limit: Option<()>,
+    /// What a call costs, as declared: `price`, `asset`, `network`, `scheme` and `address`, each where it is stated
+    #[schema(value_type = Option<Object>)]
+    price: Option<()>,
+    /// The same for other networks and assets
+    #[schema(value_type = Option<Vec<Object>>)]
+    other_prices: Option<()>,
+    /// How a capability with a price is paid, if only its manifest says so
+    #[schema(value_type = Option<Vec<Object>>)]
+    payments: Option<()>,
     depends_on: Option<Vec<String>>,
     examples: Option<Vec<String>>,
     #[schema(value_type = Option<Object>)]
@@ -478,6 +489,22 @@ pub(crate) struct Finding {
 pub(crate) struct Planned {
     at: chrono::DateTime<chrono::Utc>,
     reason: String,
+}
+
+/// The owner of a site, who proved control of its domain. It says nothing about the content of the site.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes answers::claim::OwnerMark")]
+pub(crate) struct SiteOwner {
+    /// Always true: without a proof there is no owner.
+    verified: bool,
+    /// `dns` for a TXT record, `file` for a file of the site.
+    by: String,
+    /// Since when the key of this owner counts.
+    since: chrono::DateTime<chrono::Utc>,
+    /// When the proof was last found.
+    last_proven_at: chrono::DateTime<chrono::Utc>,
+    /// Since when checks miss it; the ownership ends two weeks later.
+    missing_since: Option<chrono::DateTime<chrono::Utc>>,
 }
 
 /// What is left of a site whose owner opted out.

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 use crate::problem::Problem;
 use crate::routes::{
     admin, admin_abuse, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes,
-    changes_stream, crawl, crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff,
-    mcp_server_versions, mcp_servers, metrics, opensearch, rank, raw, report, search, semantic_types,
+    changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff,
+    mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search, semantic_types,
     similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool, validate,
     validator,
 };
@@ -42,6 +42,10 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(tool::show))
         .routes(routes!(sites::list, submit::submit))
         .routes(routes!(submit::recheck))
+        .routes(routes!(claim::show, claim::issue))
+        .routes(routes!(claim::check))
+        .routes(routes!(owner::opt_out))
+        .routes(routes!(owner::searches))
         .routes(routes!(rank::show))
         .routes(routes!(badge::show))
         .routes(routes!(feeds::site_changes))

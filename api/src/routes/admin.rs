@@ -17,6 +17,7 @@ use crate::clock;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
+use crate::state::App;
 use crate::text::one_line;
 
 const REASON_CHARS_MAX: usize = 500;
@@ -41,6 +42,18 @@ pub(crate) struct BlockAnswer {
     changed: bool,
     manifests_removed: u32,
     documents_removed: u32,
+}
+
+impl BlockAnswer {
+    pub(super) fn of(site: SiteName, outcome: BlockOutcome) -> Self {
+        let (changed, manifests_removed, documents_removed) = match outcome {
+            BlockOutcome::AlreadyBlocked => (false, 0, 0),
+            BlockOutcome::Blocked { manifests_removed, documents_removed } => {
+                (true, manifests_removed, documents_removed)
+            }
+        };
+        Self { site, blocked: true, changed, manifests_removed, documents_removed }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,19 +103,18 @@ pub(crate) async fn block(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let reason = reason(&body)?;
-    let outcome = app.store.site_block(&site, &reason, clock::now()).await?;
-    // The index follows within a second or two; until then its rows of this site are left out here.
-    app.index.suppressed().add(&site);
-    app.clear_caches().await;
+    let outcome = block_site(&app, &site, &reason).await?;
     tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
-    let (changed, manifests_removed, documents_removed) = match outcome {
-        BlockOutcome::AlreadyBlocked => (false, 0, 0),
-        BlockOutcome::Blocked { manifests_removed, documents_removed } => {
-            (true, manifests_removed, documents_removed)
-        }
-    };
-    let answer = BlockAnswer { site, blocked: true, changed, manifests_removed, documents_removed };
-    context.json(&answer, Caching::Never)
+    context.json(&BlockAnswer::of(site, outcome), Caching::Never)
+}
+
+/// Blocks a site and removes it from every answer of this process at once.
+pub(super) async fn block_site(app: &App, site: &SiteName, reason: &str) -> Result<BlockOutcome, Problem> {
+    let outcome = app.store.site_block(site, reason, clock::now()).await?;
+    // The index follows within a second or two; until then its rows of this site are left out here.
+    app.index.suppressed().add(site);
+    app.clear_caches().await;
+    Ok(outcome)
 }
 
 /// Lifts a block; the site is visited soon, unless it is suspended.

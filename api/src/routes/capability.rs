@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::dashboard;
 use crate::dashboard::capability::CapabilityRequest;
 use crate::parameters::QueryPairs;
+use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
@@ -43,6 +44,8 @@ pub(crate) async fn show(
         answer.insert("tags".to_owned(), capability.tags.clone().into());
         answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
         answer.insert("text_is".to_owned(), TEXT_IS.into());
+        let owner = serde_json::to_value(app.owner_of(&stored.manifest.url.site()));
+        answer.insert("owner".to_owned(), owner.map_err(|error| Problem::internal(&error))?);
         answer.extend(details(stored, merged)?);
         context.json(&answer, Caching::Record)
     });
@@ -68,11 +71,12 @@ async fn page(
     // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
     let similar =
         similar(&app.store, &app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
-    let here = app.page_context();
+    let (here, reader) = (app.page_context(), app.clone());
     let found = find(app.manifests(client), id).await?;
     let response = found.work(move |stored, merged| {
         let entry = json!(CatalogEntry::of_capability(stored, &merged.capability, &here.base));
-        let request = CapabilityRequest { typed: &typed, entry: &entry };
+        let owner = reader.owner_of(&stored.manifest.url.site());
+        let request = CapabilityRequest { typed: &typed, entry: &entry, owner: owner.as_ref() };
         context.page(&dashboard::capability::page(stored, merged, &similar, request, &here), Caching::Record)
     });
     response.await

@@ -9,10 +9,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
 use manifest::{Host, ManifestUrl};
 use serde::Deserialize;
+use url::Url;
 use utoipa::ToSchema;
 
 use crate::answers::site::site_of;
 use crate::answers::submit::SubmissionAnswer;
+use crate::owner::OwnerCredentials;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
@@ -52,7 +54,7 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     accepted(answer, quota)
 }
 
-/// Requests a visit before it is due.
+/// Requests a visit before it is due. The owner of the site, with its key, has a limit of its own.
 #[utoipa::path(
     post,
     path = "/sites/{domain}/recheck",
@@ -60,14 +62,22 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 202, description = "It is visited soon", body = SubmissionAnswer,
         headers(("location" = String, description = "The record of the site")))),
+    security((), ("owner" = [])),
 )]
 pub(crate) async fn recheck(
     Request { app, client, context, query }: Request,
+    credentials: OwnerCredentials,
     Path(domain): Path<String>,
 ) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let (answer, quota) = app.submissions(client).recheck(app.manifests(client), site.clone()).await?;
+    let (submissions, manifests) = (app.submissions(client), app.manifests(client));
+    let (answer, quota) = if credentials.are_given() {
+        credentials.admit(&app.store, &site).await?;
+        submissions.recheck_for_owner(manifests, site.clone()).await?
+    } else {
+        submissions.recheck(manifests, site.clone()).await?
+    };
     if context.wants_page() {
         return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
     }
@@ -115,10 +125,25 @@ fn submission(body: &[u8]) -> Result<Submission, Problem> {
     let fields = QueryPairs::parse(text.trim())?;
     fields.only(&["domain", "url"])?;
     let field = |name: &str| Ok::<_, Problem>(fields.one(name)?.map(ToOwned::to_owned));
-    Ok(Submission { domain: field("domain")?, url: field("url")? })
+    Ok(typed(Submission { domain: field("domain")?, url: field("url")? }))
 }
 
-fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
+/// What a person typed into the field for a domain may be an address, copied from the browser: that of a document is submitted as
+/// one, that of a home page as its host.
+fn typed(submission: Submission) -> Submission {
+    let address = submission.domain.as_deref().filter(|_| submission.url.is_none());
+    let Some(address) = address.and_then(|typed| Url::parse(typed.trim()).ok()) else { return submission };
+    let is_home = matches!(address.path(), "/" | "") && address.query().is_none();
+    match (address.scheme(), is_home) {
+        ("https", false) => Submission { domain: None, url: Some(address.into()) },
+        ("https" | "http", _) => {
+            Submission { domain: address.host_str().map(ToOwned::to_owned), ..submission }
+        }
+        _ => submission,
+    }
+}
+
+pub(super) fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
     let location = HeaderValue::from_str(&answer.status_url).map_err(|error| Problem::internal(&error))?;
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::LOCATION, location);
@@ -130,6 +155,29 @@ fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_takes_a_copied_address_for_a_domain() {
+        let sent = |typed: &str| {
+            let body =
+                url::form_urlencoded::Serializer::new(String::new()).append_pair("domain", typed).finish();
+            read(body.as_bytes()).map(|(host, url)| (host.to_string(), url.map(|url| url.to_string())))
+        };
+        let host = |host: &str, url: Option<&str>| (host.to_owned(), url.map(ToOwned::to_owned));
+        assert_eq!(sent(" https://skyhop.example/ ").unwrap(), host("skyhop.example", None));
+        assert_eq!(sent("http://skyhop.example/about").unwrap(), host("skyhop.example", None));
+        assert_eq!(
+            sent("https://skyhop.example/agent.json").unwrap(),
+            host("skyhop.example", Some("https://skyhop.example/agent.json"))
+        );
+        for wrong in ["https://10.0.0.1/", "https://localhost/x", "ftp://skyhop.example/", "my site"] {
+            assert_eq!(sent(wrong).unwrap_err().body().status, StatusCode::BAD_REQUEST, "{wrong}");
+        }
+        assert!(
+            read(br#"{"domain": "https://skyhop.example/"}"#).is_err(),
+            "JSON has a member for addresses"
+        );
+    }
 
     #[test]
     fn accepts_one_domain_or_one_url() {

@@ -37,7 +37,7 @@ use crate::router::router;
 use crate::server_names::ServerNames;
 use crate::state::{ApiError, App};
 use crate::timeouts::ClientTimeouts;
-use crate::{index, metrics, middleware, replica};
+use crate::{index, metrics, middleware, replica, search_counts};
 use runtime::{Share, Shares};
 
 /// Largest headers of a request with its first line, in bytes.
@@ -105,6 +105,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let tasks = TaskTracker::new();
     tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
     tasks.spawn(prune(app.clone(), stop_following.clone()));
+    tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
         let to = config.index_dir.clone();
         // Snapshots carry no vectors: a replica makes its own.
@@ -134,6 +135,19 @@ async fn prune(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(PRUNE_INTERVAL)).await.is_some() {
         app.limits.prune();
         metrics::upkeep();
+    }
+}
+
+/// Writes the counts of searches every minute, and for the last time when the process stops.
+async fn write_search_counts(app: App, until: CancellationToken) {
+    loop {
+        if let Err(error) = app.write_search_counts().await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "counts of searches were not written");
+        }
+        if until.is_cancelled() {
+            return;
+        }
+        until.run_until_cancelled(tokio::time::sleep(search_counts::WRITE_INTERVAL)).await;
     }
 }
 

@@ -113,6 +113,7 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let include_schemas = arguments.include_schemas;
     let found = search(&app.index, client, request(arguments)?).await?;
+    app.count_search(found.answer.hits.iter().map(|hit| &hit.site));
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {

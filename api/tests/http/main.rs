@@ -5,6 +5,7 @@
 mod abuse;
 #[path = "../support/answer.rs"]
 mod answer;
+mod claims;
 mod conventions;
 mod declarations;
 mod documents;

@@ -315,6 +315,16 @@ async fn recheck_that_is_too_early_returns_an_explanation() {
 }
 
 #[tokio::test]
+async fn page_of_a_site_says_that_a_requested_visit_is_due() {
+    let world = World::new().await;
+    let request = Request::post("/sites/weather.example/recheck").header("accept", "text/html");
+    let requested = world.send(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(requested.status, StatusCode::SEE_OTHER, "{}", requested.text());
+    let page = world.page("/sites/weather.example").await.text();
+    assert!(page.contains("A visit is due") && page.contains("/assets/live."), "{page}");
+}
+
+#[tokio::test]
 async fn result_of_a_stored_document_has_an_address() {
     let world = World::new().await;
     let url = documents::skyhop().url;
@@ -480,4 +490,63 @@ async fn assets_have_fingerprints_and_are_immutable() {
     }
     assert!(found >= 3);
     assert_eq!(world.get("/favicon.ico").await.header("content-type"), "image/svg+xml");
+}
+
+/// Submits the form that adds a site, as a browser sends it.
+async fn added(world: &World, typed: &str) -> crate::answer::Answer {
+    let body = url::form_urlencoded::Serializer::new(String::new()).append_pair("domain", typed).finish();
+    let request = Request::post("/sites")
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded");
+    world.send(request.body(Body::from(body)).unwrap()).await
+}
+
+#[tokio::test]
+async fn form_that_adds_a_site_takes_a_copied_address_and_stays_after_a_mistake() {
+    let world = World::new().await;
+    let answer = added(&world, "https://copied.example/").await;
+    assert_eq!((answer.status, answer.header("location")), (StatusCode::SEE_OTHER, "/sites/copied.example"));
+    let refused = added(&world, "my <b>site").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    let text = refused.text();
+    assert_harmless("/sites", &text);
+    assert!(text.contains("This is not the name of a site") && text.contains("action=\"/sites\""), "{text}");
+}
+
+#[tokio::test]
+async fn results_behind_others_are_counted_in_words() {
+    let world = World::new().await;
+    for number in 0..3 {
+        let site = format!("copy{number}.example");
+        let said = "Draws a horoscope for a birthday, with the houses and the aspects of the planets.";
+        world.publish(documents::offer(&site, "Draw horoscope", said, "data:query")).await;
+    }
+    world.reindex().await;
+    let page = world.page("/search?q=horoscope").await.text();
+    assert_eq!(page.matches("<article").count(), 1, "{page}");
+    assert!(page.contains("<b>3 results</b> for <bdi>horoscope</bdi>, 2 grouped as copies"), "{page}");
+    let apart = world.page("/search?q=horoscope&group_by=none").await.text();
+    assert!(!apart.contains("grouped as copies") && apart.matches("<article").count() == 3, "{apart}");
+}
+
+#[tokio::test]
+async fn search_for_the_name_of_an_unknown_site_leads_to_its_page_alone() {
+    let world = World::new().await;
+    let found = world.get("/search?q=nowhere.example").await.json();
+    let page = world.page("/search?q=nowhere.example").await.text();
+    assert!(page.contains("href=\"/sites/nowhere.example\"") && page.contains("Its page"), "{page}");
+    assert_eq!(page.matches("<article").count(), 0, "unrelated results: {found}");
+    let known = world.page("/search?q=skyhop.example").await.text();
+    assert!(known.contains("<article") && known.contains("href=\"/sites/skyhop.example\""), "{known}");
+}
+
+#[tokio::test]
+async fn validator_page_says_what_the_result_means_and_what_comes_next() {
+    let world = World::new().await;
+    let declares_a_site = "{\"awp_version\": \"0.1\", \"domain\": \"skyhop.example\", \"intent\": \"Fly.\",\n \"actions\": [{\"id\": \"order\"}]}";
+    let page = validated(&world, declares_a_site, "").await;
+    assert!(page.contains("breaks its specification in") && page.contains("What next"), "{page}");
+    assert!(!page.contains("origin.mismatch"), "no address was given: {page}");
+    let elsewhere = validated(&world, declares_a_site, "https://other.example/agent.json").await;
+    assert!(elsewhere.contains("origin.mismatch"), "{elsewhere}");
 }

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use manifest::ManifestId;
+use manifest::model::Payment;
 use serde_json::{Value, json};
 
 use crate::documents::{self, body_of};
@@ -33,6 +34,29 @@ async fn capability_states_the_terms_of_use() {
     assert_eq!(found["results"][0]["usage_terms"]["attribution"], "required");
     let unstated = world.get(&format!("/capabilities/{}", first_id(&documents::skyhop()))).await;
     assert_eq!(unstated.json().get("usage_terms"), None);
+}
+
+#[tokio::test]
+async fn capability_states_its_prices_and_how_they_are_paid() {
+    let world = World::new().await;
+    let mut shop = documents::skyhop();
+    let priced = |price: &str, network: &str| Payment {
+        price: Some(price.to_owned()),
+        network: Some(network.to_owned()),
+        ..Payment::default()
+    };
+    shop.payments = vec![Payment { scheme: Some("x402".to_owned()), ..Payment::default() }];
+    shop.capabilities[0].price = Some(priced("0.25", "base"));
+    shop.capabilities[0].other_prices = vec![priced("0.30", "ethereum")];
+    world.publish(shop.clone()).await;
+    world.reindex().await;
+    let paid = world.get(&format!("/capabilities/{}", first_id(&shop))).await.json();
+    assert_eq!(paid["price"], json!({"price": "0.25", "network": "base"}));
+    assert_eq!(paid["other_prices"], json!([{"price": "0.30", "network": "ethereum"}]));
+    assert_eq!(paid["payments"], json!([{"scheme": "x402"}]));
+    let found = world.get("/search?price=paid&payment=x402&view=full&fields=id,price").await.json();
+    assert_eq!(found["results"], json!([{"id": first_id(&shop), "price": paid["price"]}]));
+    assert_eq!(world.get("/search?price=free").await.json()["total"], 0);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{Host, Manifest, ManifestUrl, SiteName};
 use policy::RobotsKind;
+use policy::claim::{CheckResult, Claim, KeyHash, Proof};
 use store::{FetchRecord, RobotsRecord, Seed, Store};
 
 use crate::answer::Answer;
@@ -103,6 +104,15 @@ impl World {
         let now = fetched_at() + TimeDelta::hours(1);
         let fetch = FetchRecord { training, ..published(manifest, true, now) };
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
+    }
+
+    /// Saves a visit of a site that found the proof of this key in its DNS.
+    pub(crate) async fn prove(&self, site: &str, key: &str, now: DateTime<Utc>) {
+        let keys = vec![KeyHash::of_key(key).expect("a key")];
+        let claim = Claim::default().after(CheckResult::Proven { keys, proof: Proof::Dns }, now);
+        let missing = ManifestUrl::parse(&format!("https://{site}/.well-known/mcp.json")).unwrap();
+        let fetches = vec![not_found(missing, now)];
+        self.fixture.visit_with_claim(fetches, (Vec::new(), Some(claim)), now).await;
     }
 
     /// Builds the index again and serves it.

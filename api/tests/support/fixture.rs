@@ -7,6 +7,7 @@ use axum::Router;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::{IndexBuilder, IndexConfig};
 use manifest::{Discovery, Manifest, ManifestUrl};
+use policy::claim::Claim;
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{
     DatabaseUrl, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, RobotsRecord, Seed, Store,
@@ -83,6 +84,16 @@ impl Fixture {
         robots: Vec<RobotsRecord>,
         now: DateTime<Utc>,
     ) {
+        self.visit_with_claim(fetches, (robots, None), now).await;
+    }
+
+    /// The same for a visit that checked the claim to the site.
+    pub(crate) async fn visit_with_claim(
+        &self,
+        fetches: Vec<FetchRecord>,
+        (robots, claim): (Vec<RobotsRecord>, Option<Claim>),
+        now: DateTime<Utc>,
+    ) {
         let host = fetches[0].url.host();
         let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
         self.store.seeds_add(&[seed], now).await.unwrap();
@@ -110,6 +121,7 @@ impl Fixture {
             phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
             bytes_in: 1_234,
             crawler_version: "0.1.0".into(),
+            claim,
         };
         self.store.visit_save(&leased[0].token, &record).await.unwrap();
     }

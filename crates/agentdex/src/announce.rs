@@ -45,6 +45,7 @@ impl Announcement<'_> {
             Self::Indexed { url, program, data_dir } => next_steps(url, program, data_dir),
             Self::GoingOn { next_due_at } => {
                 let next = match next_due_at {
+                    Some(at) if *at <= now() => "A site is due now.".to_owned(),
                     Some(at) => format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")),
                     None => "No site is due.".to_owned(),
                 };
@@ -52,6 +53,11 @@ impl Announcement<'_> {
             }
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the announcement is for a person who reads it now")]
+fn now() -> DateTime<Utc> {
+    Utc::now()
 }
 
 fn write(text: &str) -> io::Result<()> {
@@ -66,7 +72,7 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n  \
          {program} search --data-dir {data_dir} book flight\n\
-         {url}/crawl shows the state of the crawl. Inspect the state with\n  \
+         {url}/crawl and the first of these commands show the state of the crawl; the second checks this machine:\n  \
          {program} status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
     )
 }
@@ -101,5 +107,8 @@ mod tests {
         assert_eq!((&json["event"], &json["sites_visited"]), (&"crawled".into(), &3.into()));
         let json = serde_json::to_value(Announcement::GoingOn { next_due_at: None }).unwrap();
         assert_eq!(json["event"], "going_on");
+        let said = |at| Announcement::GoingOn { next_due_at: at }.text();
+        assert!(said(Some(DateTime::UNIX_EPOCH)).contains("continues. A site is due now."));
+        assert!(said(DateTime::from_timestamp(4_102_444_800, 0)).contains("due at 2100-01-01 00:00:00 UTC."));
     }
 }

@@ -81,8 +81,8 @@ const USED: [(&str, &[&[&str]]); 11] = [
 /// The subcommands by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Crawl and serve", &["demo", "mcp"]),
-    ("Look", &["search", "status", "explain", "paths"]),
-    ("Decide", &["reports", "suspend", "unsuspend", "block", "unblock"]),
+    ("Show results", &["search", "status", "explain", "paths"]),
+    ("Exclude sites", &["reports", "suspend", "unsuspend", "block", "unblock"]),
     ("Check documents", &["validate", "check"]),
     ("Maintain", &["doctor", "config", "db", "feedback", "keys", "probe", "completions", "man"]),
 ];

@@ -56,6 +56,13 @@ enum DbCommand {
     ForgetReader { name: String },
 }
 
+impl DbCommand {
+    /// Whether it may create an embedded database. The others have nothing to do without one.
+    const fn creates(&self) -> bool {
+        matches!(self, Self::Migrate | Self::Import { .. })
+    }
+}
+
 pub(crate) async fn run(
     args: &DbArgs,
     shared: &SharedFlags,
@@ -64,6 +71,9 @@ pub(crate) async fn run(
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-db");
     let config = &settings.store;
+    if !args.command.creates() {
+        config.url.existing().map_err(serve::usage)?;
+    }
     match &args.command {
         DbCommand::Migrate => migrate(config, out).await?,
         DbCommand::Status => status(config, out).await?,

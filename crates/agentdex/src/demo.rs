@@ -1,7 +1,7 @@
 //! `agentdex demo`: starts a small web on this machine, crawls it, and serves the results.
 //!
-//! The crawl is a normal one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
-//! 50 ms, which is allowed since the addresses are its own.
+//! The crawl is a normal one. The demo only sets the addresses of its hosts, their certificate authority, a delay of 50 ms
+//! and an interval of ten minutes between visits, which are allowed since the addresses are its own.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +16,8 @@ use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 
 /// Delay between two requests to a host of the demo.
 const DELAY: &str = "50ms";
+/// Interval between visits to a site of the demo: short enough to watch the crawl go on.
+const REVISIT_EVERY: &str = "10m";
 /// The contact page that the demo's crawler names in its requests.
 const CONTACT_URL: &str = "https://agentdex.example/about-the-crawler";
 
@@ -70,6 +72,7 @@ fn crawl_flags(
         allow_addresses: vec!["127.0.0.0/8".to_owned()],
         delay: typed.delay.clone().or_else(|| Some(DELAY.to_owned())),
         revisit: typed.revisit.clone().or_else(|| Some("0s".to_owned())),
+        revisit_every: typed.revisit_every.clone().or_else(|| Some(REVISIT_EVERY.to_owned())),
         park_wait: typed.park_wait.clone().or_else(|| Some("0s".to_owned())),
         contact_url: typed.contact_url.clone().or_else(|| Some(CONTACT_URL.to_owned())),
         ..typed.clone()

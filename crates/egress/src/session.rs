@@ -140,16 +140,23 @@ impl Session {
         matches!(failure.cause, Cause::Connect | Cause::Timeout) && self.probe.stage().0 == Stage::Connecting
     }
 
-    /// The TXT records of a label below a host: `_atp.example.org`.
+    /// The TXT records of a label below a host: `_atp.example.org`. A host of the hosts file has none.
     pub async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
+        if self.shared.hosts.find(host).is_some() {
+            return Vec::new();
+        }
         match self.shared.dns() {
             Ok(dns) => dns.texts(&format!("{label}.{host}")).await,
             Err(_) => Vec::new(),
         }
     }
 
-    /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`.
+    /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`. A host of the hosts file
+    /// has none.
     pub async fn services(&self, label: &str, host: &Host) -> Vec<String> {
+        if self.shared.hosts.find(host).is_some() {
+            return Vec::new();
+        }
         match self.shared.dns() {
             Ok(dns) => dns.services(&format!("{label}.{host}")).await,
             Err(_) => Vec::new(),

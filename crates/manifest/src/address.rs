@@ -99,13 +99,18 @@ fn plain(base: &Url, text: &str) -> Option<String> {
 pub(crate) fn plain_origin(url: &str) -> Option<(&str, &str)> {
     let scheme =
         ["https://", "http://", "wss://", "ws://"].into_iter().find(|scheme| url.starts_with(scheme))?;
-    let host = url.get(scheme.len()..)?.split(['/', '?', '#']).next()?;
+    let rest = url.get(scheme.len()..)?;
+    let end = rest.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let host = rest.get(..end)?;
     Host::is_plain(host).then_some((scheme, host))
 }
 
 /// Whether a text is an absolute path, with or without a query, that URL parsers leave as it is and that has no variable.
 fn is_plain_path(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~,=&?+".contains(&byte);
+    let is_plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~' | b',' | b'=' | b'&' | b'?' | b'+')
+    };
     let has_dots = || text.contains("/.") && text.split('/').any(|segment| matches!(segment, "." | ".."));
     text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_plain) && !has_dots()
 }

@@ -227,7 +227,7 @@ pub(crate) fn addresses_reader(text: &str) -> bool {
         Separators::Spaces => is_match(text),
         Separators::Others => {
             let words = words_alone(text);
-            is_match(&words) || (!words.is_ascii() && is_match(&with_latin_letters(&words)))
+            is_match(&words) || with_latin_letters(&words).is_some_and(|latin| is_match(&latin))
         }
     }
 }
@@ -241,7 +241,7 @@ fn is_match(text: &str) -> bool {
 /// scripts, which may look like Latin ones or be those of a phrase.
 pub(crate) fn any_string_may_address_reader(json: &str) -> bool {
     let endings = &*ENDINGS;
-    let (mut folded, mut last) = (Vec::with_capacity(json.len()), 0);
+    let (mut folded, mut last) = (Window::default(), 0);
     let mut rest = json.as_bytes();
     while let [byte, after @ ..] = rest {
         rest = after;
@@ -316,6 +316,36 @@ fn folded_special(first: u8, after: &[u8]) -> Option<([u8; 2], usize)> {
     }
 }
 
+/// The end of a text: the last bytes that were added.
+struct Window {
+    bytes: [u8; WINDOW_BYTES],
+    /// Bytes that were added.
+    count: usize,
+}
+
+/// As many bytes as the longest phrase has, or more.
+const WINDOW_BYTES: usize = 64;
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { bytes: [NONE; WINDOW_BYTES], count: 0 }
+    }
+}
+
+impl Window {
+    const fn push(&mut self, byte: u8) {
+        self.bytes[self.count % WINDOW_BYTES] = byte;
+        self.count += 1;
+    }
+
+    fn ends_with(&self, phrase: &[u8]) -> bool {
+        let first = self.count.checked_sub(phrase.len()).filter(|_| phrase.len() <= WINDOW_BYTES);
+        first.is_some_and(|first| {
+            (first..).zip(phrase).all(|(at, byte)| self.bytes[at % WINDOW_BYTES] == *byte)
+        })
+    }
+}
+
 const LAST_MASK: u64 = (1 << (8 * BYTES_MIN)) - 1;
 /// Bits that tell most ends of texts from those of phrases; few of them are set.
 const SLOTS: usize = 1 << 14;
@@ -338,7 +368,7 @@ impl Endings {
     }
 
     #[cold]
-    fn end(&self, last: u64, text: &[u8]) -> bool {
+    fn end(&self, last: u64, text: &Window) -> bool {
         let first = self.phrases.partition_point(|(ending, _)| *ending < last);
         let same = self.phrases.iter().skip(first).take_while(|(ending, _)| *ending == last);
         same.into_iter().any(|(_, phrase)| text.ends_with(phrase.as_bytes()))
@@ -425,16 +455,20 @@ const LOOK_ALIKES: &[(&str, char)] = &[
 ];
 
 /// A text with Latin letters in place of those that look like them: of other scripts, of full width, and of mathematics.
-fn with_latin_letters(text: &str) -> String {
+/// `None` if it has none of those.
+fn with_latin_letters(text: &str) -> Option<String> {
     let latin = |offset: u32| char::from_digit(offset % 26 + 10, 36);
     let replaced = |letter: char| match u32::from(letter) {
-        0..0x80 => None,
+        0x131 | 0x370..0x530 => {
+            LOOK_ALIKES.iter().find(|(letters, _)| letters.contains(letter)).map(|(_, latin)| *latin)
+        }
         code @ 0xff41..=0xff5a => latin(code - 0xff41),
         // 52 letters of each style, the capitals first.
         code @ 0x1_d400..=0x1_d6a3 => latin((code - 0x1_d400) % 52),
-        _ => LOOK_ALIKES.iter().find(|(letters, _)| letters.contains(letter)).map(|(_, latin)| *latin),
+        _ => None,
     };
-    text.chars().map(|letter| replaced(letter).unwrap_or(letter)).collect()
+    let has_any = text.chars().any(|letter| replaced(letter).is_some());
+    has_any.then(|| text.chars().map(|letter| replaced(letter).unwrap_or(letter)).collect())
 }
 
 /// Whether a text or a name in a value addresses the model that reads it.
@@ -558,7 +592,13 @@ mod tests {
     #[test]
     fn every_phrase_is_found_and_documented() {
         let documented = include_str!("../../../docs/SECURITY.md").replace("\\|", "|");
+        let look_alikes =
+            LOOK_ALIKES.iter().flat_map(|(letters, latin)| letters.chars().map(|one| (one, *latin)));
+        for (letter, latin) in look_alikes {
+            assert_eq!(with_latin_letters(&letter.to_string()), Some(latin.to_string()), "{letter}");
+        }
         for phrase in PHRASES.iter().chain(TURNS) {
+            assert!(phrase.len() <= WINDOW_BYTES, "{phrase}");
             assert!(addresses_reader(&format!("Please: {}!", phrase.to_uppercase())), "{phrase}");
             assert!(addresses_reader(&format!("x {}", phrase.replace(' ', "\n_"))), "{phrase}");
             assert!(documented.contains(&format!("`{phrase}`")), "docs/SECURITY.md does not list `{phrase}`");

@@ -5,8 +5,8 @@
 use std::fmt;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use ring::digest;
 use serde::{Deserialize, Serialize, Serializer};
-use sha2::{Digest, Sha256};
 use url::{Position, Url};
 
 /// Why a name was refused. The text says what is wrong and how to fix it.
@@ -43,6 +43,8 @@ pub enum NameError {
 
 /// Longest host name in bytes (RFC 1035 section 2.3.4, without the final dot).
 const HOST_BYTES_MAX: usize = 253;
+/// Longest label of a host name in bytes (RFC 1035 section 2.3.4).
+const LABEL_BYTES_MAX: usize = 63;
 /// Longest URL in bytes; longer ones are refused. RFC 9110 section 4.1 recommends at least 8,000.
 pub(crate) const URL_BYTES_MAX: usize = 8_192;
 
@@ -90,20 +92,22 @@ impl Host {
     /// Whether mapping keeps a name unchanged, the usual case: lower-case ASCII without Punycode, and without a number at
     /// its end, which would make it an address.
     pub(crate) fn is_plain(name: &str) -> bool {
-        let has_form = |label: &str| {
-            label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
-                && !label.starts_with("xn--")
-        };
-        let last = name.rsplit('.').next().unwrap_or_default();
-        Self::is_well_formed(name)
-            && name.split('.').all(has_form)
-            && last.starts_with(|first: char| first.is_ascii_lowercase())
+        let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        let (mut labels, mut last) = (0, b"".as_slice());
+        for label in name.as_bytes().split(|byte| *byte == b'.') {
+            let has_length = (1..=LABEL_BYTES_MAX).contains(&label.len());
+            if !has_length || !label.iter().all(is_plain) || label.starts_with(b"xn--") {
+                return false;
+            }
+            (labels, last) = (labels + 1, label);
+        }
+        labels > 1 && name.len() <= HOST_BYTES_MAX && last.first().is_some_and(u8::is_ascii_lowercase)
     }
 
     fn is_well_formed(name: &str) -> bool {
         let label_ok = |label: &str| {
             !label.is_empty()
-                && label.len() <= 63
+                && label.len() <= LABEL_BYTES_MAX
                 && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
@@ -278,16 +282,16 @@ pub struct ContentHash(String);
 
 impl ContentHash {
     pub fn of(bytes: &[u8]) -> Self {
-        Self(HEXLOWER.encode(&Sha256::digest(bytes)))
+        Self(HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref()))
     }
 
     /// The hash of several parts as one.
     pub(crate) fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
-        let mut digest = Sha256::new();
+        let mut context = digest::Context::new(&digest::SHA256);
         for part in parts {
-            digest.update(part);
+            context.update(part);
         }
-        Self(HEXLOWER.encode(&digest.finalize()))
+        Self(HEXLOWER.encode(context.finish().as_ref()))
     }
 
     pub fn parse(text: &str) -> Result<Self, NameError> {
@@ -300,10 +304,10 @@ impl ContentHash {
 const ID_HASH_BYTES: usize = 10;
 
 fn short_id(prefix: char, text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
+    let hash = digest::digest(&digest::SHA256, text.as_bytes());
     let mut id = String::with_capacity(17);
     id.push(prefix);
-    BASE32_NOPAD.encode_append(digest.get(..ID_HASH_BYTES).unwrap_or_default(), &mut id);
+    BASE32_NOPAD.encode_append(hash.as_ref().get(..ID_HASH_BYTES).unwrap_or_default(), &mut id);
     id.make_ascii_lowercase();
     id
 }

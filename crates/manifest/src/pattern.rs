@@ -1,7 +1,27 @@
-//! Checks the syntax of regular expressions (ECMA-262), as JSON Schema's `pattern` has them. Nothing is compiled or matched.
+//! Checks the syntax of regular expressions (ECMA-262), as JSON Schema's `pattern` has them, and matches short ones.
 
 use std::iter::Peekable;
 use std::str::Chars;
+
+use regex::bytes::RegexBuilder;
+
+/// Bytes of a pattern and of a text that are matched; published patterns have up to 80.
+const MATCHED_BYTES_MAX: usize = 200;
+/// Memory in bytes of a compiled pattern, which limits the time to compile it; the pattern of a UUID takes 4 KiB.
+const COMPILED_BYTES_MAX: usize = 16 * 1_024;
+/// What this engine reads differently than ECMA-262: set operations, named classes, word borders, an open quantifier.
+const OTHER_SYNTAX: &[&str] = &["&&", "--", "~~", "[[", "[:", "\\<", "\\>", "{,", "\\z", "\\A"];
+
+/// Whether a text matches a pattern, in time linear in both. `None` where ECMA-262 and this engine may differ: beyond ASCII,
+/// in syntax of one of them alone (look-ahead, back references), and in long patterns.
+pub(crate) fn admits(pattern: &str, text: &str) -> Option<bool> {
+    let is_plain = |text: &str| text.len() <= MATCHED_BYTES_MAX && text.is_ascii();
+    if !is_plain(pattern) || !is_plain(text) || OTHER_SYNTAX.iter().any(|part| pattern.contains(part)) {
+        return None;
+    }
+    let compiled = RegexBuilder::new(pattern).unicode(false).size_limit(COMPILED_BYTES_MAX).build().ok()?;
+    Some(compiled.is_match(text.as_bytes()))
+}
 
 /// What is wrong with a pattern, if anything.
 pub(crate) fn flaw(pattern: &str) -> Option<&'static str> {
@@ -155,6 +175,26 @@ mod tests {
             "[(]",
         ] {
             assert_eq!(flaw(pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn matches_what_both_engines_read_alike() {
+        for (pattern, text, expected) in [
+            ("^[A-Z]{3}$", "EUR", Some(true)),
+            ("^[A-Z]{3}$", "euro", Some(false)),
+            ("[0-9]", "no digit", Some(false)),
+            (r"^\d+(?:\.\d{1,2})?$", "12.50", Some(true)),
+            (r"^\/api\/", "/api/x", Some(true)),
+            ("^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", "x", Some(false)),
+            // syntax of one of the engines alone, text beyond ASCII, a pattern that is too large
+            (r"^(?=.*\d)a", "b", None),
+            (r"(a)\1", "b", None),
+            ("^[a&&b]$", "c", None),
+            ("^.$", "\u{e9}", None),
+            ("((((a{99}){99}){99}){99})", "b", None),
+        ] {
+            assert_eq!(admits(pattern, text), expected, "{pattern} {text}");
         }
     }
 

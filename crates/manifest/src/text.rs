@@ -242,8 +242,58 @@ pub(crate) fn words(identifier: &str) -> Vec<String> {
     words
 }
 
+/// The words of an identifier in lower case with single spaces between them.
+pub(crate) fn folded_words(identifier: &str) -> String {
+    let mut folded = String::with_capacity(identifier.len() + 4);
+    each_word(identifier, |word| {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+    });
+    folded
+}
+
 /// Calls `show` for each word of an identifier.
 pub(crate) fn each_word(identifier: &str, mut show: impl FnMut(&str)) {
+    if !identifier.is_ascii() {
+        return each_word_of_any_script(identifier, show);
+    }
+    let (mut rest, mut folded) = (identifier, String::new());
+    loop {
+        rest = rest.trim_start_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        let (length, has_capitals) = first_word(rest.as_bytes());
+        let Some((word, after)) = rest.split_at_checked(length).filter(|(word, _)| !word.is_empty()) else {
+            return;
+        };
+        rest = after;
+        if has_capitals {
+            folded.clear();
+            folded.push_str(word);
+            folded.make_ascii_lowercase();
+            show(&folded);
+        } else {
+            show(word);
+        }
+    }
+}
+
+/// Bytes of the word that ASCII text begins with, and whether it has capital letters. A capital after a small letter or a
+/// digit begins the next word.
+fn first_word(text: &[u8]) -> (usize, bool) {
+    let (mut has_capitals, mut after_small) = (false, false);
+    for (at, byte) in text.iter().enumerate() {
+        let is_capital = byte.is_ascii_uppercase();
+        if !byte.is_ascii_alphanumeric() || (is_capital && after_small) {
+            return (at, has_capitals);
+        }
+        has_capitals |= is_capital;
+        after_small = !is_capital;
+    }
+    (text.len(), has_capitals)
+}
+
+fn each_word_of_any_script(identifier: &str, mut show: impl FnMut(&str)) {
     let mut word = String::new();
     let mut flush = |word: &mut String| {
         if !word.is_empty() {
@@ -293,13 +343,7 @@ pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
 
 /// An identifier as a title: `search_flights` gives "Search flights".
 pub(crate) fn humanised(identifier: &str) -> String {
-    let mut title = String::with_capacity(identifier.len() + 4);
-    each_word(identifier, |word| {
-        if !title.is_empty() {
-            title.push(' ');
-        }
-        title.push_str(word);
-    });
+    let mut title = folded_words(identifier);
     if let Some(first) = title.chars().next() {
         let upper: String = first.to_uppercase().collect();
         title.replace_range(..first.len_utf8(), &upper);
@@ -345,7 +389,13 @@ mod tests {
     fn splits_identifiers_into_words() {
         assert_eq!(words("searchFlights_v2"), ["search", "flights", "v2"]);
         assert_eq!(words("cart.add-item"), ["cart", "add", "item"]);
+        assert_eq!(words("getHTTPStatus2Now /X"), ["get", "httpstatus2", "now", "x"]);
         assert_eq!(humanised("book_flight"), "Book flight");
+        for identifier in ["getHTTPStatus2Now /X", "a1B2", "__x__", "", " ", "UPPER_Case9a"] {
+            let mut others = Vec::new();
+            each_word_of_any_script(identifier, |word| others.push(word.to_owned()));
+            assert_eq!(words(identifier), others, "{identifier}");
+        }
     }
 
     #[test]

@@ -266,6 +266,15 @@ fn short_rsa_keys_are_invalid() {
     assert_result(&check, "invalid", "does not match");
 }
 
+/// The time of a verification grows with the exponent.
+#[test]
+fn rsa_keys_with_long_exponents_are_invalid() {
+    let key = rsa("RS256");
+    let jwk = with(key.jwk("key-1"), &json!({"e": encoded(&[1, 0xff, 0xff, 0xff])}));
+    let check = card_with(&signed(&key, &header(&key)), JWKS_URL, &key_set(&[jwk]));
+    assert_result(&check, "invalid", "more than three bytes");
+}
+
 #[test]
 fn rotated_keys_verify_with_either_signature() {
     let (old, new) = (other_ed25519(), ed25519());
@@ -541,7 +550,7 @@ fn a_did_with_a_path_has_its_document_there() {
 }
 
 #[test]
-fn a_did_key_verifies_a_card_without_a_request() {
+fn a_did_key_verifies_nothing_and_causes_no_request() {
     let key = ed25519();
     let did = key.did_key();
     // the DID of the key of RFC 8032 §7.1, test 1
@@ -551,8 +560,11 @@ fn a_did_key_verifies_a_card_without_a_request() {
         &json!({"alg": "EdDSA", "kid": format!("{did}#{}", did.trim_start_matches("did:key:"))}),
     );
     let manifest = read_at(CARD_URL, &card.to_string(), &[]);
-    assert_result(&check_of(&manifest), "verified", "");
-    assert!(manifest.links.is_empty());
+    assert_result(&check_of(&manifest), "unresolvable", "a did:key names no domain");
+    assert!(manifest.links.is_empty() && !manifest.identity().verified);
+    let mut changed = card;
+    changed["name"] = json!("Other");
+    assert_result(&check_of(&read_at(CARD_URL, &changed.to_string(), &[])), "invalid", "does not match");
     for (did, words) in [
         ("did:key:z6Mk", "is not an Ed25519 key"),
         ("did:key:zDnaerDaTF5BXEavCrfRZEk316dpbLsfPDZ3WJ5hRTPFU2169", "is not an Ed25519 key"),
@@ -561,6 +573,30 @@ fn a_did_key_verifies_a_card_without_a_request() {
         let card = signed(&key, &json!({"alg": "EdDSA", "kid": format!("{did}#x")}));
         assert_result(&check_of(&read_at(CARD_URL, &card.to_string(), &[])), "unresolvable", words);
     }
+}
+
+/// Who can change a card and has none of its keys can add a signature of his own.
+#[test]
+fn a_signature_by_a_did_key_does_not_hide_an_invalid_one() {
+    let (key, thief) = (ed25519(), other_ed25519());
+    let mut card = signed(&key, &header(&key));
+    let published = card["signatures"][0].take();
+    card["supportedInterfaces"][0]["url"] = json!("https://thief.example/a2a");
+    let mut content = card.as_object().unwrap().clone();
+    content.shift_remove("signatures");
+    let payload = serde_json_canonicalizer::to_vec(&content).unwrap();
+    let (protected, signature) = thief.sign(&json!({"alg": "EdDSA", "kid": thief.did_key()}), &payload);
+    card["signatures"] = json!([published, {"protected": protected, "signature": signature}]);
+    assert_result(&card_with(&card, JWKS_URL, &key_set(&[key.jwk("key-1")])), "invalid", "does not match");
+}
+
+/// A trust manifest does not cover its entry, so another site could copy one that its key signed.
+#[test]
+fn a_copied_trust_manifest_of_a_did_key_is_not_verified() {
+    let key = ed25519();
+    let manifest = catalog_with(&entry(&key, "urn:air:a.example:seats", &key.did_key(), "x"), &[]);
+    assert_result(&entry_check(&manifest), "unresolvable", "a did:key names no domain");
+    assert!(!manifest.identity_of(&manifest.capabilities[0]).verified);
 }
 
 /// An entry with a signed trust manifest.
@@ -590,11 +626,10 @@ fn trust_manifests_verify_with_the_keys_of_their_identity() {
     let key = ed25519();
     let did = [(DID_URL, did_document(&key).to_string().into_bytes())];
     let keys = [("https://a.example/keys", key_set(&[key.jwk("key-1")]).to_string().into_bytes())];
-    let cases: [(&str, &str, Linked<'_>); 4] = [
+    let cases: [(&str, &str, Linked<'_>); 3] = [
         ("did:web:a.example", "key-1", &did),
         ("did:web:a.example", "did:web:a.example#key-1", &did),
         ("https://a.example/keys", "key-1", &keys),
-        (&key.did_key(), "x", &[]),
     ];
     for (identity, kid, linked) in cases {
         let manifest = catalog_with(&entry(&key, "urn:air:a.example:seats", identity, kid), linked);
@@ -655,10 +690,11 @@ fn changed_and_odd_trust_manifests_are_not_verified() {
 #[test]
 fn the_host_of_a_catalog_is_verified_too() {
     let key = ed25519();
-    let signed = entry(&key, "urn:air:a.example:seats", &key.did_key(), "x");
+    let signed = entry(&key, "urn:air:a.example:seats", "did:web:a.example", "key-1");
     let catalog = json!({"specVersion": "1.0", "entries": [],
         "host": {"displayName": "A", "identifier": "did:web:a.example", "trustManifest": signed["trustManifest"]}});
-    let manifest = read_at("https://a.example/.well-known/ai-catalog.json", &catalog.to_string(), &[]);
+    let did = [(DID_URL, did_document(&key).to_string().into_bytes())];
+    let manifest = read_at("https://a.example/.well-known/ai-catalog.json", &catalog.to_string(), &did);
     assert_result(&check_of(&manifest), "verified", "");
     assert!(manifest.identity().verified);
 }

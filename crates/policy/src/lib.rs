@@ -6,6 +6,7 @@
 
 pub mod abuse;
 pub mod address;
+pub mod claim;
 pub mod delay;
 pub mod freshness;
 pub mod groups;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::string_enum;
 
-use crate::delay::next_day;
+use crate::delay::{Network, next_day};
 use crate::outcome::{Status, VisitEnd};
 use crate::retry::{Ladder, RETRY_AFTER_DEFAULT, RETRY_AFTER_MAX, backoff, days};
 use crate::spread::Seed;
@@ -17,6 +17,8 @@ use crate::time::{DAY, later, until};
 
 /// Shortest interval between visits to a site with manifests.
 const POSITIVE_MIN: Duration = DAY;
+/// Shortest interval that an operator can set for the sites of others: that of sites whose manifests change.
+pub const REVISIT_EVERY_FLOOR: Duration = POSITIVE_MIN;
 /// Longest interval between visits to a site with manifests.
 const POSITIVE_MAX: Duration = days(30);
 /// First interval between visits to a site without manifests.
@@ -45,7 +47,7 @@ string_enum! {
         Negative = "negative",
         /// Every path is answered with a page.
         CatchAll = "catch_all",
-        /// The operator's `--revisit`.
+        /// The operator's `--revisit-every`.
         Revisit = "revisit",
         /// The name does not exist.
         DnsDead = "dns_dead",
@@ -124,18 +126,28 @@ impl SiteHistory {
     }
 }
 
-/// Decides when the site is visited next. `revisit` is the operator's own interval for sites that answer; `seed` is the
-/// site's.
+/// The operator's own interval between visits, as it applies to a site: sites of others are visited at most once a day.
+pub fn revisit_every(configured: Option<Duration>, network: Network) -> Option<Duration> {
+    configured.map(|interval| match network {
+        Network::Global => interval.max(REVISIT_EVERY_FLOOR),
+        Network::Own => interval,
+    })
+}
+
+/// Decides when the site is visited next. `revisit_every` is the operator's own interval for sites that answer; `seed` is
+/// the site's.
 pub fn next_visit(
     history: &SiteHistory,
-    revisit: Option<Duration>,
+    revisit_every: Option<Duration>,
     seed: Seed,
     now: DateTime<Utc>,
 ) -> NextVisit {
     use NextVisitReason as Reason;
     let step = |ladder: Ladder| later(now, ladder.wait(history.failures_in_row));
     let (at, reason) = match history.end {
-        VisitEnd::Completed | VisitEnd::NothingNew => return after_response(history, revisit, seed, now),
+        VisitEnd::Completed | VisitEnd::NothingNew => {
+            return after_response(history, revisit_every, seed, now);
+        }
         VisitEnd::CatchAll => (negative(history, seed, now), Reason::CatchAll),
         VisitEnd::RobotsDenied => (negative(history, seed, now), Reason::RobotsDenied),
         VisitEnd::Blocked => (negative(history, seed, now), Reason::Blocked),
@@ -159,11 +171,11 @@ pub fn next_visit(
 /// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.
 fn after_response(
     history: &SiteHistory,
-    revisit: Option<Duration>,
+    revisit_every: Option<Duration>,
     seed: Seed,
     now: DateTime<Utc>,
 ) -> NextVisit {
-    if let Some(interval) = revisit {
+    if let Some(interval) = revisit_every {
         return not_before(history, NextVisit { at: later(now, interval), reason: NextVisitReason::Revisit });
     }
     let next = match history.manifest_presence {

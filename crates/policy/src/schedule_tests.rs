@@ -122,6 +122,17 @@ fn the_interval_of_sites_without_manifests_grows() {
 }
 
 #[test]
+fn an_operator_visits_sites_of_others_at_most_once_a_day() {
+    let (minute, week) = (Duration::from_mins(1), Duration::from_hours(7 * 24));
+    assert_eq!(revisit_every(Some(minute), Network::Global), Some(Duration::from_hours(24)));
+    assert_eq!(revisit_every(Some(minute), Network::Own), Some(minute));
+    for network in [Network::Global, Network::Own] {
+        assert_eq!(revisit_every(Some(week), network), Some(week));
+        assert_eq!(revisit_every(None, network), None);
+    }
+}
+
+#[test]
 fn the_operators_interval_applies_only_to_sites_that_respond() {
     let revisit = Some(Duration::from_mins(5));
     let at = |history: &SiteHistory| next_visit(history, revisit, seed(), now());

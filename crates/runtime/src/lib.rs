@@ -8,6 +8,7 @@
 //! exhausting a resource that all clients share.
 
 mod document;
+mod open_files;
 mod pool;
 mod program;
 mod shares;
@@ -21,12 +22,13 @@ pub use shares::{LimitReached, Share, Shares, client_network};
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};
 
-/// The async runtime of a program, and its watchdog.
+/// The async runtime of a program, and its watchdog. Raises the limit of open files of the process as far as it may.
 ///
 /// # Errors
 ///
 /// If the operating system refuses a thread.
 pub fn start() -> std::io::Result<(tokio::runtime::Runtime, Watchdog)> {
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let watchdog = Watchdog::start(runtime.handle().clone())?;
     Ok((runtime, watchdog))

@@ -98,7 +98,8 @@ impl DatabaseUrl {
     }
 }
 
-/// Replaces the password of `scheme://user:password@…` and of `?password=…`.
+/// Replaces the password of `scheme://user:password@…` and of `?password=…`. A password that is not percent-encoded may contain
+/// any of the delimiters, so it is assumed to end at the last `@`.
 fn redacted(url: &str) -> String {
     let without_query_password = match url.split_once("password=") {
         Some((before, after)) => {
@@ -110,13 +111,11 @@ fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = without_query_password.split_once("://") else {
         return without_query_password;
     };
-    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(authority_end);
-    match authority.rsplit_once('@') {
+    match rest.rsplit_once('@') {
         Some((user_info, host)) => {
             let user = user_info.split(':').next().unwrap_or_default();
             let password = if user_info.contains(':') { ":***" } else { "" };
-            format!("{scheme}://{user}{password}@{host}{tail}")
+            format!("{scheme}://{user}{password}@{host}")
         }
         None => without_query_password,
     }
@@ -168,6 +167,9 @@ mod tests {
                 "postgres://db.example/x?user=me&password=***&a=b",
             ),
             ("postgres://me:secret@db.example", "postgres://me:***@db.example"),
+            ("postgres://me:se/cr?et@db.example/x", "postgres://me:***@db.example/x"),
+            ("postgres://me:se@cr/et:word@db.example/x", "postgres://me:***@db.example/x"),
+            ("postgres://me@db.example/x?options=a@b", "postgres://me@db.example/x?options=a@b"),
         ] {
             let url = DatabaseUrl::parse(url).unwrap();
             assert_eq!(url.to_string(), shown);

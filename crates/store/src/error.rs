@@ -32,7 +32,8 @@ pub enum StoreError {
         reason: String,
     },
     #[error(
-        "\"{url}\" is not a database URL: {reason}; write postgres://user:password@host/database or sqlite:PATH"
+        "\"{url}\" is not a database URL: {reason}; write postgres://user:password@host/database, with \
+         special characters of the password percent-encoded, or sqlite:PATH"
     )]
     BadUrl {
         /// Without the password.
@@ -66,6 +67,12 @@ pub enum StoreError {
         /// Last migration of this program.
         known: i64,
     },
+    /// The user of the connection has no right to create tables.
+    #[error(
+        "the user of --database-url or DATABASE_URL may not create tables ({reason}): make it the owner of the database, as in \
+         ALTER DATABASE agentdex OWNER TO agentdex"
+    )]
+    NotOwner { reason: String },
     /// The migration was rolled back.
     #[error("the database schema could not be migrated: {source}")]
     Migration {
@@ -129,6 +136,8 @@ const SQLITE_FULL: i32 = 13;
 /// `read_only_sql_transaction`
 pub(crate) const POSTGRES_READ_ONLY: &str = "25006";
 const POSTGRES_DISK_FULL: &str = "53100";
+/// `insufficient_privilege`
+pub(crate) const POSTGRES_NO_PRIVILEGE: &str = "42501";
 
 impl StoreError {
     /// Whether a retry may help.
@@ -144,7 +153,12 @@ impl StoreError {
     /// Classifies the error of a first connection. `url` has no password.
     pub(crate) fn of_connecting(url: String, error: &sqlx::Error) -> Self {
         use std::io::ErrorKind;
-        let reason = error.to_string();
+        // without the driver's own words, and the line of the server's source code
+        let reason = match error {
+            sqlx::Error::Database(error) => error.message().to_owned(),
+            sqlx::Error::Io(error) => error.to_string(),
+            other => other.to_string(),
+        };
         let is_transient = match error {
             sqlx::Error::Database(error) => is_transient_code(&error.code().unwrap_or_default()),
             sqlx::Error::Io(error) => {

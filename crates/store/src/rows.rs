@@ -113,6 +113,7 @@ impl TryFrom<StateRow> for SiteState {
             hints: Vec::new(),
             not_before: None,
             is_submitted: false,
+            claim: None,
         })
     }
 }

@@ -7,6 +7,7 @@ use sqlx::SqlStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::StoreError;
+use crate::error::POSTGRES_NO_PRIVILEGE;
 use crate::fault::Fault;
 use crate::model::SchemaState;
 
@@ -102,6 +103,11 @@ fn migration_error(error: MigrateError, found: i64, needed: i64) -> StoreError {
         return StoreError::SchemaOlder { found, needed };
     }
     match fault.during("migrate") {
+        StoreError::Refused { source: sqlx::Error::Database(refusal), .. }
+            if refusal.code().as_deref() == Some(POSTGRES_NO_PRIVILEGE) =>
+        {
+            StoreError::NotOwner { reason: refusal.message().to_owned() }
+        }
         StoreError::Refused { source, .. } => {
             StoreError::Migration { source: Box::new(MigrateError::Execute(source)) }
         }

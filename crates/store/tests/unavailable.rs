@@ -55,6 +55,7 @@ async fn reports_permanent_errors_immediately() {
         let error = opened.err().unwrap();
         assert!(matches!(error, StoreError::Rejected { .. }), "{code}: {error:?}");
         let text = error.to_string();
+        assert!(!text.contains("returned from database") && !text.contains("at line"), "{text}");
         assert!(text.contains("refused for the test") && text.contains("--database-url"), "{text}");
         assert!(!text.contains("secret") && !error.is_transient(), "{text}");
     }

@@ -1,9 +1,15 @@
 //! `check`, `block` and `unblock`, `suspend` and `unsuspend`.
 
+use std::time::Duration;
+
 use anyhow::Context;
+use chrono::{DateTime, Utc};
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use policy::AbuseReason;
-use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest, SuspensionOutcome, SuspensionRecord};
+use store::{
+    BlockOutcome, Seed, SeedOrigin, Store, StoreError, StoredManifest, SuspensionOutcome, SuspensionRecord,
+    VisitReport,
+};
 
 use super::report::{self, counted, plural};
 use super::settings::Settings;
@@ -14,8 +20,13 @@ use crate::{UsageError, clock, site_of};
 /// Findings shown of one manifest.
 const FINDINGS_MAX: usize = 50;
 
-/// Visits a site now and shows its manifests.
+/// How often `check` looks for the visit of another process, and the interval: two minutes, the longest visit without waits.
+const OTHER_VISIT_POLLS: u32 = 240;
+const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
+    settings.warn_without_contact();
     let seed = seed_of(domain, settings.crawl.egress.own_networks.site_scope())?;
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
@@ -25,24 +36,53 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         super::app::program()
     );
     let output = settings.output;
+    let began = clock::now();
     let summary = crate::check(settings.crawl, store.clone(), Cancel::default(), seed).await?;
+    let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty();
+    let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 }).await?;
     let manifests = store.manifests_of_site(&site).await?;
     if output == OutputFormat::Json {
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
         return Ok(output::json(&value)?);
     }
-    let known = store.site_report(&site, 1).await?;
-    let visit = known.as_ref().and_then(|known| known.visits.first());
-    let ended = match (summary.parked.first(), visit) {
-        (Some(parked), _) => format!("the visit waits: {}", parked.reason),
-        (None, Some(visit)) => visit.end.description().to_owned(),
-        (None, None) => "another worker visits it now".to_owned(),
-    };
-    output::line(&format!("{site}: {ended}; {}", counted(summary.requests, "request")))?;
+    output::line(&match (summary.parked.first(), &visit) {
+        (Some(parked), _) => format!("{site}: the visit waits: {}", parked.reason),
+        (None, Some(visit)) => {
+            let requests = counted(visit.requests.into(), "request");
+            format!("{site}: {}; {requests}", visit.end.description())
+        }
+        (None, None) => format!(
+            "{site}: another crawler has it; `{} explain {site}` shows its visit when it has ended",
+            super::app::program()
+        ),
+    })?;
+    if let Some(advice) = visit.and_then(|visit| report::advice(visit.end)) {
+        output::line(advice)?;
+    }
     for stored in &manifests {
         show(stored)?;
     }
     Ok(())
+}
+
+/// The visit that has ended since `began`; waits for it.
+async fn visit_since(
+    store: &Store,
+    site: &SiteName,
+    began: DateTime<Utc>,
+    polls: u32,
+) -> Result<Option<VisitReport>, StoreError> {
+    for poll in 0..=polls {
+        let known = store.site_report(site, 1).await?;
+        let visit = known.and_then(|known| known.visits.into_iter().next());
+        if let Some(visit) = visit.filter(|visit| visit.ended_at >= began) {
+            return Ok(Some(visit));
+        }
+        if poll < polls {
+            tokio::time::sleep(OTHER_VISIT_POLL_INTERVAL).await;
+        }
+    }
+    Ok(None)
 }
 
 fn show(stored: &StoredManifest) -> std::io::Result<()> {
@@ -74,7 +114,8 @@ fn finding_lines(finding: &Finding) -> [String; 2] {
 /// Prints the key directory of the signing key.
 pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     let signer = settings.crawl.egress.signer.as_ref();
-    let signer = signer.ok_or_else(|| UsageError("crawler keys needs --signing-key FILE".to_owned()))?;
+    let signer = signer
+        .ok_or_else(|| UsageError(format!("{} keys needs --signing-key FILE", super::app::program())))?;
     Ok(output::json(&signer.directory())?)
 }
 
@@ -95,9 +136,9 @@ pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> an
             .await
             .with_context(|| format!("blocking {site}"))?;
         output::line(&match outcome {
-            BlockOutcome::AlreadyBlocked => format!("{site} was blocked before"),
+            BlockOutcome::AlreadyBlocked => format!("{site} was blocked already"),
             BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
-                "{site} is left out from now on; removed {} and {}",
+                "{site} is blocked: it is not visited any more; deleted {} and {}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),

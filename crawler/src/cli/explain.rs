@@ -145,7 +145,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         plural(summary.capabilities.into(), "capability", "capabilities")
     )];
     if let Some(blocked) = &report.blocked {
-        lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
+        lines.push(format!("Blocked since {}: {}", time(blocked.at), blocked.reason));
     }
     if let Some(suspended) = &report.suspended {
         let note = if suspended.note.is_empty() { String::new() } else { format!(" ({})", suspended.note) };

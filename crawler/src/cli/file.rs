@@ -38,6 +38,7 @@ pub(crate) struct CrawlerTable {
     pub(crate) rate: Option<u32>,
     pub(crate) delay: Option<String>,
     pub(crate) lease: Option<String>,
+    pub(crate) revisit_every: Option<String>,
     pub(crate) hosts: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) allow_addresses: Vec<String>,

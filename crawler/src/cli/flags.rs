@@ -59,6 +59,10 @@ pub struct CrawlFlags {
     /// Also visit sites now that were visited longer ago than this
     #[arg(long, value_name = "DURATION")]
     pub revisit: Option<String>,
+    /// Visit each site that answers again after this time, at least a day outside --allow-addresses [default: as often as its
+    /// manifests change, between a day and a month; without manifests, after weeks]
+    #[arg(long, value_name = "DURATION")]
+    pub revisit_every: Option<String>,
     /// Addresses for names, as lines of `address[:port] name…`
     #[arg(long, global = true, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
@@ -128,7 +132,7 @@ pub struct OperatorFlags {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// What was fetched from a site, why, and what comes next
+    /// Show what was fetched from a site, why, and what comes next
     Explain {
         domain: String,
         /// Visits shown
@@ -166,9 +170,9 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
     },
-    /// The queue, the outcomes of the last day, and the slowest and failing sites
+    /// Show the queue, the outcomes of the last day, and the failing and slow sites
     Status,
-    /// The path table in request order, and what was found under each path
+    /// Show the paths that are requested, in order, and what was found under each
     Paths,
     /// Print the key directory of --signing-key, to be served at --signature-agent
     Keys,

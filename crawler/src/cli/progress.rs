@@ -124,6 +124,7 @@ fn time_left(state: &CrawlState<'_>, sites: u64, rates: PerSecond) -> Option<Dur
     left.and_then(|seconds| Duration::try_from_secs_f64(seconds.ceil()).ok())
 }
 
+/// What open visits wait for; how many there are, if none waits.
 fn waits(state: &CrawlState<'_>) -> String {
     let activity = state.activity;
     let parts = [
@@ -135,8 +136,8 @@ fn waits(state: &CrawlState<'_>) -> String {
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     let parts: Vec<String> = parts.collect();
     match (parts.is_empty(), state.open) {
-        (false, _) => parts.join(", "),
-        (true, 0) => "for a site to become due".to_owned(),
+        (false, _) => format!("waiting: {}", parts.join(", ")),
+        (true, 0) => "waiting: for a site to become due".to_owned(),
         (true, open) => format!("{} open", counted(open as u64, "visit")),
     }
 }
@@ -161,7 +162,7 @@ impl Shown {
 
     /// The waits and the outcomes.
     pub(super) fn details(&self) -> String {
-        let mut details = format!("waiting: {}", self.waits);
+        let mut details = self.waits.clone();
         if !self.ends.is_empty() {
             details = format!("{details}; ended: {}", self.ends);
         }

@@ -35,9 +35,14 @@ const ADVICE: [(VisitEnd, &str); 7] = [
         VisitEnd::AddressRefused,
         "Name private networks that are yours with --allow-addresses; public ones need a contact if the crawl keeps running.",
     ),
-    (VisitEnd::RobotsDenied, "These sites do not want to be read; `explain` shows the rule."),
-    (VisitEnd::Blocked, "These sites deny access to crawlers; --contact-url lets their owners identify you."),
+    (VisitEnd::RobotsDenied, "Leave such sites alone; `explain` shows the rule."),
+    (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
+
+/// What an operator can do about visits that end like this.
+pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
+    ADVICE.iter().find(|(known, _)| *known == end).map(|(_, advice)| *advice)
+}
 
 /// Where the next command is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
 use policy::delay::{DELAY_DEFAULT, DELAY_FLOOR};
+use policy::schedule::REVISIT_EVERY_FLOOR;
 use store::{
     DatabaseUrl, LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig,
 };
@@ -34,6 +35,8 @@ use runtime::ReaderProgram;
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 /// Readers poll the feed at least once a day.
 const RETAINED_MIN: Duration = Duration::from_hours(24);
+/// With a shorter interval, a site in the operator's own networks would be visited without a pause.
+const REVISIT_EVERY_MIN: Duration = Duration::from_secs(1);
 /// Default port of name servers.
 const DNS_PORT: u16 = 53;
 /// The name of the list of seeds that ships with the program, unless a file has it.
@@ -203,6 +206,7 @@ fn crawl_config(
     let egress = egress_settings(flags, file, contact)?;
     Ok(CrawlConfig {
         delay: delay(flags, file, &egress.own_networks)?,
+        revisit_every: revisit_every(flags, file, &egress.own_networks)?,
         egress,
         seeds: seed_sources(seeds)?,
         seed_lists: if flags.follow_seeds || table.follow_seeds == Some(true) {
@@ -242,6 +246,31 @@ fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
         )));
     }
     Ok(delay)
+}
+
+/// The operator's interval between visits. At public addresses it is never shorter than the floor, so a shorter one needs
+/// networks to which it applies.
+fn revisit_every(
+    flags: &CrawlFlags,
+    file: &ConfigFile,
+    own: &OwnNetworks,
+) -> Result<Option<Duration>, UsageError> {
+    let typed = flags.revisit_every.as_deref().or(file.crawler.revisit_every.as_deref());
+    let interval = read_duration("--revisit-every", typed)?;
+    if interval.is_some_and(|interval| interval < REVISIT_EVERY_FLOOR) && *own == OwnNetworks::default() {
+        return Err(UsageError(format!(
+            "--revisit-every must be at least {} for the sites of others; --allow-addresses names networks of your own, which \
+             may have less",
+            duration::in_words(REVISIT_EVERY_FLOOR)
+        )));
+    }
+    if interval.is_some_and(|interval| interval < REVISIT_EVERY_MIN) {
+        return Err(UsageError(format!(
+            "--revisit-every must be at least {}",
+            duration::in_words(REVISIT_EVERY_MIN)
+        )));
+    }
+    Ok(interval)
 }
 
 fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageError> {
@@ -505,6 +534,22 @@ mod tests {
         assert_eq!(resolved(&flags(&["10.0.0.0/8"])).unwrap().crawl.delay, Duration::from_millis(10));
         let second = CrawlFlags { delay: Some("1s".to_owned()), ..CrawlFlags::default() };
         assert_eq!(resolved(&second).unwrap().crawl.delay, DELAY_FLOOR);
+    }
+
+    #[test]
+    fn short_intervals_between_visits_are_for_own_networks() {
+        let flags = |interval: &str, allow: &[&str]| CrawlFlags {
+            revisit_every: Some(interval.to_owned()),
+            allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),
+            ..CrawlFlags::default()
+        };
+        let every = |flags: &CrawlFlags| resolved(flags).map(|settings| settings.crawl.revisit_every);
+        let error = every(&flags("23h", &[])).unwrap_err();
+        assert!(error.starts_with("--revisit-every must be at least 1 d"), "{error}");
+        assert!(every(&flags("0s", &["10.0.0.0/8"])).is_err());
+        assert_eq!(every(&flags("7d", &[])), Ok(Some(Duration::from_hours(7 * 24))));
+        assert_eq!(every(&flags("10m", &["10.0.0.0/8"])), Ok(Some(Duration::from_mins(10))));
+        assert_eq!(every(&CrawlFlags::default()), Ok(None));
     }
 
     #[test]

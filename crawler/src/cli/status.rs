@@ -8,7 +8,7 @@ use serde::Serialize;
 use store::{FailingSite, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
-use super::report::counted;
+use super::report::{counted, plural};
 use crate::clock;
 use crate::output::{self, OutputFormat};
 
@@ -19,6 +19,10 @@ const WORKERS_MAX: u32 = 100;
 /// Failing and slow sites shown, of each.
 const SITES_MAX: u32 = 10;
 
+/// Sites whose mean time to the first byte is at least this are shown as slow. From here on the delay, which is five times the
+/// response time, is longer than the default.
+const SLOW_MIN: Duration = Duration::from_millis(600);
+
 /// Everything that `status` shows.
 #[derive(Debug, Serialize)]
 struct Status {
@@ -26,6 +30,8 @@ struct Status {
     stats: Stats,
     /// For how long the oldest due visit has been due.
     lag_seconds: u64,
+    /// When the next visit is due, or has been due since.
+    next_due_at: Option<DateTime<Utc>>,
     workers: Vec<WorkerLoad>,
     failing: Vec<FailingSite>,
     slowest: Vec<SlowSite>,
@@ -37,6 +43,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     let stats = store.stats(now).await?;
     let report = Status {
         lag_seconds: lag(&stats, now).as_secs(),
+        next_due_at: store.next_due_at().await?,
         stats,
         workers: store.workers_list(now, WORKERS_MAX).await?,
         failing: store.sites_failing(SITES_MAX).await?,
@@ -67,12 +74,14 @@ fn lines(report: &Status) -> Vec<String> {
     let outcomes = stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {outcome}"));
     let mut lines = vec![
         format!(
-            "Sites: {} ({} due, {} being visited, {} parked, {} left out)",
+            "Sites: {} ({} due, {} being visited, {} parked, {} blocked)",
             stats.sites, stats.sites_due, stats.sites_leased, stats.sites_parked, stats.sites_blocked
         ),
         format!(
-            "Manifests: {} with {} capabilities, in {} documents",
-            stats.manifests, stats.capabilities, stats.documents
+            "Manifests: {} with {}, in {}",
+            stats.manifests,
+            plural(stats.capabilities, "capability", "capabilities"),
+            counted(stats.documents, "document")
         ),
         format!("By format: {}", listed(formats.collect())),
         format!("Visits in the last day: {}", listed(ends.collect())),
@@ -81,11 +90,16 @@ fn lines(report: &Status) -> Vec<String> {
     if report.lag_seconds > 0 {
         let late = in_words(Duration::from_secs(report.lag_seconds));
         lines.push(format!("The oldest visit has been due for {late}."));
+    } else if let Some(at) = report.next_due_at {
+        lines.push(format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")));
     }
     for WorkerLoad { worker, sites, groups } in &report.workers {
         lines.push(match groups {
-            0 => format!("Worker: {worker}, {sites} sites"),
-            groups => format!("Worker: {worker}, {sites} sites, {groups} of {ADDRESS_GROUPS} address groups"),
+            0 => format!("Worker: {worker}, {}", counted(*sites, "site")),
+            groups => format!(
+                "Worker: {worker}, {}, {groups} of {ADDRESS_GROUPS} address groups",
+                counted(*sites, "site")
+            ),
         });
     }
     for failing in &report.failing {
@@ -95,7 +109,10 @@ fn lines(report: &Status) -> Vec<String> {
         lines.push(format!("Failing: {site}, {times} in a row: {end}"));
     }
     for SlowSite { site, first_byte_ms } in &report.slowest {
-        lines.push(format!("Slowest: {site}, {first_byte_ms} ms to the first byte"));
+        let first_byte = Duration::from_millis((*first_byte_ms).into());
+        if first_byte >= SLOW_MIN {
+            lines.push(format!("Slow: {site}, {} to the first byte", in_words(first_byte)));
+        }
     }
     lines
 }
@@ -113,15 +130,46 @@ mod tests {
         assert_eq!(lag(&due(now - TimeDelta::hours(2)), now), Duration::from_hours(2));
         assert_eq!(lag(&due(now + TimeDelta::hours(2)), now), Duration::ZERO);
         assert_eq!(lag(&Stats::default(), now), Duration::ZERO);
-        let (failing, slowest) = (Vec::new(), Vec::new());
-        let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 3, groups: 1_024 }];
-        let status =
-            lines(&Status { stats: Stats::default(), lag_seconds: 7_200, workers, failing, slowest });
-        let worker = "Worker: here/1, 3 sites, 1024 of 4096 address groups";
-        assert!(status.iter().any(|line| line == worker), "{status:?}");
+        let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 1, groups: 1_024 }];
+        let late = Status { lag_seconds: 7_200, workers, ..status() };
+        let late = lines(&late);
+        let worker = "Worker: here/1, 1 site, 1024 of 4096 address groups";
+        assert!(late.iter().any(|line| line == worker), "{late:?}");
         assert!(
-            status.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
-            "{status:?}"
+            late.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
+            "{late:?}"
         );
+    }
+
+    fn status() -> Status {
+        Status {
+            stats: Stats::default(),
+            lag_seconds: 0,
+            next_due_at: None,
+            workers: Vec::new(),
+            failing: Vec::new(),
+            slowest: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn shows_only_sites_whose_response_time_lengthens_their_delay() {
+        let slow = |name: &str, first_byte_ms| SlowSite {
+            site: manifest::SiteName::parse(name).unwrap(),
+            first_byte_ms,
+        };
+        let slowest = vec![slow("slow.example", 1_500), slow("quick.example", 2)];
+        let shown = lines(&Status { slowest, ..status() });
+        assert!(shown.iter().any(|line| line == "Slow: slow.example, 1.5 s to the first byte"), "{shown:?}");
+        assert!(!shown.iter().any(|line| line.contains("quick.example")), "{shown:?}");
+    }
+
+    #[test]
+    fn says_when_the_next_site_is_due_if_none_is() {
+        let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
+        let next = "The next site is due at 2024-10-04 00:00:00 UTC.";
+        let shown = |lag_seconds| lines(&Status { lag_seconds, next_due_at: Some(at), ..status() });
+        assert!(shown(0).iter().any(|line| line == next), "{:?}", shown(0));
+        assert!(!shown(5).iter().any(|line| line == next), "{:?}", shown(5));
     }
 }

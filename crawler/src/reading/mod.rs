@@ -3,7 +3,8 @@
 //! Documents of more than a few KiB are read in a process with limits of the operating system, so that no document takes the
 //! memory of the crawler. Before a document is read, the attempt is written to the store; afterwards it is removed. A document
 //! whose attempt was not removed, that passes its deadline, or that ends its reader is read once more in such a process, and
-//! quarantined if that process ends without a result.
+//! quarantined if that process ends without a result. The operating system ends it at its processor time, so one that passes the
+//! deadline shows a busy machine: the document is read later.
 
 mod attempts;
 mod memory;
@@ -64,6 +65,15 @@ pub(crate) struct Reader {
     /// Approximate start of reading in this process.
     began_at: DateTime<Utc>,
     pub(crate) memory: MemoryBudget,
+}
+
+/// Where a document is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On a thread, if it is short or there is no program.
+    ThreadOrProcess,
+    /// In a process, whose processor time is limited.
+    Process,
 }
 
 /// The worker of the attempt that is stored while a document is read.
@@ -158,7 +168,7 @@ impl Reader {
         row: Row,
     ) -> Result<Reading, ReadingError> {
         let (program, reading) = (self.program.clone(), Arc::clone(&document));
-        match self.read_with(move || read_isolated(program.as_ref(), &reading)).await {
+        match self.read_in(Place::ThreadOrProcess, move || read_isolated(program.as_ref(), &reading)).await {
             Ok(read) => {
                 if row == Row::Own {
                     self.end(attempt.hash).await?;
@@ -188,7 +198,7 @@ impl Reader {
         let Some(program) = self.program.clone() else {
             return Ok(self.quarantine(attempt, "reading it did not end".to_owned()).await?);
         };
-        match self.read_with(move || program.read(&document)).await {
+        match self.read_in(Place::Process, move || program.read(&document)).await {
             Ok(read) => {
                 self.end(attempt.hash).await?;
                 Ok(read)
@@ -202,8 +212,9 @@ impl Reader {
     }
 
     /// Reads on a thread of the pool.
-    async fn read_with(
+    async fn read_in(
         &self,
+        place: Place,
         read: impl FnOnce() -> Result<Manifest, Unread> + Send + 'static,
     ) -> Result<Reading, Unread> {
         let measured = move || {
@@ -214,7 +225,12 @@ impl Reader {
         };
         self.pool.read(measured).await.map_err(|error| {
             let reason = error.to_string();
-            if error.is_caused_by_document() { Unread::Document(reason) } else { Unread::Process(reason) }
+            let is_late_process = place == Place::Process && matches!(error, ReadError::TimedOut { .. });
+            if error.is_caused_by_document() && !is_late_process {
+                Unread::Document(reason)
+            } else {
+                Unread::Process(reason)
+            }
         })?
     }
 
@@ -326,6 +342,21 @@ mod tests {
             matches!(unread, Err(ReadingError::Busy(_))),
             "that says nothing of the document: {unread:?}"
         );
+    }
+
+    /// A process that is not given processor time passes the deadline, whatever it reads.
+    #[tokio::test]
+    async fn a_process_that_is_late_on_a_busy_machine_quarantines_nothing() {
+        let mut late = fixture(Duration::from_millis(50), None).await;
+        late.reader.program =
+            Some(ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1".to_owned()] });
+        let long = format!(r#"{{"awp_version":"0.1","x":"{}"}}"#, "x".repeat(5_000));
+        let site = SiteName::parse("a.example").unwrap();
+        for _ in 0..2 {
+            let refused = late.reader.read(&site, document("a.example", &long)).await;
+            assert!(matches!(refused, Err(ReadingError::Busy(_))), "{refused:?}");
+            tokio::time::sleep(Duration::from_millis(1_100)).await;
+        }
     }
 
     /// Occupies the only thread of a pool until the sender is dropped.

@@ -1,5 +1,7 @@
 //! The inputs of a visit, and the reasons why it stops.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::ManifestUrl;
 use policy::VisitEnd;
@@ -32,6 +34,8 @@ pub(crate) struct Tools {
     pub(crate) groups: Groups,
     pub(crate) events: Events,
     pub(crate) text_records: TextRecords,
+    /// The operator's own interval between visits.
+    pub(crate) revisit_every: Option<Duration>,
     pub(crate) priors: PathPriors,
     pub(crate) reader: Reader,
 }
@@ -55,6 +59,7 @@ impl Tools {
             groups,
             events,
             text_records: config.text_records,
+            revisit_every: config.revisit_every,
             priors,
             reader: Reader::start(store.clone(), config.reader.clone(), tracker),
             store: store.clone(),

@@ -31,10 +31,11 @@ impl Visit<'_> {
         self.requester.save_clocks(&mut self.progress.traffic).await;
         let now = clock::now();
         let history = self.history(end);
-        let next = schedule::next_visit(&history, None, Seed::of(self.site.name.as_str()), now);
+        let interval = schedule::revisit_every(self.tools.revisit_every, self.requester.network());
+        let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
-        let Progress { started_at, traffic, findings, .. } = self.progress;
+        let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
         let Findings { fetched, seeds, paths_checked } = findings;
         Outcome::Ended(Box::new(VisitRecord {
@@ -55,6 +56,7 @@ impl Visit<'_> {
             requests,
             bytes_in,
             crawler_version: VERSION.to_owned(),
+            claim,
         }))
     }
 

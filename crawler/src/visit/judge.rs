@@ -58,7 +58,7 @@ pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
     let plain = |outcome| FirstJudgement::Judged(Judged { outcome, reason: None, manifest: None });
     match task.role {
         Role::Page => plain(FetchOutcome::Html),
-        Role::Part if !manifest::is_html(bytes) => plain(FetchOutcome::Found),
+        Role::Part | Role::Claim if !manifest::is_html(bytes) => plain(FetchOutcome::Found),
         _ if manifest::is_html(bytes) => {
             FirstJudgement::Judged(Judged::of(FetchOutcome::Html, "a page was served in place of a manifest"))
         }

@@ -4,6 +4,7 @@
 //! what was learned. A visit that has to wait long is parked with its [`progress`], and is resumed in this process or another.
 
 mod answer;
+mod claim;
 mod context;
 mod fetched;
 mod findings;

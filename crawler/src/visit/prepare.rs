@@ -7,6 +7,7 @@ use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
+use super::claim;
 use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
@@ -40,7 +41,8 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan.add(task);
     }
-    for task in named_by_others(site) {
+    let is_claimed = site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(now));
+    for task in is_claimed.then(|| claim::task(site)).flatten().into_iter().chain(named_by_others(site)) {
         progress.plan.add(task);
     }
     for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::Host;
+use policy::claim::Claim;
 use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 use store::{PathSlots, SiteState};
@@ -37,6 +38,9 @@ pub(crate) struct Progress {
     /// When the site was due. It stays due until the visit ends.
     #[serde(default)]
     pub(crate) due_at: Option<DateTime<Utc>>,
+    /// The claim to the site, once it was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim: Option<Claim>,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
@@ -60,6 +64,7 @@ impl Progress {
             started_at: now,
             saved_at: None,
             due_at: None,
+            claim: None,
             ended_as: None,
             parked_bytes: 0,
             written_bytes: 0,

@@ -22,6 +22,9 @@ use crate::config::TextRecords;
 impl Visit<'_> {
     /// Does one task; returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
+        if task.role == Role::Claim {
+            return Box::pin(self.check_claim(task)).await;
+        }
         let host = task.url.host();
         let known = known(self.site, &task.url).cloned().map(Box::new);
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {

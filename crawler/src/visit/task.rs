@@ -18,6 +18,8 @@ pub(crate) enum Role {
     Page,
     /// A path that cannot exist, to learn how the host says so.
     Canary,
+    /// The proof that somebody controls the domain.
+    Claim,
 }
 
 /// One document to request.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crawler::config::TextRecords;
 use crawler::egress::HostsFile;
+use policy::claim::{self, ClaimAuthority};
 use policy::{OwnNetworks, VisitEnd};
 use testweb::{Addresses, Host, Web};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,7 +35,7 @@ enum Zone {
     Addresses(Vec<Ipv4Addr>),
     /// The complete response over TCP only.
     Truncated(Ipv4Addr),
-    Text(&'static str),
+    Text(String),
 }
 
 /// A name server on a loopback port; dropping it ends its tasks.
@@ -231,7 +232,7 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     };
     let responder = Responder::start([
         ("long.example", Zone::Truncated(address)),
-        ("_atp.long.example", Zone::Text("v=atp1; manifest=/declared/agent.json")),
+        ("_atp.long.example", Zone::Text("v=atp1; manifest=/declared/agent.json".to_owned())),
         ("_agent.long.example", Zone::Code(NXDOMAIN)),
     ])
     .await;
@@ -244,4 +245,37 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     assert_eq!(summary.manifests_added, 1, "{summary:?}");
     let found = crawl.fetch("long.example", "/declared/agent.json").await;
     assert_eq!(found.discovery, manifest::Discovery::Dns);
+}
+
+#[tokio::test]
+async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
+    let address = Ipv4Addr::new(127, 53, 0, 3);
+    let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);
+    let Some(web) = web_on_443(address, host).await else {
+        println!("skipped: port 443 of {address} cannot be listened on here");
+        return;
+    };
+    let site = manifest::SiteName::parse("owned.example").unwrap();
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let responder = Responder::start([
+        ("owned.example", Zone::Addresses(vec![address])),
+        ("_agentdex.owned.example", Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token))),
+    ])
+    .await;
+    let mut crawl = crawl_with(&responder, web, &["owned.example"]).await;
+    crawl.store.claim_secret_keep("secret").await.unwrap();
+    crawl.pass().await;
+    assert_eq!(responder.asked("_agentdex.owned.example", TXT), 0, "nobody requested a check");
+    let now = crate::support::now();
+    assert!(crawl.store.claim_ask(&site, now, now).await.unwrap());
+    crawl.pass_again().await;
+    let claim = crawl.store.claim_find(&site).await.unwrap().unwrap();
+    let owner = claim.owner.unwrap();
+    assert_eq!(owner.proof, claim::Proof::Dns);
+    assert_eq!(Some(owner.key_hash), claim::KeyHash::of_key(&issued.key));
+    assert!(
+        !crawl.paths("owned.example").contains(&claim::FILE_PATH.to_owned()),
+        "{:?}",
+        crawl.paths("owned.example")
+    );
 }

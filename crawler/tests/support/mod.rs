@@ -57,6 +57,7 @@ impl Crawl {
             rate: 10_000.try_into().unwrap(),
             concurrency: 16,
             revisit_older_than: None,
+            revisit_every: None,
             worker: WorkerId::new("test"),
             locked_database: None,
             schedules: Schedules::default(),

@@ -8,15 +8,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use manifest::CapabilityId;
 use manifest::declaration::Excerpt;
 use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
+use manifest::{CapabilityId, ManifestUrl};
 use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
-use super::forward::{Part, encoded, gram_number, hash, sketch, stem_number};
+use super::forward::{Part, encoded, gram_number, hash, number_of_address, sketch, stem_number};
 use super::schema::Fields;
 use super::shared::{self, Following, Shared};
 use crate::analysis::{
@@ -316,6 +316,7 @@ impl<'a> CapabilityText<'a> {
         let print = if is_long { sketch(&own, &site) } else { hash(&self.own()) };
         document.add_u64(fields.sketch, print);
         document.add_u64(fields.name_number, hash(&squeezed(&self.capability.name)));
+        document.add_u64(fields.address_number, self.address_number(manifest));
         let given = manifest.given.map(|examples| examples.of(&self.capability.id)).unwrap_or_default();
         let examples = self.capability.examples.iter().chain(given);
         let examples = joined_terms(examples.map(String::as_str), stemming);
@@ -337,6 +338,18 @@ impl<'a> CapabilityText<'a> {
             document.add_u64(fields.grams, u64::from(gram));
         }
         suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
+    }
+
+    /// The site that is called: that of the address, or the one that serves the declaration if it has none.
+    fn address_number(&self, manifest: &ManifestText<'_>) -> u64 {
+        let serving = manifest.stored.manifest.url.site();
+        let address = self.capability.invocation.endpoint();
+        let called =
+            address.and_then(|address| ManifestUrl::parse(address).ok()).map(|address| address.site());
+        called.map_or_else(
+            || number_of_address(&serving, true),
+            |called| number_of_address(&called, called == serving),
+        )
     }
 
     fn terms(&self, manifest: &ManifestText<'_>) -> Terms {

@@ -3,6 +3,9 @@
 //! A stem is hashed to 24 bits: with a hundred stems and a hundred words of a request, the probability of a collision is one in a
 //! thousand.
 
+use manifest::SiteName;
+use sha2::{Digest as _, Sha256};
+
 /// Distinct numbers of stems.
 const STEM_BITS: u32 = 24;
 const COUNT_BITS: u32 = 6;
@@ -101,6 +104,27 @@ pub(crate) fn stem_number(stem: &str) -> u32 {
 pub(crate) fn gram_number(gram: &str) -> u16 {
     let hash = hash(gram);
     u16::try_from((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff).unwrap_or(0)
+}
+
+/// Set in the number of an address that the site itself serves.
+const OWN_ADDRESS: u64 = 1;
+
+/// The number of the site that a capability calls, and whether that site declares it. Nobody can choose a name with the number of
+/// another site, so it is of a cryptographic hash.
+pub(crate) fn number_of_address(called: &SiteName, is_own: bool) -> u64 {
+    let digest = Sha256::digest(called.as_str());
+    let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
+    if is_own { number | OWN_ADDRESS } else { number & !OWN_ADDRESS }
+}
+
+/// Whether two numbers are of addresses of one site.
+pub(crate) const fn is_same_address(one: u64, other: u64) -> bool {
+    one | OWN_ADDRESS == other | OWN_ADDRESS
+}
+
+/// Whether the site that is called declares the capability.
+pub(crate) const fn is_own_address(number: u64) -> bool {
+    number & OWN_ADDRESS != 0
 }
 
 /// A stable hash of a text (FNV-1a).

@@ -11,7 +11,9 @@ mod writer;
 pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
 pub use document::{ExampleCheck, UnfoundExample, check_examples};
-pub(crate) use forward::{Part as StemPart, decoded, gram_number, stem_number};
+pub(crate) use forward::{
+    Part as StemPart, decoded, gram_number, is_own_address, is_same_address, stem_number,
+};
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
 #[cfg(test)]

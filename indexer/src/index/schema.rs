@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 10;
+pub const SCHEMA_VERSION: u32 = 11;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 8;
+pub(crate) const RANKING_VERSION: u16 = 9;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value whole.
@@ -93,6 +93,8 @@ fields! {
     sketch: add_u64_field(FAST),
     /// Hash of its name without case and separators.
     name_number: add_u64_field(FAST),
+    /// Hash of the site that is called, and whether that site declares it.
+    address_number: add_u64_field(FAST),
     /// Factor of the score.
     prior: add_f64_field(FAST),
     /// Encoded stems of the capability, its examples and its manifest: for re-ranking.

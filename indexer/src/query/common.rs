@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashSet;
 
 use super::synonyms::synonyms;
+use super::translations::translations;
 use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, is_chat_verb, words};
 
@@ -16,10 +17,21 @@ static COMMON: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
     lines.flat_map(words).map(|word| word.text).collect()
 });
 
-/// Whether a word, folded, is one of them, or an English word that requests are known to have.
+/// The English ones, which are on the first line.
+static ENGLISH: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
+    let line = WORDS.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
+    words(line).map(|word| word.text).collect()
+});
+
+/// Whether a word, folded, is one of them, or a word of any language that requests are known to have.
 pub(super) fn is_common_word(word: &str) -> bool {
+    COMMON.contains(word) || is_english_word(word) || !translations(word, Stemming::English).is_empty()
+}
+
+/// Whether a word, folded, is an English one that requests are known to have.
+pub(super) fn is_english_word(word: &str) -> bool {
     let stem = Stemming::English.stem(word);
-    COMMON.contains(word)
+    ENGLISH.contains(word)
         || is_chat_verb(word)
         || !synonyms(&stem).is_empty()
         || WordWeights::built_in().get(&stem).is_some()

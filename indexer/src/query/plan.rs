@@ -6,8 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use super::common::is_english_word;
 use super::intent::Intent;
 use super::synonyms::synonyms;
+use super::translations::{translations, translations_as_written};
 use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
@@ -32,6 +34,12 @@ const JOINED_WORDS_MAX: usize = 8;
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Weights of the closest English word for a word of another language, and of the others. For a word that some capability has,
+/// all count little.
+const TRANSLATION_WEIGHT: f32 = 0.8;
+const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
+/// Maximum number of concepts that one word stands for.
+const CONCEPTS_MAX: usize = 3;
 /// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
 const FORMS_MAX: usize = 6;
 
@@ -43,6 +51,8 @@ pub(crate) enum Role {
     Variant,
     Bigram,
     Correction,
+    /// An English word for one of another language.
+    Translation,
     Synonym,
     /// A word of conversation, or what an expression asks for; ranks candidates, but selects none.
     Talk,
@@ -294,9 +304,7 @@ impl Plan {
                 (own.weight, own.text) = (weight, most);
             }
             for (weight, form) in forms {
-                if let Some(part) = self.parts.iter_mut().find(|part| part.contains(&at)) {
-                    part.push(self.terms.len());
-                }
+                self.add_to_part_of(term.word);
                 self.push(form, Role::Variant, weight, term.word);
             }
         }
@@ -309,6 +317,38 @@ impl Plan {
             if !self.has_term(&stem) {
                 self.push(stem, Role::Correction, CORRECTION_WEIGHT, correction.word);
             }
+        }
+    }
+
+    /// Adds English words for those of other languages: for any inflection of a word that no capability has, and for a word as
+    /// written that some capability has if the request has no English word.
+    pub(crate) fn add_translations(&mut self) {
+        let words = self.words.clone();
+        let is_english = words.iter().any(|word| is_english_word(&word.text));
+        for (at, word) in words.iter().enumerate().filter(|(_, word)| !is_english_word(&word.text)) {
+            let (concepts, closest) = match (word.count, is_english) {
+                (0, _) => (translations(&word.text, self.stemming), TRANSLATION_WEIGHT),
+                (_, false) => (translations_as_written(&word.text).iter().collect(), FAR_TRANSLATION_WEIGHT),
+                (_, true) => continue,
+            };
+            for concept in concepts.into_iter().take(CONCEPTS_MAX) {
+                for (place, stem) in concept.iter().enumerate().filter(|(_, stem)| !stem.is_empty()) {
+                    if !self.has_term(stem) {
+                        let weight = if place == 0 { closest } else { FAR_TRANSLATION_WEIGHT };
+                        self.add_to_part_of(at);
+                        self.push(stem.clone(), Role::Translation, weight, at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes the next term one of the part that has a word.
+    fn add_to_part_of(&mut self, word: usize) {
+        let next = self.terms.len();
+        let own = self.terms.iter().position(|term| term.role == Role::Word && term.word == word);
+        if let Some(part) = self.parts.iter_mut().find(|part| own.is_some_and(|own| part.contains(&own))) {
+            part.push(next);
         }
     }
 

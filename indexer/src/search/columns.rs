@@ -15,7 +15,7 @@ use crate::query::Role;
 /// The documents of one segment.
 pub(crate) struct Columns {
     segment: SegmentId,
-    /// Of every document; 40 bytes each.
+    /// Of every document; 48 bytes each.
     pub(super) traits: Vec<DocumentTraits>,
     pub(crate) first_seen_ms: Column<i64>,
     /// Encoded stems of each document.
@@ -51,6 +51,8 @@ pub(crate) struct DocumentTraits {
     pub(crate) text: u64,
     /// Fingerprint of its words and its schema.
     pub(crate) sketch: u64,
+    /// Hash of the site that it calls, and whether that site declares it.
+    pub(crate) address: u64,
     /// Hash of its name.
     pub(crate) name: u32,
     pub(crate) prior: f32,
@@ -97,7 +99,8 @@ impl Columns {
 fn traits(segment: &SegmentReader) -> tantivy::Result<Vec<DocumentTraits>> {
     let fast = segment.fast_fields();
     let (tie, site, text) = (fast.u64("tie")?, fast.u64("site_number")?, fast.u64("text_number")?);
-    let (sketch, name) = (fast.u64("sketch")?, fast.u64("name_number")?);
+    let (sketch, name, address) =
+        (fast.u64("sketch")?, fast.u64("name_number")?, fast.u64("address_number")?);
     let prior = fast.f64("prior")?;
     let number = |column: &Column<u64>, document: DocId| column.first(document).unwrap_or(0);
     #[expect(clippy::cast_possible_truncation, reason = "a factor near one, and half of a hash")]
@@ -106,6 +109,7 @@ fn traits(segment: &SegmentReader) -> tantivy::Result<Vec<DocumentTraits>> {
         site: number(&site, document),
         text: number(&text, document),
         sketch: number(&sketch, document),
+        address: number(&address, document),
         name: number(&name, document) as u32,
         prior: prior.first(document).unwrap_or(1.0) as f32,
     };

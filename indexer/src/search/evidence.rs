@@ -34,7 +34,7 @@ impl WordShares {
     fn add(&mut self, term: &QueryTerm, importance: f32, share: f32) {
         let role_share = match term.role {
             Role::Word | Role::Variant => 1.0,
-            Role::Correction => 0.8,
+            Role::Correction | Role::Translation => 0.8,
             Role::Synonym => 0.4,
             Role::Bigram | Role::Talk | Role::Opposite => return,
         };

@@ -403,6 +403,7 @@ fn plans(
         }
         plan.add_intent(&phrasing.text);
         plan.add_corrections(&corrections);
+        plan.add_translations();
         plan.add_synonyms();
         plans.push((plan, corrections));
     }

@@ -1,7 +1,11 @@
 //! Puts results behind the best of their group: near copies of one declaration, or all results of a site.
+//!
+//! Near copies call one site. They are put behind the declaration of this site, or behind another one of the site that serves them.
+//! So nobody can hide a capability behind a copy that calls somebody else, or that states other credentials for the call.
 
 use super::columns::DocumentTraits;
-use super::rank::Ranked;
+use super::rank::{Candidate, Ranked};
+use crate::index::{is_own_address, is_same_address};
 use crate::request::Grouping;
 
 /// Best results that are compared with each other.
@@ -13,19 +17,18 @@ const OTHER_NAME_BITS: u32 = 3;
 
 /// The best result of each group, in the order of the results, with the others behind it.
 pub(super) fn grouped(ranked: Vec<Ranked>, by: Grouping) -> Vec<Ranked> {
-    let is_of_group = |leader: &Ranked, hit: &Ranked| {
-        let (leader, hit) = (&leader.candidate.traits, &hit.candidate.traits);
-        match by {
-            Grouping::None => false,
-            Grouping::Copies => is_near_copy(leader, hit),
-            Grouping::Site => leader.site == hit.site,
-        }
-    };
-    let compared_max = if by == Grouping::Copies { COMPARED_MAX } else { usize::MAX };
+    match by {
+        Grouping::None => ranked,
+        Grouping::Copies => by_copies(ranked),
+        Grouping::Site => by_site(ranked),
+    }
+}
+
+fn by_site(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut leaders: Vec<Ranked> = Vec::with_capacity(ranked.len());
-    for (place, hit) in ranked.into_iter().enumerate() {
-        let leader = leaders.iter_mut().find(|leader| place < compared_max && is_of_group(leader, &hit));
-        match leader {
+    for hit in ranked {
+        let site = hit.candidate.traits.site;
+        match leaders.iter_mut().find(|leader| leader.candidate.traits.site == site) {
             Some(leader) => leader.members.push(hit.candidate),
             None => leaders.push(hit),
         }
@@ -33,8 +36,35 @@ pub(super) fn grouped(ranked: Vec<Ranked>, by: Grouping) -> Vec<Ranked> {
     leaders
 }
 
-/// Whether two capabilities have almost the same words and schema.
+fn by_copies(ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let traits = ranked.iter().take(COMPARED_MAX).map(|hit| hit.candidate.traits);
+    let originals: Vec<DocumentTraits> = traits.filter(|traits| is_own_address(traits.address)).collect();
+    let mut leaders: Vec<(Option<u64>, Ranked)> = Vec::with_capacity(ranked.len());
+    for (place, hit) in ranked.into_iter().enumerate() {
+        let traits = hit.candidate.traits;
+        let original =
+            originals.iter().find(|original| is_near_copy(original, &traits)).map(|original| original.tie);
+        let leader = leaders.iter_mut().filter(|_| place < COMPARED_MAX).find(|(of, leader)| {
+            let leader = &leader.candidate.traits;
+            *of == original
+                && (original.is_some() || (leader.site == traits.site && is_near_copy(leader, &traits)))
+        });
+        match leader {
+            Some((_, leader)) if original == Some(traits.tie) => lead(leader, hit.candidate),
+            Some((_, leader)) => leader.members.push(hit.candidate),
+            None => leaders.push((original, hit)),
+        }
+    }
+    leaders.into_iter().map(|(_, leader)| leader).collect()
+}
+
+/// Puts the original in the place of a copy that ranks higher.
+fn lead(leader: &mut Ranked, original: Candidate) {
+    leader.members.insert(0, std::mem::replace(&mut leader.candidate, original));
+}
+
+/// Whether two capabilities call one site and have almost the same words and schema.
 fn is_near_copy(a: &DocumentTraits, b: &DocumentTraits) -> bool {
     let bits_max = if a.name == b.name { SAME_NAME_BITS } else { OTHER_NAME_BITS };
-    (a.sketch ^ b.sketch).count_ones() <= bits_max
+    is_same_address(a.address, b.address) && (a.sketch ^ b.sketch).count_ones() <= bits_max
 }

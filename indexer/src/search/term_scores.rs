@@ -361,7 +361,7 @@ pub(super) fn rarity_of(frequency: u64, documents: u64) -> f32 {
 
 /// Whether a term is also searched for in examples and descriptions of manifests.
 fn is_literal(role: Role) -> bool {
-    matches!(role, Role::Word | Role::Variant | Role::Correction)
+    matches!(role, Role::Word | Role::Variant | Role::Correction | Role::Translation)
 }
 
 /// Each term has adjacent columns: own text, examples, description of the manifest.

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn mixed(scores: &[(f32, Option<f32>)]) -> Vec<f32> {
-        let traits = DocumentTraits { tie: 0, site: 0, text: 0, sketch: 0, name: 0, prior: 1.0 };
+        let traits = DocumentTraits { tie: 0, site: 0, text: 0, sketch: 0, address: 0, name: 0, prior: 1.0 };
         let candidate = |(text_score, cosine): &(f32, Option<f32>)| Candidate {
             row: 0,
             address: DocAddress::new(0, 0),

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use manifest::entry::{is_identifier, publisher_of};
+use manifest::{CapabilityId, Host};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet, TERMINATED, Term};
+use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
 use super::admitted::Admitted;
 use super::deadline::Deadline;
@@ -16,6 +18,7 @@ use super::term_scores::{TermScope, TermScores};
 use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearch, mix_cosines};
 use crate::analysis::fold_exact;
 use crate::error::{IndexError, SearchError};
+use crate::filter::FacetKey;
 use crate::query::Plan;
 use crate::request::Grouping;
 
@@ -174,42 +177,80 @@ impl WindowQuery<'_> {
         scored.map(|(plan, scores)| evidence(plan, scores, row).max(good_cosine(hit))).reduce(f32::max)
     }
 
-    /// Documents whose id, name or site is a whole phrasing.
+    /// Documents whose id, name or site is a whole phrasing. An id, an identifier or a domain that is known is not the name of other
+    /// capabilities, which may call themselves anything.
     fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
         let mut found = HashSet::new();
         for text in &self.texts {
-            let text = text.to_lowercase();
-            let folded = fold_exact(&text);
-            for form in [Some(&folded), Some(&text).filter(|text| **text != folded)].into_iter().flatten() {
-                if !form.is_empty() {
-                    self.add_exact(form, &mut found).map_err(IndexError::engine("look an exact name up"))?;
-                }
+            let documents = self.exact_documents_of(&text.to_lowercase());
+            found.extend(documents.map_err(IndexError::engine("look an exact name up"))?);
+        }
+        Ok(found)
+    }
+
+    fn exact_documents_of(&self, text: &str) -> tantivy::Result<HashSet<DocAddress>> {
+        let exact = |form: &str| Term::from_field_text(self.opened.fields.exact, form);
+        if let Some(owner) = self.owner_of(text) {
+            let owned = self.first_with(&[exact(text), owner])?;
+            if !owned.is_empty() {
+                return Ok(owned.into_iter().collect());
+            }
+        }
+        let mut found = HashSet::new();
+        let folded = fold_exact(text);
+        for form in [Some(folded.as_str()), Some(text).filter(|text| *text != folded)].into_iter().flatten() {
+            if !form.is_empty() {
+                found.extend(self.first_with(&[exact(form)])?);
             }
         }
         Ok(found)
     }
 
-    /// Adds the first admitted documents with an exact form.
-    fn add_exact(&self, form: &str, found: &mut HashSet<DocAddress>) -> tantivy::Result<()> {
-        let field = self.opened.fields.exact;
-        let term = Term::from_field_text(field, form);
-        let mut room = EXACT_MAX;
+    /// What the documents have to which a text belongs: an id, the name of a site or of its host, or an identifier with its domain.
+    fn owner_of(&self, text: &str) -> Option<Term> {
+        let fields = &self.opened.fields;
+        if CapabilityId::parse(text).is_ok() {
+            return Some(Term::from_field_text(fields.id, text));
+        }
+        let host = if is_identifier(text) { publisher_of(text) } else { text };
+        let site = Host::parse(host).ok()?.site();
+        Some(Term::from_field_text(fields.facet(FacetKey::Site), site.as_str()))
+    }
+
+    /// The first admitted documents with all terms, at most [`EXACT_MAX`].
+    fn first_with(&self, terms: &[Term]) -> tantivy::Result<Vec<DocAddress>> {
+        let mut found = Vec::new();
         for (segment, ordinal) in self.opened.searcher.segment_readers().iter().zip(0..) {
-            let inverted = segment.inverted_index(field)?;
-            let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+            let mut postings = Vec::with_capacity(terms.len());
+            for term in terms {
+                let inverted = segment.inverted_index(term.field())?;
+                postings.extend(inverted.read_postings(term, IndexRecordOption::Basic)?);
+            }
+            if postings.len() < terms.len() {
                 continue;
-            };
-            while postings.doc() != TERMINATED && room > 0 {
+            }
+            let mut document = 0;
+            while found.len() < EXACT_MAX {
                 self.deadline.tantivy_check()?;
-                if self.admitted.has(segment, ordinal, postings.doc()) {
-                    found.insert(DocAddress::new(ordinal, postings.doc()));
-                    room -= 1;
+                let reached = postings.iter_mut().map(|postings| sought(postings, document));
+                let (first, last) =
+                    reached.fold((TERMINATED, 0), |(first, last), at| (first.min(at), last.max(at)));
+                if last == TERMINATED {
+                    break;
                 }
-                postings.advance();
+                if first == last && self.admitted.has(segment, ordinal, last) {
+                    found.push(DocAddress::new(ordinal, last));
+                }
+                document = if first == last { last + 1 } else { last };
             }
         }
-        Ok(())
+        Ok(found)
     }
+}
+
+/// The first document of the postings from this one on.
+fn sought(postings: &mut impl DocSet, document: DocId) -> DocId {
+    if postings.doc() < document { postings.seek(document) } else { postings.doc() }
 }
 
 /// The cosine of a result that means the same as the request; 0 for others.

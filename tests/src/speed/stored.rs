@@ -87,5 +87,6 @@ fn visit(stored: &StoredManifest, now: DateTime<Utc>) -> VisitRecord {
         requests: 1,
         bytes_in: 1,
         crawler_version: "0".into(),
+        claim: None,
     }
 }

@@ -41,6 +41,38 @@ async fn rejects_missing_and_empty_seed_files() {
     fails(empty, 2, &["empty.txt", "no"]);
 }
 
+/// The folder can be opened, but not read as a list: `agentdex` says so before it listens.
+#[tokio::test(flavor = "multi_thread")]
+async fn rejects_a_folder_of_seeds_before_it_serves() {
+    let world = world().await;
+    std::fs::create_dir(world.path("lists")).unwrap();
+    let mut command = world.program("agentdex");
+    command.args(["--seeds", "lists", "--contact-email", "me@example.org", "--listen", "127.0.0.1:0"]);
+    let printed = output(command);
+    assert_eq!((printed.status.code(), printed.stdout.as_slice()), (Some(2), b"".as_slice()));
+    let text = String::from_utf8_lossy(&printed.stderr);
+    assert!(text.contains("cannot read the seed file lists: is a directory"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_read_a_database_create_none() {
+    let world = world().await;
+    for words in [
+        ["db", "status"].as_slice(),
+        &["db", "vacuum-advice"],
+        &["db", "export", "dump.jsonl"],
+        &["db", "retain", "--feed-days", "9"],
+        &["db", "forget-reader", "x"],
+        &["feedback", "list"],
+        &["search", "flight"],
+    ] {
+        let mut command = world.program("agentdex");
+        command.args(words);
+        fails(command, 2, &["there is no database at", "--data-dir"]);
+    }
+    assert!(!world.path("data").exists() && !world.path("dump.jsonl").exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_invalid_seed_lines_and_visits_the_others() {
     let world = world().await;

@@ -40,6 +40,13 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     going_on.stdout(File::create(&printed).unwrap()).stderr(File::create(&log).unwrap());
     let mut going_on = going_on.spawn().unwrap();
     wait_for(&printed, r#""event":"going_on","next_due_at":""#).await;
+    // whichever process takes the site, its visit is shown
+    let files = world.web.write_files(&world.path("")).unwrap();
+    let mut check = world.program("agentdex");
+    check.args(["check", "first.test", "--allow-addresses", "127.0.0.0/8", "--delay", "20ms"]);
+    check.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
+    let checked = text_of(&output(check));
+    assert!(checked.contains("first.test: ") && !checked.contains("; 0 requests"), "{checked}");
     let before = world.requests();
     world.write_seeds(["first.test", "second.test"]);
     let visited = world.web.log().wait_until(|log| log.hit_count() > before);
@@ -47,6 +54,27 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     wait_for(&log, "a seed file has changed").await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    world.assert_polite();
+}
+
+/// The operator's own interval is short enough in its own networks to see it work.
+pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(backend: Backend) {
+    let shop = Host::new("first.test").file("/agent.json", "application/json", airline("book_flight"));
+    let world = World::start(backend, Web::builder().host(shop)).await;
+    world.write_seeds(["first.test"]);
+    let mut going_on = world.crawling("agentdex", &["--revisit-every", "1s"]);
+    going_on.args(["--listen", "127.0.0.1:0"]);
+    let mut going_on = going_on.spawn().unwrap();
+    let visits =
+        |log: &testweb::Log| log.hits_on("first.test").iter().filter(|hit| hit.path == "/agent.json").count();
+    let revisited = world.web.log().wait_until(|log| visits(log) >= 3);
+    tokio::time::timeout(TIMEOUT, revisited).await.expect("the site is visited again, twice");
+    let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
+    assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    let mut explain = world.program("agentdex");
+    explain.args(["explain", "first.test"]);
+    let explained = text_of(&output(explain));
+    assert!(explained.contains("by the operator's interval"), "{explained}");
     world.assert_polite();
 }
 
@@ -98,7 +126,7 @@ pub(crate) async fn agentdex_searches_and_decides_without_a_server(backend: Back
         (["status", "--quiet"].as_slice(), "Sites: 2"),
         (&["explain", "first.test"], "Next visit:"),
         (&["paths"], "/agent.json"),
-        (&["block", "first.test"], "is left out from now on"),
+        (&["block", "first.test"], "first.test is blocked"),
     ] {
         let (code, text) = run(words);
         assert!(code == Some(0) && text.contains(expected), "{words:?}: {text}");

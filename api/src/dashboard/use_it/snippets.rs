@@ -39,7 +39,9 @@ fn curl_http(call: &HttpCall) -> String {
         }
         _ => shell(&call.url),
     };
-    let mut lines = vec![format!("curl -X {} {url}", shell(&call.method))];
+    // curl would send one request for each of `[1-9999]` and of `{a,b}`
+    let globoff = if call.url.contains(['[', ']', '{', '}']) { " --globoff" } else { "" };
+    let mut lines = vec![format!("curl{globoff} -X {} {url}", shell(&call.method))];
     lines.extend(
         call.headers.iter().map(|(name, value)| format!("-H {}", shell(&format!("{name}: {value}")))),
     );

@@ -65,6 +65,19 @@ fn typed_values_replace_examples_and_are_quoted() {
 }
 
 #[test]
+fn curl_sends_one_request_for_brackets_in_an_address() {
+    let manifest = manifest_of(&json!({"invocation": {"protocol": "http", "method": "GET",
+        "url_template": "https://skyhop.example/seats?row=[1-9999]&{unknown}"}}));
+    let [curl, ..] = written(&manifest, "");
+    assert!(
+        curl.starts_with("curl --globoff -X GET 'https://skyhop.example/seats?row=[1-9999]&{unknown}"),
+        "{curl}"
+    );
+    let [curl, ..] = written(&booking("oauth2"), "");
+    assert!(curl.starts_with("curl -X POST "), "{curl}");
+}
+
+#[test]
 fn tools_of_mcp_servers_are_called_by_their_protocol() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "mcp", "url": "https://skyhop.example/mcp", "native": "book"},

@@ -134,7 +134,8 @@ async fn dns() -> Finding {
 }
 
 fn files(limit: OpenFiles) -> Finding {
-    let advice = "raise it: LimitNOFILE=65536 in the unit, or ulimit -n 65536 before the start";
+    let advice =
+        "raise the hard limit: LimitNOFILE=65536 in the unit, or in /etc/security/limits.conf for your user";
     match limit {
         OpenFiles::Unknown => Finding::good(Subject::Files, "this system does not report a limit"),
         OpenFiles::Unlimited => Finding::good(Subject::Files, "no limit"),

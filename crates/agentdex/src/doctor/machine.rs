@@ -17,14 +17,14 @@ pub(super) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// The soft limit of this process, which programs started the same way inherit.
+/// The hard limit of this process, which programs started the same way inherit, and to which they raise their soft limit.
 pub(super) fn open_files() -> OpenFiles {
     read_open_files(&std::fs::read_to_string("/proc/self/limits").unwrap_or_default())
 }
 
 fn read_open_files(limits: &str) -> OpenFiles {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    match line.and_then(|line| line.split_whitespace().next()) {
+    match line.and_then(|line| line.split_whitespace().nth(1)) {
         Some("unlimited") => OpenFiles::Unlimited,
         Some(count) => count.parse().map_or(OpenFiles::Unknown, OpenFiles::AtMost),
         None => OpenFiles::Unknown,
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_limit_from_the_system() {
+    fn reads_the_hard_limit_from_the_system() {
         let text = "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 524288               files\n";
-        assert_eq!(read_open_files(text), OpenFiles::AtMost(1_024));
+        assert_eq!(read_open_files(text), OpenFiles::AtMost(524_288));
         assert_eq!(read_open_files("Max open files   unlimited unlimited files"), OpenFiles::Unlimited);
         assert_eq!(read_open_files(""), OpenFiles::Unknown);
     }

@@ -343,20 +343,14 @@ fn price(comparison: &mut Comparison<'_>) -> Option<Payment> {
     let prices = comparison.statements.iter().filter_map(|statement| statement.price.as_ref());
     let comparable = prices.filter(|price| price.asset == first.asset);
     let highest = comparable
-        .filter_map(|price| Some((amount(price)?, price)))
+        .filter_map(|price| Some((price.amount()?, price)))
         .max_by(|one, other| one.0.total_cmp(&other.0));
-    let used = if amount(&first).is_some() { highest.map(|(_, price)| price.clone()) } else { None };
+    let used = if first.amount().is_some() { highest.map(|(_, price)| price.clone()) } else { None };
     let used = used.unwrap_or(first);
     comparison.compare(Fact::Price, &price_in_words(&used).unwrap_or_default(), |statement| {
         price_in_words(statement.price.as_ref()?)
     });
     Some(used)
-}
-
-fn amount(price: &Payment) -> Option<f64> {
-    let text = price.price.as_deref()?;
-    let number = text.trim_matches(|letter: char| !letter.is_ascii_digit() && letter != '.');
-    number.parse::<f64>().ok().filter(|amount| amount.is_finite())
 }
 
 fn price_in_words(price: &Payment) -> Option<String> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statement::Statement;
 use crate::entry;
-use crate::model::{Capability, CapabilityKind, Manifest, PolicyChoice, SourceKind};
+use crate::model::{Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, SourceKind};
 use crate::text::capped;
 
 /// Characters of texts that are not compared. The search finds a declaration that does not lead by this much of its description.
@@ -48,6 +48,9 @@ pub struct Excerpt {
     /// What the manifest itself states about training.
     #[serde(default)]
     pub training: PolicyChoice,
+    /// [`payment_schemes`] of the declaration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub payment_schemes: Vec<String>,
 }
 
 impl Excerpt {
@@ -70,6 +73,7 @@ impl Excerpt {
             manifest_language: manifest.language.clone().map(word),
             source: manifest.source.kind,
             training: manifest.policies.training,
+            payment_schemes: first_words(payment_schemes(manifest, capability)),
         }
     }
 
@@ -82,6 +86,20 @@ impl Excerpt {
     pub fn publisher(&self) -> &str {
         entry::publisher_of(&self.urn)
     }
+}
+
+/// The distinct schemes of payment that a capability names in lower case, or else those of its manifest. None for a free one.
+pub fn payment_schemes(manifest: &Manifest, capability: &Capability) -> Vec<String> {
+    if capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Free) {
+        return Vec::new();
+    }
+    let own = capability.price.as_ref().filter(|price| price.scheme.is_some());
+    let terms = own.map_or(manifest.payments.as_slice(), std::slice::from_ref);
+    let mut schemes: Vec<String> =
+        terms.iter().filter_map(|terms| terms.scheme.as_deref()).map(str::to_lowercase).collect();
+    schemes.sort_unstable();
+    schemes.dedup();
+    schemes
 }
 
 /// A statement without the ends of long texts and lists.

@@ -1,7 +1,7 @@
 //! The operation that a declaration calls, as a key that equal operations of a site share.
 
 use data_encoding::HEXLOWER;
-use sha2::{Digest, Sha256};
+use ring::digest;
 
 use crate::model::{Capability, Invocation, Protocol};
 use crate::name::parse_url;
@@ -26,13 +26,14 @@ pub fn operation(capability: &Capability) -> Option<String> {
         _ => tool_name(invocation).unwrap_or(&capability.native_id).to_owned(),
     };
     let envelope = invocation.envelope.as_ref().map(ToString::to_string).unwrap_or_default();
-    let mut digest = Sha256::new();
+    let mut context = digest::Context::new(&digest::SHA256);
     for part in [protocol.as_str(), &endpoint, &name, &envelope] {
-        digest.update(part);
-        digest.update([0]);
+        context.update(part.as_bytes());
+        context.update(&[0]);
     }
-    let hash = digest.finalize();
-    Some(HEXLOWER.encode(hash.get(..KEY_BYTES).unwrap_or(&hash)))
+    let hash = context.finish();
+    let hash = hash.as_ref();
+    Some(HEXLOWER.encode(hash.get(..KEY_BYTES).unwrap_or(hash)))
 }
 
 fn tool_name(invocation: &Invocation) -> Option<&str> {

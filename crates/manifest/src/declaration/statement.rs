@@ -38,7 +38,7 @@ pub struct Statement {
     pub auth: CapabilityAuth,
     pub safety: Safety,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) price: Option<Payment>,
+    pub price: Option<Payment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) deprecated: bool,

@@ -58,7 +58,8 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence may hold an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
-    sentence.contains("://") || sentence.contains(" /")
+    // Both have a slash, which few sentences have.
+    sentence.as_bytes().contains(&b'/') && (sentence.contains("://") || sentence.contains(" /"))
 }
 
 /// A URL, or the path of a document, without the punctuation around it.

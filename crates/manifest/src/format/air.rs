@@ -8,7 +8,7 @@
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, lenient};
-use crate::model::{CapabilityKind, Payment};
+use crate::model::{Capability, CapabilityKind, Payment};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema;
@@ -131,8 +131,38 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
         });
         capability.price = priced;
     }
+    price_each_network(intent, &mut capability);
     keep_bounty(intent, &format!("bounty:{}", capability.native_id), draft);
     draft.push(capability);
+}
+
+/// Keeps the price on each network that the intent names, and the other price that a network has.
+fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
+    let Some(price) = &mut capability.price else { return };
+    let networks: Vec<&str> = intent.object("price").map(|price| price.texts("network")).unwrap_or_default();
+    let on = |network: &str, price: &Payment| Payment {
+        network: Some(text::capped(network, draft::NAME_CHARS_MAX).to_owned()),
+        ..price.clone()
+    };
+    let mut prices: Vec<Payment> =
+        networks.into_iter().take(NETWORKS_MAX).map(|network| on(network, price)).collect();
+    let methods = intent.object("payments");
+    let methods = methods.iter().flat_map(Object::members).map(|(_, method)| method);
+    for method in methods.chain(intent.object("x402")) {
+        for stated in method.objects("network_pricing").take(NETWORKS_MAX) {
+            let amount = stated.value("direct_price").and_then(lenient::price).and_then(|found| found.price);
+            let (Some(network), Some(amount)) = (stated.text("network"), amount) else { continue };
+            let own = Payment { price: Some(amount), ..on(network, price) };
+            match prices.iter_mut().find(|known| known.network == own.network) {
+                Some(known) => *known = own,
+                None => prices.push(own),
+            }
+        }
+    }
+    if let Some(first) = prices.first().filter(|first| first.price == price.price) {
+        price.network.clone_from(&first.network);
+    }
+    capability.other_prices = lenient::other_prices(capability.price.as_ref(), prices);
 }
 
 /// Keeps what the publisher pays to the agents that bring customers: never acted upon.

@@ -45,7 +45,52 @@ pub(crate) fn set(capability: &mut Capability, address: Address) {
     let is_socket = address.as_str().starts_with("ws");
     capability.invocation.protocol = Some(if is_socket { Protocol::WebSocket } else { Protocol::Http });
     match address {
-        Address::Fixed(url) => capability.invocation.url = Some(url),
+        Address::Fixed(url) => match open_query(&url) {
+            Some(template) => capability.invocation.url_template = Some(template),
+            None => capability.invocation.url = Some(url),
+        },
         Address::Template(template) => capability.invocation.url_template = Some(template),
+    }
+}
+
+/// Parameters of one query that are opened; published ones have up to 12.
+const OPEN_PARAMETERS_MAX: usize = 32;
+
+/// The template of an address whose query names parameters and gives no value: `?city=&limit=` is
+/// `?city={city}&limit={limit}`. `None` if each has a value.
+fn open_query(url: &str) -> Option<String> {
+    let (path, query) = url.split_once('?')?;
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    let name_of = |pair: &str| pair.strip_suffix('=').filter(|name| is_name(name)).map(str::to_owned);
+    let open = query.split('&').filter(|pair| name_of(pair).is_some()).count();
+    if open == 0 || open > OPEN_PARAMETERS_MAX || query.contains('#') {
+        return None;
+    }
+    let pairs = query.split('&').map(|pair| match name_of(pair) {
+        Some(name) => format!("{name}={{{name}}}"),
+        None => pair.to_owned(),
+    });
+    Some([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_a_value_are_variables() {
+        for (url, expected) in [
+            ("https://x.example/a?city=&limit=", Some("https://x.example/a?city={city}&limit={limit}")),
+            ("https://x.example/a?v=2&city=", Some("https://x.example/a?v=2&city={city}")),
+            ("https://x.example/a?v=2", None),
+            ("https://x.example/a", None),
+            ("https://x.example/a?token=abc==", None),
+            ("https://x.example/a?=", None),
+        ] {
+            assert_eq!(open_query(url).as_deref(), expected, "{url}");
+        }
     }
 }

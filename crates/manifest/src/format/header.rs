@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::address::split_method;
+use crate::address::{is_method, split_method};
 use crate::budget;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
@@ -440,7 +440,7 @@ pub(crate) fn sort_contact_words(contact: &mut Contact, words: &str) {
 fn sort_contact(contact: &mut Contact, text: &str) {
     let text = text::capped(text.trim(), draft::NAME_CHARS_MAX);
     let address = text.strip_prefix("mailto:").unwrap_or(text);
-    if WAYS.contains(&text) {
+    if WAYS.contains(&text) || is_method(text) {
         return;
     }
     let slot = if is_email(address) {

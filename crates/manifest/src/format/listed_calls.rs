@@ -81,7 +81,8 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
 
 /// Reads the calls that sentences name, each with the remark behind it: a price, or what it does.
 pub(crate) fn read_sentences(sentences: &str, base: Option<&Url>, draft: &mut Draft<'_>) {
-    let mut rest = sentences;
+    // Every address of a call has a slash.
+    let mut rest = if sentences.contains('/') { sentences } else { "" };
     for _ in 0..WORDS_MAX {
         let Some((_, after)) = rest.split_once(char::is_whitespace) else { return };
         if let Some(call) = Call::of(rest) {

@@ -72,6 +72,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     }
     protocols(root, found);
     wallet(root, found);
+    accounts(root, found);
     if let Some(scheme) = named_scheme(root).filter(|_| found.0.is_empty()) {
         found.add(of_scheme(scheme));
     }
@@ -289,6 +290,32 @@ fn wallet(root: &Object<'_>, found: &mut Terms) {
         address: Some(text::capped(address, 200).to_owned()),
         ..Payment::default()
     });
+}
+
+/// Blocks with an account that takes money for something else than a call.
+const ACCOUNT_KEYS: &[&str] = &[
+    "deposit",
+    "deposits",
+    "donate",
+    "donation",
+    "donations",
+    "funding",
+    "tip",
+    "tips",
+    "tip_jar",
+    "tipJar",
+    "treasury",
+    "payout",
+];
+
+/// Accounts in blocks such as `deposit` and `donations`, whose name is kept as the scheme.
+fn accounts(root: &Object<'_>, found: &mut Terms) {
+    for key in ACCOUNT_KEYS {
+        let block = root.object(key);
+        let terms = block.iter().filter_map(|block| lenient::price_of_members(block.map));
+        let terms = terms.filter(|terms| terms.address.is_some() && terms.network.is_some());
+        found.add_all(terms.map(|terms| of_plan(key, terms)));
+    }
 }
 
 /// A payment scheme among the protocols of the service.

@@ -1,6 +1,7 @@
 //! Headers that callers have to send, in members of any name: `csrfTokenHeader`, `mandate_header`, `requiredHeaders`.
 //!
-//! Headers of credentials belong to the credentials, and those of single calls to their parameters.
+//! Headers of credentials belong to the credentials, and those of single calls to their parameters. Sentences about the steps
+//! of a caller name headers too: `Retry with X-Payment-Token: <token> header`.
 
 use serde_json::{Map, Value};
 
@@ -12,6 +13,8 @@ use crate::text;
 /// Headers of one document that are kept, and the nesting of the members that state them.
 const HEADERS_MAX: usize = 20;
 const HEADERS_NESTING_MAX: usize = 3;
+/// Sentences of one member that are searched for a header.
+const SENTENCES_MAX: usize = 50;
 /// Characters of the name of a header.
 const HEADER_CHARS_MAX: usize = 100;
 
@@ -36,19 +39,61 @@ fn collect(object: &Object<'_>, path: &str, depth: usize, found: &mut Map<String
                 collect(&inner, &[path, name, "."].concat(), depth + 1, found);
             }
             Value::String(_) | Value::Array(_) if is_header_member(name) => {
-                let names: Vec<Value> = texts(value)
-                    .into_iter()
-                    .filter(|text| is_header(text))
-                    .map(|text| Value::from(text::capped(text, HEADER_CHARS_MAX)))
-                    .collect();
-                if !names.is_empty() {
-                    let path = [path, name].concat();
-                    found.insert(text::capped(&path, draft::NAME_CHARS_MAX).to_owned(), Value::Array(names));
+                keep(path, name, texts(value).into_iter().filter(|text| is_header(text)), found);
+            }
+            Value::String(_) | Value::Array(_) => {
+                if let Some(is_wanted) = wanted_in_sentences(name) {
+                    let sentences = texts(value).into_iter().take(SENTENCES_MAX);
+                    let named = sentences.filter(|sentence| sentence.contains("eader"));
+                    keep(
+                        path,
+                        name,
+                        named.filter_map(lenient::header_in).filter(|name| is_wanted(name)),
+                        found,
+                    );
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Keeps the names of headers under the name of their member.
+fn keep<'t>(path: &str, member: &str, names: impl Iterator<Item = &'t str>, found: &mut Map<String, Value>) {
+    let mut kept: Vec<Value> = Vec::new();
+    for name in names.take(HEADERS_MAX).map(|name| Value::from(text::capped(name, HEADER_CHARS_MAX))) {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    if !kept.is_empty() {
+        let path = [path, member].concat();
+        found.insert(text::capped(&path, draft::NAME_CHARS_MAX).to_owned(), Value::Array(kept));
+    }
+}
+
+/// Which headers count in the sentences of a member: any in the steps of a caller, credentials in a description.
+fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
+    if is_about_steps(member) {
+        return Some(|_| true);
+    }
+    member.starts_with("description").then_some(is_credential as fn(&str) -> bool)
+}
+
+/// Whether the name of a header is that of a credential: `X-Payment-Token`, not `X-Frame-Options`.
+fn is_credential(header: &str) -> bool {
+    ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"]
+        .iter()
+        .any(|end| header.to_ascii_lowercase().ends_with(end))
+}
+
+/// Whether a member tells in sentences what a caller does, one step after another.
+fn is_about_steps(name: &str) -> bool {
+    let mut found = false;
+    text::each_word(name, |word| {
+        found |= matches!(word, "flow" | "steps" | "usage" | "instructions" | "workflow" | "howto");
+    });
+    found
 }
 
 /// Whether a member names headers of requests.

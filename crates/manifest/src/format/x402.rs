@@ -15,6 +15,7 @@ use crate::model::{AuthScheme, CapabilityKind, Interface, Payment, Protocol, Tri
 use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
+use crate::text;
 
 /// Members under which resources are listed.
 const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts"];
@@ -161,6 +162,7 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
     let outputs = ["outputSchema", "output_schema", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(resource.value(key)?));
     capability.price = price(resource, draft.manifest.payments.first());
+    capability.other_prices = prices_elsewhere(resource, capability.price.as_ref());
     if capability.price.is_none() {
         draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
@@ -190,6 +192,21 @@ fn price(resource: &Object<'_>, of_file: Option<&Payment>) -> Option<Payment> {
         (stated, accepted) => stated.or(accepted),
     };
     found.map(|payment| Payment { network: payment.network.or(network), ..payment })
+}
+
+/// The prices on the other networks and in the other assets that are accepted.
+fn prices_elsewhere(resource: &Object<'_>, price: Option<&Payment>) -> Vec<Payment> {
+    let accepted = resource.objects("accepts").take(PAYMENTS_MAX);
+    let accepted = accepted.filter_map(|terms| lenient::price_of_members(terms.map));
+    let named = ["network", "networks", "chains"].into_iter().map(|key| resource.texts(key));
+    let named = named.flatten().take(PAYMENTS_MAX).filter_map(|network| {
+        let network = text::capped(network, draft::NAME_CHARS_MAX).to_owned();
+        Some(Payment { network: Some(network), ..price?.clone() })
+    });
+    let amount = price.and_then(|price| price.price.as_ref());
+    let stated = accepted.chain(named);
+    let stated = stated.map(|own| Payment { price: own.price.or_else(|| amount.cloned()), ..own });
+    lenient::other_prices(price, stated.filter(|own| own.price.is_some()))
 }
 
 fn paid(capability: &mut crate::model::Capability) {

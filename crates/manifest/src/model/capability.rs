@@ -161,6 +161,9 @@ pub struct Capability {
     pub rate_limit: Option<RateLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Payment>,
+    /// Prices of the same call on other networks or in other assets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_prices: Vec<Payment>,
     #[serde(default)]
     pub deprecated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +179,7 @@ pub struct Capability {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
     /// Members of the publisher's catalog entry without a place in this model, as published: its `@context`, the terms of other
-    /// namespaces, `metadata` and `trustManifest`.
+    /// namespaces, `metadata` and `trustManifest`; of tools the id by which their payment is ordered (`endpoint_id`).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub published: Map<String, Value>,
     /// The text instructs the model that reads it; kept as data, excluded from ranking.
@@ -225,6 +228,7 @@ impl Capability {
             execution: Execution::default(),
             rate_limit: None,
             price: None,
+            other_prices: Vec::new(),
             deprecated: false,
             deprecation_message: None,
             degraded: false,

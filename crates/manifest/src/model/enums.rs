@@ -134,6 +134,11 @@ string_enum! {
 }
 
 string_enum! {
+    /// Whether a call costs something.
+    Cost, "cost" { Free = "free", Paid = "paid" }
+}
+
+string_enum! {
     /// How a resource was discovered.
     Discovery, "discovery" {
         WellKnown = "well_known",

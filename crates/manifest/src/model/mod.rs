@@ -13,7 +13,7 @@ mod signature;
 pub use capability::{Capability, CapabilityAuth, Execution, Idempotency, Invocation, Safety, SemanticType};
 pub use document::{Detection, Manifest, Served};
 pub use enums::{
-    AuthScheme, CapabilityKind, Confirmation, ConformanceLevel, Discovery, ExecutionModel, Format,
+    AuthScheme, CapabilityKind, Confirmation, ConformanceLevel, Cost, Discovery, ExecutionModel, Format,
     PolicyChoice, Protocol, SafetyClass, Severity, Source, SourceKind, Strength, Tristate, TypeSource,
     UnknownValue,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::enums::{AuthScheme, PolicyChoice, Protocol};
+use super::enums::{AuthScheme, Cost, PolicyChoice, Protocol};
 use super::signature::SignatureCheck;
 
 /// Authentication schemes kept for one capability.
@@ -313,6 +313,28 @@ pub struct Payment {
     pub address: Option<String>,
 }
 
+impl Payment {
+    /// The amount in `price`, if it has digits.
+    pub fn amount(&self) -> Option<f64> {
+        let text = self.price.as_deref()?;
+        let number = text.trim_matches(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        number.parse::<f64>().ok().filter(|amount| amount.is_finite())
+    }
+
+    /// Whether a call costs something; `None` without a price.
+    pub fn cost(&self) -> Option<Cost> {
+        let text = self.price.as_deref()?.trim();
+        let is_free = match self.amount() {
+            Some(amount) => amount <= 0.0,
+            None => FREE_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)),
+        };
+        Some(if is_free { Cost::Free } else { Cost::Paid })
+    }
+}
+
+/// Prices in words that mean no price.
+const FREE_WORDS: &[&str] = &["free", "none", "gratis"];
+
 /// An address of another document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
@@ -380,4 +402,21 @@ pub struct Integrity {
     /// How the signature was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<SignatureCheck>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_of_zero_and_words_for_no_price_are_free() {
+        let cost = |price: &str| Payment { price: Some(price.to_owned()), ..Payment::default() }.cost();
+        for free in ["0", "0.00", "$0", "0 USDC", "free", "Free", " FREE "] {
+            assert_eq!(cost(free), Some(Cost::Free), "{free}");
+        }
+        for paid in ["0.01", "$5", "12 EUR", "on request", "1000000"] {
+            assert_eq!(cost(paid), Some(Cost::Paid), "{paid}");
+        }
+        assert_eq!(Payment { scheme: Some("x402".to_owned()), ..Payment::default() }.cost(), None);
+    }
 }

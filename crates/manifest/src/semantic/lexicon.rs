@@ -47,15 +47,21 @@ static INDEX: LazyLock<[Vec<(&'static str, Known)>; 26]> = LazyLock::new(|| {
     index
 });
 
-/// What the words of a phrase have to fill to say an entry.
+/// What the words of a phrase have to fill to say an entry, and the words near it that decide.
 pub(super) struct Needs {
     pub(super) required: u8,
     pub(super) takes_any_object: bool,
+    pub(super) within: WordList,
+    pub(super) unless: WordList,
 }
 
 static NEEDS: LazyLock<Vec<Needs>> = LazyLock::new(|| {
-    let needs =
-        |entry: &Entry| Needs { required: entry.required(), takes_any_object: entry.takes_any_object() };
+    let needs = |entry: &Entry| Needs {
+        required: entry.required(),
+        takes_any_object: entry.takes_any_object(),
+        within: WordList::of(entry.within),
+        unless: WordList::of(entry.unless),
+    };
     VOCABULARY.iter().map(needs).collect()
 });
 
@@ -111,8 +117,34 @@ pub(super) fn meaning(word: &str) -> Meaning {
     Meaning([known(word), singular.and_then(known), without_es.and_then(known)])
 }
 
-/// Whether a list of words with spaces between them has a word or its singular.
-pub(super) fn lists(list: &str, word: &str) -> bool {
-    !list.is_empty()
-        && list.split_whitespace().any(|listed| listed == word || word.strip_suffix('s') == Some(listed))
+/// Words of evidence.
+pub(super) struct WordList {
+    /// Sorted.
+    words: Vec<&'static str>,
+    /// The letters that words begin with, as bits: most words of a text are rejected by them.
+    initials: u32,
+}
+
+impl WordList {
+    fn of(listed: &'static str) -> Self {
+        let mut words: Vec<&'static str> = listed.split_whitespace().collect();
+        words.sort_unstable();
+        let initials = words.iter().fold(0, |initials, word| initials | initial(word));
+        Self { words, initials }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether the list has a word or its singular.
+    pub(super) fn has(&self, word: &str) -> bool {
+        let has = |word: &str| self.words.binary_search(&word).is_ok();
+        self.initials & initial(word) != 0 && (has(word) || word.strip_suffix('s').is_some_and(has))
+    }
+}
+
+/// The first letter of a word as a bit; others share one.
+fn initial(word: &str) -> u32 {
+    1 << letter(word).unwrap_or(26)
 }

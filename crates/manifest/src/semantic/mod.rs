@@ -4,7 +4,8 @@
 //! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
 //! that mean different things in different fields need evidence: a word of the field in the capability or in what the
 //! site says about itself. A description is believed only where the name does not speak of something else. Texts that
-//! merely contain the words lead to no type. A declared type is never changed.
+//! merely contain the words lead to no type, and neither does a type that the HTTP method excludes. A declared type is
+//! never changed.
 
 mod lexicon;
 mod phrase;
@@ -13,6 +14,10 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use lexicon::Needs;
 use phrase::Phrase;
 use vocabulary::{Entry, VOCABULARY};
 
@@ -34,12 +39,41 @@ struct Site {
     /// The words of its name.
     name: Vec<String>,
     texts: String,
+    /// What its texts say about entries of the vocabulary, as far as it was looked for.
+    evidence: RefCell<HashMap<usize, Evidence>>,
+}
+
+/// Whether words near a phrase speak for an entry, and whether others speak against it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    supported: bool,
+    contradicted: bool,
+}
+
+impl Evidence {
+    fn search(&mut self, text: &str, needs: &Needs) {
+        text::each_word(text, |word| {
+            self.supported = self.supported || needs.within.has(word);
+            self.contradicted = self.contradicted || needs.unless.has(word);
+        });
+    }
 }
 
 impl Site {
     fn new(name: &str, description: &str) -> Self {
         let (name, description) = (text::capped(name, SITE_CHARS), text::capped(description, SITE_CHARS));
-        Self { name: text::words(name), texts: [name, description].join(" ") }
+        let texts = [name, description].join(" ");
+        Self { name: text::words(name), texts, evidence: RefCell::default() }
+    }
+
+    /// What its texts say about an entry.
+    fn evidence(&self, at: usize, needs: &Needs) -> Evidence {
+        let mut known = self.evidence.borrow_mut();
+        *known.entry(at).or_insert_with(|| {
+            let mut evidence = Evidence::default();
+            evidence.search(&self.texts, needs);
+            evidence
+        })
     }
 
     fn of(manifest: &Manifest) -> Self {
@@ -66,8 +100,10 @@ fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
     let label = capability.title.as_deref().unwrap_or(&capability.name);
     // A path or a URN says where a capability is, not what it does.
     let id = Some(capability.native_id.as_str()).filter(|id| !id.contains(['/', ':']));
-    let names: Vec<Phrase> =
-        id.into_iter().chain([label]).map(|name| Phrase::of_name(name, &site.name)).collect();
+    let (id, label) = (id.map(text::folded_words), text::folded_words(label));
+    // A label that repeats the id says nothing more.
+    let id = id.filter(|id| *id != label);
+    let names: Vec<Phrase> = id.iter().chain([&label]).map(|words| Phrase::of(words, &site.name)).collect();
     let by_name = names.iter().filter_map(|phrase| best(phrase.entries(), capability, site)).reduce(surer);
     let found = by_name.map(|entry| (entry, 0.0, "semantic.name")).or_else(|| {
         let described = text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS);
@@ -83,33 +119,49 @@ fn inferred(capability: &Capability, site: &Site) -> Option<SemanticType> {
 
 /// The surest entry that the evidence allows, the first of equals: the vocabulary lists specific entries first.
 fn best(said: impl Iterator<Item = usize>, capability: &Capability, site: &Site) -> Option<&'static Entry> {
-    let said = said.filter_map(|at| VOCABULARY.get(at));
-    said.filter(|entry| has_evidence(entry, capability, site)).reduce(surer)
+    said.fold(None, |best, at| {
+        let Some(entry) = VOCABULARY.get(at) else { return best };
+        let is_surer = best.is_none_or(|best: &Entry| entry.confidence > best.confidence);
+        if is_surer && !is_excluded(entry, capability) && has_evidence(at, capability, site) {
+            Some(entry)
+        } else {
+            best
+        }
+    })
 }
 
 fn surer<'e>(first: &'e Entry, other: &'e Entry) -> &'e Entry {
     if other.confidence > first.confidence { other } else { first }
 }
 
-fn has_evidence(entry: &Entry, capability: &Capability, site: &Site) -> bool {
-    if entry.within.is_empty() && entry.unless.is_empty() {
+/// Whether the method of a call excludes a type: a GET changes nothing that exists, and a DELETE only removes (RFC 9110
+/// section 9). A GET may create: a page that takes an order, a resource that is paid for.
+fn is_excluded(entry: &Entry, capability: &Capability) -> bool {
+    let act = entry.name.rsplit(['-', ':']).next().unwrap_or_default();
+    match capability.invocation.method.as_deref() {
+        Some("GET" | "HEAD") => matches!(act, "cancel" | "delete" | "remove" | "update"),
+        Some("DELETE") => matches!(act, "add" | "create" | "list" | "read" | "search" | "update" | "view"),
+        _ => false,
+    }
+}
+
+fn has_evidence(at: usize, capability: &Capability, site: &Site) -> bool {
+    let Some(needs) = lexicon::needs(at) else { return false };
+    if needs.within.is_empty() && needs.unless.is_empty() {
         return true;
     }
-    let (mut supported, mut contradicted) = (entry.within.is_empty(), false);
-    let mut search = |text: &str| {
-        text::each_word(text, |word| {
-            supported = supported || lexicon::lists(entry.within, word);
-            contradicted = contradicted || lexicon::lists(entry.unless, word);
-        });
-    };
+    let mut evidence = site.evidence(at, needs);
+    if evidence.contradicted {
+        return false;
+    }
+    let mut search = |text: &str| evidence.search(text, needs);
     search(&capability.native_id);
     search(capability.title.as_deref().unwrap_or(&capability.name));
     search(text::capped(capability.description.as_deref().unwrap_or_default(), DESCRIPTION_CHARS));
     capability.tags.iter().for_each(|tag| search(tag));
     let properties = capability.parameters.as_ref().and_then(|schema| schema.get("properties")?.as_object());
     properties.into_iter().flatten().take(PARAMETERS_MAX).for_each(|(name, _)| search(name));
-    search(&site.texts);
-    supported && !contradicted
+    (evidence.supported || needs.within.is_empty()) && !evidence.contradicted
 }
 
 /// The namespace of a type: what is before the colon, or of an IRI what is before its last part. A publisher's

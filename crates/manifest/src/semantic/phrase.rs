@@ -14,44 +14,46 @@ pub(super) struct Phrase {
 }
 
 impl Phrase {
-    /// An identifier or a title. Words of the site's name are left out, as in `skyhop_book_flight`.
-    pub(super) fn of_name(name: &str, site_name: &[String]) -> Self {
-        let mut words = Vec::new();
-        text::each_word(name, |word| words.push(word.to_owned()));
-        Self::of(&words, site_name)
-    }
-
     /// The first words of a description, up to a punctuation mark or a word such as "with".
     pub(super) fn leading(description: &str, site_name: &[String]) -> Self {
-        let mut words = Vec::new();
+        let clause = first_clause(description);
+        let mut words = String::with_capacity(clause.len());
         let mut ended = false;
         let mut carried = 0;
-        text::each_word(first_clause(description), |word| {
+        text::each_word(clause, |word| {
+            if ended {
+                return;
+            }
             let meaning = lexicon::meaning(word);
             // "Search for flights" names its object next, "Search flights for a date" has named it.
-            ended = ended || (carried >= 2 && meaning.is_boundary());
-            if !ended && !meaning.is_boundary() {
+            ended = carried >= 2 && meaning.is_boundary();
+            if !meaning.is_boundary() {
                 carried += usize::from(!meaning.is_neutral());
-                words.push(word.to_owned());
+                words.push_str(word);
+                words.push(' ');
             }
         });
         Self::of(&words, site_name)
     }
 
-    fn of(words: &[String], site_name: &[String]) -> Self {
-        let mut kept = Vec::with_capacity(WORDS_MAX.min(words.len()));
-        let mut rest = words;
-        while let [word, after @ ..] = rest {
-            let compound = after.first().and_then(|next| {
+    /// The phrase of words in lower case with spaces between them. Words of the site's name are left out, as in
+    /// `skyhop_book_flight`.
+    pub(super) fn of(words: &str, site_name: &[String]) -> Self {
+        let mut kept = Vec::new();
+        let mut rest = words.split(' ').filter(|word| !word.is_empty()).peekable();
+        while let Some(word) = rest.next() {
+            let compound = rest.peek().and_then(|next| {
                 COMPOUNDS
                     .iter()
-                    .find(|(first, second, _)| first == word && second == next)
+                    .find(|(first, second, _)| *first == word && second == next)
                     .map(|(_, _, one)| *one)
             });
-            rest = if compound.is_some() { after.get(1..).unwrap_or_default() } else { after };
+            if compound.is_some() {
+                rest.next();
+            }
             let meaning = lexicon::meaning(compound.unwrap_or(word));
             let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-            let is_of_site = || meaning.is_unknown() && site_name.contains(word);
+            let is_of_site = || meaning.is_unknown() && site_name.iter().any(|name| name == word);
             if compound.is_none() && (meaning.is_neutral() || is_number || is_of_site()) {
                 continue;
             }

@@ -95,7 +95,7 @@ fn found(id: &str, description: &str, site: &str) -> Option<(String, f64)> {
     let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
     let mut capability = Capability::new(&url, Format::Awp, id, id, CapabilityKind::Action, String::new());
     capability.description = Some(description.to_owned());
-    let site = Site { name: Vec::new(), texts: site.to_owned() };
+    let site = Site { texts: site.to_owned(), ..Site::default() };
     inferred(&capability, &site).map(|found| (found.name, found.confidence))
 }
 
@@ -140,6 +140,27 @@ fn words_from_the_description_lower_the_confidence() {
     let by_name = found("book_flight", "", "").unwrap().1;
     let by_description = found("book", "Book a flight", "").unwrap().1;
     assert!(by_name > by_description);
+}
+
+#[test]
+fn a_method_excludes_types() {
+    let of_call = |id: &str, method: &str| {
+        let url = ManifestUrl::parse("https://site.example/agent.json").unwrap();
+        let kind = CapabilityKind::Operation;
+        let mut capability = Capability::new(&url, Format::Generic, id, id, kind, String::new());
+        capability.invocation.method = Some(method.to_owned());
+        inferred(&capability, &Site::new("Ropes", "A shop for ropes")).map(|inferred| inferred.name)
+    };
+    for (id, method, expected) in [
+        ("update_cart", "PUT", Some("commerce:cart-update")),
+        ("update_cart", "GET", None),
+        ("update_cart", "DELETE", None),
+        ("remove_cart_item", "DELETE", Some("commerce:cart-remove")),
+        ("view_cart", "GET", Some("commerce:cart-view")),
+        ("place_order", "GET", Some("commerce:order-create")),
+    ] {
+        assert_eq!(of_call(id, method).as_deref(), expected, "{id} {method}");
+    }
 }
 
 #[test]

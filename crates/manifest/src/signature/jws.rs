@@ -143,6 +143,8 @@ pub(super) enum VerifyingKey {
     Rsa(RsaPublicKeyComponents<Vec<u8>>),
 }
 
+/// Bytes of a public exponent of RSA. The usual one, 65,537, has three; the time of a verification grows with its length.
+const RSA_EXPONENT_BYTES_MAX: usize = 3;
 /// Bytes of a coordinate of P-256, and of a key of Ed25519.
 const POINT_BYTES: usize = 32;
 
@@ -160,10 +162,13 @@ impl VerifyingKey {
         if jwk.key_ops.is_some_and(|operations| !operations.contains(&"verify")) {
             return Err(unfit("is not for verification (`key_ops`)"));
         }
+        let decoded = |text: Option<&str>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
+        if decoded(jwk.e).is_some_and(|exponent| exponent.len() > RSA_EXPONENT_BYTES_MAX) {
+            return Err(unfit("has a public exponent of more than three bytes"));
+        }
         if jwk.alg.is_some_and(|stated| Algorithm::parse(stated).ok() != Some(algorithm)) {
             return Err(unfit("is for another algorithm (`alg`)"));
         }
-        let decoded = |text: Option<&str>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
         let point = |text: Option<&str>| decoded(text).filter(|bytes| bytes.len() == POINT_BYTES);
         let key = match (algorithm, jwk.kty, jwk.crv) {
             // SEC 1 §2.3.3: 4, x, y

@@ -84,6 +84,17 @@ impl KeyLocation {
         Ok(Self::DidDocument { did: did.to_owned(), url })
     }
 
+    /// Whether a key from here is that of the site that serves the signed document.
+    pub(super) fn check_is_of_publisher(&self) -> Result<(), Refusal> {
+        match self {
+            Self::KeySet(_) | Self::DidDocument { .. } => Ok(()),
+            Self::DidKey(did) => Err(Refusal::unresolvable(format!(
+                "the holder of {} signed this, but a did:key names no domain, so anybody can have one",
+                capped(did, 80)
+            ))),
+        }
+    }
+
     /// The key with an id, from the fetched document.
     pub(super) fn key(
         &self,

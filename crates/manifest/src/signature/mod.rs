@@ -1,8 +1,8 @@
 //! Signatures of documents: A2A cards (A2A 1.0 §8.4) and trust manifests of catalogs (AI Catalog 1.0, ARD 0.91 §4.5).
 //!
 //! A signature proves who published only if its key is the publisher's. So keys come from a key set at the origin that serves
-//! the document, from the DID document of a did:web of its site, or from a did:key itself; a key at another site is never
-//! fetched, whatever names it. The documents are linked as parts, so the crawler requests them like any other document of the
+//! the document or from the DID document of a did:web of its site; a key at another site is never fetched, whatever names it. A
+//! did:key is anybody's: who copies or changes a document can sign it with one, so such a signature verifies nothing. The documents are linked as parts, so the crawler requests them like any other document of the
 //! site, and reads the manifest again when they change. `ring` does the cryptography.
 
 mod card;
@@ -256,7 +256,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         let result = located.and_then(|location| {
             let key = location.key(self.fetched(&location), key_id, jws.algorithm, self.now)?;
             if payloads.iter().any(|payload| jws.is_made_by(&key.key, payload)) {
-                return Ok(key.valid_until);
+                return location.check_is_of_publisher().map(|()| key.valid_until);
             }
             Err(Refusal::invalid("the signature does not match the content and the key".to_owned()))
         });

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use data_encoding::BASE64URL_NOPAD;
+use ring::digest;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::card;
 
@@ -26,8 +26,9 @@ impl CardSigner {
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| CardSignerError)?;
         let x = BASE64URL_NOPAD.encode(key.public_key().as_ref());
         // RFC 7638: the thumbprint is over the required members, in this order
-        let thumbprint = Sha256::digest(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#));
-        Ok(Self { key, key_id: BASE64URL_NOPAD.encode(&thumbprint) })
+        let members = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
+        let thumbprint = digest::digest(&digest::SHA256, members.as_bytes());
+        Ok(Self { key, key_id: BASE64URL_NOPAD.encode(thumbprint.as_ref()) })
     }
 
     /// The public key, as a set of JSON Web Keys.

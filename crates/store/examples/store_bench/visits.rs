@@ -144,5 +144,6 @@ pub(crate) fn visit(site: &SiteName, finding: Finding) -> VisitRecord {
         requests: 21,
         bytes_in: 10_240,
         crawler_version: "0.1.0".into(),
+        claim: None,
     }
 }

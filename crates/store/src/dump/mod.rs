@@ -174,6 +174,13 @@ pub(crate) const TABLES: &[Table] = tables! {
     read_attempt by "hash":
         hash Text, reader_version BigInt, site Text, url Text, began_at_ms BigInt, quarantined_at_ms BigInt,
         reason Text;
+    site_claim by "site":
+        site Text, asked_at_ms BigInt, key_hash Text, proof Text, since_ms BigInt, proven_at_ms BigInt,
+        missing_since_ms BigInt, checked_at_ms BigInt, finding Text;
+    search_count by "site, day":
+        site Text, day Integer, searches BigInt;
+    claim_secret by "id":
+        id Integer, secret Text;
 };
 
 impl Table {

@@ -11,6 +11,7 @@ pub(crate) mod read_attempt;
 pub(crate) mod report;
 pub(crate) mod retention;
 pub(crate) mod robots;
+pub(crate) mod search_count;
 pub(crate) mod seed;
 pub(crate) mod site;
 pub(crate) mod stored;
@@ -32,6 +33,7 @@ pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;
+pub use search_count::SearchCount;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteReport,

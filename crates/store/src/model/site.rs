@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Discovery, Format, Host, ManifestId, ManifestUrl, SiteName};
+use policy::claim::Claim;
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,6 +47,9 @@ pub struct SiteState {
     /// A client, or the operator's `check`, has submitted the site.
     #[serde(default)]
     pub is_submitted: bool,
+    /// Who claims to own the site, and who does.
+    #[serde(default)]
+    pub claim: Option<Claim>,
 }
 
 /// A URL that was seeded or linked and never fetched.

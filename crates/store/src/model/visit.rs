@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, Discovery, Format, Host, Manifest, ManifestId, ManifestUrl, SiteName};
+use policy::claim::Claim;
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,6 +105,8 @@ pub struct VisitRecord {
     /// Bytes received.
     pub bytes_in: u64,
     pub crawler_version: String,
+    /// The claim to the site, where the visit checked it.
+    pub claim: Option<Claim>,
 }
 
 /// One fetch of a visit.

@@ -109,6 +109,7 @@ macro_rules! writing {
 }
 
 mod abuse;
+mod claims;
 mod dump;
 mod feed;
 mod feedback;

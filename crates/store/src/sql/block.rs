@@ -19,7 +19,7 @@ use crate::plan::Change;
 const REASON: &str = "opted_out";
 
 /// Everything of a site that is content or could cause a request; clocks stay.
-const PURGES: [&str; 11] = [
+const PURGES: [&str; 13] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM declaration WHERE site = $1",
@@ -30,6 +30,8 @@ const PURGES: [&str; 11] = [
     "DELETE FROM visit WHERE site = $1",
     "DELETE FROM feedback WHERE site = $1",
     "DELETE FROM read_attempt WHERE site = $1",
+    "DELETE FROM site_claim WHERE site = $1",
+    "DELETE FROM search_count WHERE site = $1",
     "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 

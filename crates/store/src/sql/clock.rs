@@ -19,6 +19,9 @@ const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 /// A report that no operator acted upon in three months is stale: the site has changed since.
 const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
+/// Owners see the searches of this time, and the months of a season.
+const SEARCH_COUNTS_KEPT_MS: i64 = 90 * DAY_MS;
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// A visit that was interrupted two days ago starts again anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
@@ -185,6 +188,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     for (statement, before) in [
         ("DELETE FROM suffix_clock WHERE next_ok_at_ms < $1", now_ms - CLOCK_KEPT_MS),
         ("DELETE FROM suffix_turn WHERE until_ms < $1", now_ms),
+        ("DELETE FROM search_count WHERE day < $1", (now_ms - SEARCH_COUNTS_KEPT_MS) / DAY_MS),
         (
             "DELETE FROM read_attempt WHERE quarantined_at_ms IS NULL AND began_at_ms < $1",
             now_ms - ATTEMPT_KEPT_MS,

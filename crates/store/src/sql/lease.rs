@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
+use policy::claim::Claim;
 use serde::Serialize;
 use sqlx::QueryBuilder;
 
 use super::block::blocked_among;
+use super::claim::claims_of;
 use super::compaction::{SiteRow, compacted_columns, sites_expand};
 use super::rows::decode_by;
 use super::site::{self, States};
@@ -123,10 +125,16 @@ async fn states_add(
     let expanded = rows.iter().filter(|row| row.site.compacted.packed.is_none());
     let expanded = names(expanded.map(|row| row.site.name.as_str()))?;
     let mut states = site::states_load(connection, &expanded, RobotsBodies::OfMainHosts, None).await?;
+    let compacted = rows.iter().filter(|row| row.site.compacted.packed.is_some());
+    let compacted = names(compacted.map(|row| row.site.name.as_str()))?;
+    let mut claims: HashMap<String, Claim> = claims_of(connection, &compacted).await?.into_iter().collect();
     for row in rows {
         let name = row.site.name.clone();
         match leased_site(row, &mut states, request, now) {
-            Ok(site) => leased.push(site),
+            Ok(mut lease) => {
+                lease.site.claim = lease.site.claim.or_else(|| claims.remove(&name));
+                leased.push(lease);
+            }
             Err(error) => set_aside(name, error),
         }
     }

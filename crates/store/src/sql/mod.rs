@@ -25,6 +25,7 @@ macro_rules! list {
 
 pub(crate) mod block;
 pub(crate) mod capability;
+pub(crate) mod claim;
 pub(crate) mod clock;
 pub(crate) mod compaction;
 pub(crate) mod declaration;
@@ -45,6 +46,7 @@ pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod retention;
 mod rows;
+pub(crate) mod search_count;
 pub(crate) mod seed;
 pub(crate) mod server;
 pub(crate) mod site;

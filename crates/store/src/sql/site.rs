@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
 use super::Connection;
+use super::claim::claims_of;
 use super::compaction::compacted_among;
 use super::resource::{KnownResource, resources_of};
 use super::rows::decode;
@@ -84,6 +85,12 @@ pub(crate) async fn states_load(
                 KnownResource::Fetched(resource) => state.resources.push(*resource),
                 KnownResource::Hint(hint) => state.hints.push(hint),
             }
+            Ok(())
+        });
+    }
+    for (site, claim) in claims_of(connection, sites).await? {
+        states.change(&site, |state| {
+            state.claim = Some(claim);
             Ok(())
         });
     }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use manifest::ManifestId;
 
+use super::claim::claim_save;
 use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
@@ -68,6 +69,9 @@ pub(crate) async fn visits_save(
     for held in held.values() {
         let visit = held.write.visit;
         let site = visit.site.as_str();
+        if let Some(claim) = &visit.claim {
+            claim_save(connection, site, claim).await?;
+        }
         if visit.robots.len() > UNCHECKED_HOSTS_MAX {
             hosts_bound(connection, site, millis(visit.ended_at)).await?;
         }

@@ -180,6 +180,7 @@ pub(crate) fn visit(name: &str, now: DateTime<Utc>, fetches: Vec<FetchRecord>) -
         requests: 3,
         bytes_in: 4_096,
         crawler_version: "0.1.0".into(),
+        claim: None,
     }
 }
 

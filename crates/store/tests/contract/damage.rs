@@ -11,10 +11,11 @@ use store::{
 };
 
 use crate::build::{found, host, lease, leased, request, seed, site, start, url, visit, visited};
+use crate::claims::owned;
 use crate::harness::{Column, Db};
 
 /// Tables of which each site has rows, with the column that names the site, or its manifest.
-const DAMAGED: [(&str, &str); 11] = [
+const DAMAGED: [(&str, &str); 12] = [
     ("site", "name"),
     ("site_state", "name"),
     ("host", "site"),
@@ -26,12 +27,14 @@ const DAMAGED: [(&str, &str); 11] = [
     ("capability_type", "site"),
     ("visit", "site"),
     ("feed", "site"),
+    ("site_claim", "site"),
 ];
 /// Tables whose rows are read one by one, or belong to no site.
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 20] = [
     "_sqlx_migrations",
     "address_clock",
     "block",
+    "claim_secret",
     "declaration",
     "document",
     "feed_pending",
@@ -42,6 +45,7 @@ const OTHERS: [&str; 18] = [
     "group_owner",
     "read_attempt",
     "report",
+    "search_count",
     "site_link",
     "suffix_clock",
     "suffix_turn",
@@ -85,7 +89,8 @@ async fn fill(store: &Store, name: &str) -> Result<()> {
         last_modified: None,
     };
     let manifest = found(&agent(name), name, &["book"], start());
-    let record = VisitRecord { robots: vec![robots], ..visit(name, start(), vec![manifest]) };
+    let claim = Some(owned(1, start()));
+    let record = VisitRecord { robots: vec![robots], claim, ..visit(name, start(), vec![manifest]) };
     store.visit_save(&token, &record).await?;
     Ok(())
 }

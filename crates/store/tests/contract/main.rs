@@ -6,6 +6,7 @@
 
 mod blocks;
 mod build;
+mod claims;
 mod compaction;
 mod damage;
 mod declarations;
@@ -53,7 +54,7 @@ macro_rules! contract_tests {
         tests_on! { $backend:
             opening::{
                 eight_concurrent_opens_migrate_once, migrates_every_released_schema, reads_compacted_sites_of_earlier_schemas, refuses_incompatible_newer_schemas,
-                reports_unreachable_databases_with_advice, data_survives_reopening,
+                reports_unreachable_databases_with_advice, says_that_its_user_has_to_own_the_database, data_survives_reopening,
                 recovers_from_lost_connections_and_waits_for_other_writers, reports_schema_version_and_size,
             },
             slow::{ logs_slow_statements },
@@ -95,6 +96,11 @@ macro_rules! contract_tests {
                 stores_large_bodies_and_many_capabilities, keeps_validators_when_the_server_fails,
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
+            },
+            claims::{
+                a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
+                a_compacted_site_keeps_its_owner, a_block_removes_the_owner, keeps_the_first_secret,
+                counts_searches_of_sites_with_owners,
             },
             declarations::{
                 two_declarations_of_one_operation_are_one_capability, a_semantic_type_counts_a_shared_capability_once,

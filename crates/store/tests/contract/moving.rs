@@ -85,6 +85,8 @@ async fn fill(store: &Store) -> Result<()> {
         place: 1,
         client: "a".into(),
     };
+    store.claim_secret_keep("secret").await?;
+    assert!(store.claim_ask(&site("shop.example"), later(5), start()).await?);
     let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
     assert_eq!(store.feedback_save(&feedback, caps).await?, FeedbackOutcome::Saved);
     Ok(())

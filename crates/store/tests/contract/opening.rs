@@ -131,6 +131,24 @@ pub(crate) async fn refuses_incompatible_newer_schemas(db: Db) -> Result<()> {
     Ok(())
 }
 
+/// Only on PostgreSQL, whose users may have no right to create tables.
+pub(crate) async fn says_that_its_user_has_to_own_the_database(db: Db) -> Result<()> {
+    let DatabaseUrl::Postgres(url) = &db.config.url else { return Ok(()) };
+    let Some((_, server)) = url.split_once('@') else { anyhow::bail!("{} names no user", db.config.url) };
+    let guest = format!("guest_of_{}", url.rsplit('/').next().unwrap_or_default());
+    db.store.close().await;
+    db.empty().await?;
+    db.execute(&format!("CREATE ROLE {guest} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT USAGE ON SCHEMA public TO PUBLIC")).await?;
+    let config = StoreConfig::new(DatabaseUrl::parse(&format!("postgres://{guest}@{server}"))?);
+    let opened = Store::open(&config).await.err();
+    db.execute(&format!("DROP ROLE {guest}")).await?;
+    let Some(error) = opened else { anyhow::bail!("a guest migrated the database") };
+    let text = error.to_string();
+    assert!(text.contains("(permission denied for schema public)"), "{text}");
+    assert!(text.contains("make it the owner of the database") && !error.is_transient(), "{text}");
+    Ok(())
+}
+
 pub(crate) async fn reports_unreachable_databases_with_advice(db: Db) -> Result<()> {
     let Backend::Sqlite = db.store.backend() else {
         // A port without a listener.

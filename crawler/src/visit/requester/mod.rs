@@ -151,6 +151,17 @@ impl<'a> Requester<'a> {
         self.site_clock.not_before
     }
 
+    /// The network of the requested hosts: the operator's own if all of them are in it.
+    pub(super) fn network(&self) -> Network {
+        let mut targets = self.authorities.values().map(|authority| authority.target.network);
+        let has_hosts = !self.authorities.is_empty();
+        if has_hosts && targets.all(|network| network == Network::Own) {
+            Network::Own
+        } else {
+            Network::Global
+        }
+    }
+
     /// The TXT records of a label below a host.
     pub(super) async fn text_records(&self, label: &str, host: &Host) -> Vec<String> {
         self.session.texts(label, host).await

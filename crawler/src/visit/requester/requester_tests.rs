@@ -60,6 +60,7 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
         groups: Groups::unshared(),
         events: Events::default(),
         text_records: TextRecords::Ignored,
+        revisit_every: None,
         priors: PathPriors::default(),
         reader: Reader::start(store.clone(), None, &tracker),
         store,
@@ -119,6 +120,8 @@ async fn fetches_robots_once_per_visit_and_counts_its_requests() {
         );
     }
     assert_eq!(fixture.paths(), ["/robots.txt"]);
+    assert_eq!(requester.network(), Network::Own);
+    assert_eq!(fixture.requester(&stop).network(), Network::Global, "no address is known");
     assert_eq!((progress.traffic.requests, progress.traffic.robots.len()), (1, 1));
     assert!(progress.traffic.active > Duration::ZERO && progress.traffic.bytes_in > 0);
 }

@@ -59,7 +59,8 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
     let pairs: Vec<String> = own.windows(2).map(|pair| pair.join("_")).collect();
     document.add_text(fields.bigram, pairs.join(" "));
     document.add_text(fields.manifest, manifest(number).as_str());
-    for field in [fields.tie, fields.site_number, fields.text_number, fields.sketch, fields.name_number] {
+    let numbers = [fields.tie, fields.site_number, fields.text_number, fields.sketch, fields.name_number];
+    for field in numbers.into_iter().chain([fields.address_number]) {
         document.add_u64(field, number);
     }
     document.add_f64(fields.prior, 1.0);

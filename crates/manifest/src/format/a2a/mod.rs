@@ -218,8 +218,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     let mut capability = draft.begin(CapabilityKind::Skill, skill, &["id", "name"], &["name", "id"]);
     capability.tags = draft::tags(skill.texts("tags"));
     capability.examples = draft::tags(skill.texts("examples"));
-    capability.price =
-        ["price", "payment", "pricing"].iter().find_map(|key| lenient::price(skill.value(key)?));
+    lenient::read_prices(skill, &mut capability);
     capability.parameters =
         skill.value("inputSchema").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.response = skill.value("outputSchema").and_then(lenient::response);

@@ -163,7 +163,7 @@ findings! {
     rule PARAMETER_ENUM: Should("atp.parameter.enum.contradicted", "ATP 0.1 §3.5.1")
         "`enum` is empty or lists a value of another type" => "List values of the parameter's type.";
     rule PARAMETER_DEFAULT: Should("atp.parameter.default.contradicted", "ATP 0.1 §3.5.1")
-        "`default` is a value that the parameter does not allow" => "Give a default that type, enum, minimum and maximum allow.";
+        "`default` is a value that the parameter does not allow" => "Give a default that type, enum, minimum, maximum and pattern allow.";
     rule RESPONSE: Should("atp.response.schema", "ATP 0.1 §3.5")
         "the response is not a valid JSON Schema" => "Publish a schema of JSON Schema 2020-12.";
     rule SCHEMA: Should("atp.schemas.invalid", "ATP 0.1 §3.7")

@@ -223,6 +223,20 @@ fn reports_values_that_a_parameter_does_not_allow() {
 }
 
 #[test]
+fn reports_a_default_that_its_pattern_does_not_match() {
+    let with_default = |default: &str| {
+        let parameter = json!({"name": "currency", "type": "string", "description": "Currency",
+            "pattern": "^[A-Z]{3}$", "default": default});
+        read(&shop(&json!([capability("find", "GET", json!({"parameters": [parameter]}))])))
+    };
+    let at = "/capabilities/0/parameters/0/default";
+    assert_finding(&with_default("euro"), "atp.parameter.default.contradicted", at);
+    let conforms = with_default("EUR");
+    let codes: Vec<&str> = conforms.findings.iter().map(|finding| finding.code.as_ref()).collect();
+    assert!(!codes.contains(&"atp.parameter.default.contradicted"), "{codes:?}");
+}
+
+#[test]
 fn reports_branches_that_lead_to_no_step() {
     let mut document = shop(&json!([capability("find", "GET", json!({}))]));
     document["workflows"] = json!([{"id": "w", "name": "W", "description": "W.", "steps": ["find"],

@@ -339,6 +339,6 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
     }
     capability.auth.required = context.auth;
     lenient::read_own_auth(object, &mut capability.auth);
-    capability.price = lenient::price_of(object);
+    lenient::read_prices(object, capability);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);
 }

@@ -217,7 +217,7 @@ impl Reader<'_, '_> {
                     let list = List { kind, depth, names, context: &context.of_list(key) };
                     self.read_list(list, value, &object.at(key));
                 }
-                (None, Value::Object(map)) if lists::is_map_of_calls(map) => {
+                (None, Value::Object(map)) if lists::is_map_of_calls(map) && !outbound::is_contact(key) => {
                     let kind = ListKind::of_operations();
                     let list = List { kind, depth, names: Names::Skipped, context };
                     self.read_list(list, value, &object.at(key));
@@ -418,9 +418,9 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether nothing below a member is offered by the service: a part of a call, or other services.
+/// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
 fn is_left_out(key: &str) -> bool {
-    outbound::is_about_calls(key) || lists::is_of_others(key)
+    outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
 }
 
 /// The operations that a flow calls one after another.

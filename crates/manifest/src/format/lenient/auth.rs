@@ -153,7 +153,7 @@ const AUTHORIZE_KEYS: &[&str] =
     &["authorize_url", "authorizationUrl", "authorization_url", "authorization_endpoint", "client_url"];
 
 /// The name of a header of its own in a sentence: `passed as X-Wallet-Key header`.
-fn header_in(sentence: &str) -> Option<&str> {
+pub(crate) fn header_in(sentence: &str) -> Option<&str> {
     let words = sentence.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
     words.take(HEADER_WORDS_MAX).find(|word| word.len() > 3 && word.starts_with("X-"))
 }

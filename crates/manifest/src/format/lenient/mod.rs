@@ -14,10 +14,10 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, is_partly_open, is_scheme, read_own_auth,
-    required_by, resolve, says_open, scopes, stated,
+    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, header_in, is_partly_open, is_scheme,
+    read_own_auth, required_by, resolve, says_open, scopes, stated,
 };
-pub(crate) use price::{price, price_of, price_of_members};
+pub(crate) use price::{other_prices, price, price_of_members, read_prices};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {

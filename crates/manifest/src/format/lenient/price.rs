@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::Payment;
+use crate::model::{Capability, Payment};
 use crate::object::{self, Members, Object};
 use crate::text;
 
@@ -108,7 +108,7 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
 }
 
 /// The price that an element states beside its description.
-pub(crate) fn price_of(element: &Object<'_>) -> Option<Payment> {
+fn price_of(element: &Object<'_>) -> Option<Payment> {
     let keys = ["price", "cost", "pricing", "payment"];
     let stated = keys.iter().find_map(|key| price(element.value(key)?));
     stated.or_else(|| products_of(element)).or_else(|| {
@@ -118,6 +118,71 @@ pub(crate) fn price_of(element: &Object<'_>) -> Option<Payment> {
         let payment = Payment { price, asset: asset.flatten(), address, ..Payment::default() };
         (payment != Payment::default()).then_some(payment)
     })
+}
+
+/// Members with the price of a call on each of several networks, or in each of several assets.
+const PRICES_KEYS: &[&str] = &["prices", "price", "pricing", "cost", "payment", "accepts"];
+
+/// Sets the price that an element states, and those on other networks or in other assets.
+pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
+    let listed = PRICES_KEYS.iter().filter_map(|key| element.value(key)).flat_map(by_network);
+    let listed: Vec<Payment> = listed.take(ALTERNATIVES_MAX).collect();
+    capability.price = price_of(element).or_else(|| listed.first().cloned());
+    capability.other_prices = other_prices(capability.price.as_ref(), listed);
+}
+
+/// Of several prices those whose network or asset is that of no other price before them.
+pub(crate) fn other_prices(
+    price: Option<&Payment>,
+    listed: impl IntoIterator<Item = Payment>,
+) -> Vec<Payment> {
+    let mut others: Vec<Payment> = Vec::new();
+    for payment in listed.into_iter().take(ALTERNATIVES_MAX) {
+        let is_same = |known: &Payment| (&known.network, &known.asset) == (&payment.network, &payment.asset);
+        let is_telling = payment.network.is_some() || payment.asset.is_some();
+        if is_telling && !price.into_iter().chain(&others).any(is_same) {
+            others.push(payment);
+        }
+    }
+    others
+}
+
+/// The prices in a list, or in a map by network and asset: `{"base": {"USDC": "0.01"}, "eip155:137": {"USDC": "0.02"}}`.
+fn by_network(value: &Value) -> Vec<Payment> {
+    let priced = |value: &Value| price(value).filter(|payment| payment.price.is_some());
+    let is_asset = |name: &str| CURRENCIES.contains(&name.to_ascii_lowercase().as_str());
+    let asset = |name: &str| Some(name.to_owned());
+    let map = match value {
+        Value::Array(list) => {
+            return list
+                .iter()
+                .filter(|item| item.is_object())
+                .take(ALTERNATIVES_MAX)
+                .filter_map(priced)
+                .collect();
+        }
+        Value::Object(map) if map.len() <= ALTERNATIVES_MAX => map,
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    for (name, value) in map {
+        match value {
+            Value::Object(inner) if !inner.is_empty() && inner.keys().all(|name| is_asset(name)) => {
+                let of_network = inner.iter().take(ALTERNATIVES_MAX).filter_map(|(asset_name, amount)| {
+                    Some(Payment { network: Some(name.clone()), asset: asset(asset_name), ..priced(amount)? })
+                });
+                found.extend(of_network);
+            }
+            Value::Object(_) if name.contains(':') => {
+                found.extend(priced(value).map(|payment| Payment { network: Some(name.clone()), ..payment }));
+            }
+            Value::String(_) | Value::Number(_) if is_asset(name) => {
+                found.extend(priced(value).map(|payment| Payment { asset: asset(name), ..payment }));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The prices of the products that one call sells, as one text.

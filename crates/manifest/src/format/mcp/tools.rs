@@ -13,7 +13,7 @@ use crate::format::{addresses, endpoint, lenient};
 use crate::json::push_name;
 use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass};
 use crate::object::{Object, children};
-use crate::{safety, schema};
+use crate::{safety, schema, text};
 
 /// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
@@ -97,7 +97,8 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     capability.title = draft::name(tool.text_of(&["title", "displayName", "display_name"]).or(annotated));
     capability.description = draft::description(tool.text_of(&["description", "summary", "purpose"]));
     capability.tags = draft::tags(tool.texts("tags").into_iter().chain(tool.text("category")));
-    capability.price = lenient::price_of(tool);
+    lenient::read_prices(tool, &mut capability);
+    capability.published.extend(payable_id(tool));
     capability.deprecated = tool.flag("deprecated") == Some(true);
     if server.is_none() {
         own_endpoint(tool, draft, &mut capability);
@@ -118,6 +119,13 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     }
 }
 
+/// The id by which a caller orders the payment of a tool, under the name of its member.
+fn payable_id(tool: &Object<'_>) -> Option<(String, Value)> {
+    let keys = ["endpoint_id", "endpointId", "x-402-endpoint-id", "x402_endpoint_id"];
+    let (key, id) = keys.into_iter().find_map(|key| Some((key, tool.text(key)?)))?;
+    Some((key.to_owned(), Value::from(text::capped(id, draft::NAME_CHARS_MAX))))
+}
+
 /// The same call over HTTP, if the tool has an address of its own beside that of the server.
 fn over_http(
     tool: &Object<'_>,
@@ -132,11 +140,17 @@ fn over_http(
         return None;
     }
     let name = stated.invocation.native.as_deref()?;
-    let mut capability = draft.capability(CapabilityKind::Operation, name, "", tool.pointer.clone());
+    // Tools are called by their name, so an id beside it is that of the endpoint.
+    let id = tool.text("id").filter(|id| *id != name);
+    let label = id.map_or("", |_| stated.name.as_str());
+    let mut capability =
+        draft.capability(CapabilityKind::Operation, id.unwrap_or(name), label, tool.pointer.clone());
     own_endpoint(tool, draft, &mut capability);
     capability.invocation.endpoint()?;
     capability.description.clone_from(&stated.description);
     capability.price.clone_from(&stated.price);
+    capability.other_prices.clone_from(&stated.other_prices);
+    capability.published.clone_from(&stated.published);
     capability.auth.clone_from(&stated.auth);
     capability.deprecated = stated.deprecated;
     capability.parameters = schema::of_call(tool.map, &capability.invocation);

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::is_plain;
 use super::target::{Target, Words};
+use super::{is_contact, is_plain};
 use crate::draft::Draft;
 use crate::model::{Format, Manifest, Protocol};
 
@@ -69,7 +69,8 @@ impl Known {
     pub(super) fn is_page(names: &[&str], path: &str, format: Format) -> bool {
         let is_free =
             matches!(format, Format::Generic | Format::Pointer | Format::McpFreeform | Format::Opaque);
-        let is_link = names.last().is_some_and(|name| is_plain(name) && *name != "endpoint");
+        let is_link = names.last().is_some_and(|name| is_plain(name) && *name != "endpoint")
+            || names.iter().any(|name| is_contact(name));
         let mut words = Words::of(names.iter()).0.into_iter();
         (is_free || is_link || path.starts_with("/.well-known/"))
             && path.len() > 1

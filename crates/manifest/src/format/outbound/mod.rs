@@ -64,6 +64,11 @@ pub(crate) fn is_about_calls(name: &str) -> bool {
     )
 }
 
+/// Members with ways to reach the people behind a service. Their addresses are links, also those of an API.
+pub(crate) fn is_contact(name: &str) -> bool {
+    matches!(name, "contact" | "contacts" | "contact_info" | "contactInfo" | "contact_point" | "contactPoint")
+}
+
 /// Members whose addresses are identifiers, secrets, the settings of a command, or the sites that may call a service.
 fn is_identifier(name: &str, value: &Value) -> bool {
     matches!(name, "type" | "@type" | "env" | "args" | "command" | "cors" | "CORS")
@@ -322,6 +327,12 @@ fn each_of_value<'v>(
 }
 
 fn is_address(text: &str) -> bool {
-    let absolute = ["https://", "wss://", "http://", "ws://"].iter().any(|scheme| text.starts_with(scheme));
-    (absolute || text.starts_with('/')) && !text.contains(char::is_whitespace)
+    let has_scheme =
+        || ["https://", "wss://", "http://", "ws://"].iter().any(|scheme| text.starts_with(scheme));
+    let may_begin = match text.as_bytes().first() {
+        Some(b'/') => true,
+        Some(b'h' | b'w') => has_scheme(),
+        _ => false,
+    };
+    may_begin && !text.contains(char::is_whitespace)
 }

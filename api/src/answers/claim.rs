@@ -1,0 +1,130 @@
+//! Claims to sites: the token to publish, whether it was found, and whose key counts.
+
+use chrono::{DateTime, Utc};
+use data_encoding::HEXLOWER;
+use manifest::SiteName;
+use policy::claim::{self, Claim, ClaimAuthority, Owner, Proof};
+use serde::Serialize;
+use store::Store;
+use utoipa::ToSchema;
+
+use super::site::unknown;
+use crate::problem::Problem;
+
+/// Random bytes of the secret of this instance's tokens.
+const SECRET_BYTES: usize = 32;
+
+/// A new key, and how to prove that its holder controls the domain.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClaimIssued {
+    #[schema(value_type = String)]
+    site: SiteName,
+    /// Keep it secret: it is shown this once. It counts as soon as the token was found.
+    key: String,
+    /// To be published in one of the two places.
+    token: String,
+    dns: DnsProof,
+    file: FileProof,
+    /// Where a check is requested once the token is published.
+    check_url: String,
+    message: &'static str,
+}
+
+/// The record that proves the claim.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DnsProof {
+    name: String,
+    r#type: &'static str,
+    value: String,
+}
+
+/// The file that proves the claim.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileProof {
+    url: String,
+    line: String,
+}
+
+/// What is known of the ownership of a site.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClaimAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    #[schema(value_type = Option<crate::openapi::schemas::SiteOwner>)]
+    owner: Option<OwnerMark>,
+    /// When a check was last requested.
+    asked_at: Option<DateTime<Utc>>,
+    /// Until when visits look for a token after that.
+    looked_for_until: Option<DateTime<Utc>>,
+    checked_at: Option<DateTime<Utc>>,
+    /// What the last check found, in words.
+    finding: Option<String>,
+}
+
+/// The owner of a site, who proved control of its domain. It says nothing about the content of the site.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct OwnerMark {
+    /// Always true: without a proof there is no owner.
+    pub(crate) verified: bool,
+    /// `dns` for a TXT record, `file` for a file of the site.
+    pub(crate) by: Proof,
+    /// Since when the key of this owner counts.
+    pub(crate) since: DateTime<Utc>,
+    /// When the proof was last found.
+    pub(crate) last_proven_at: DateTime<Utc>,
+    /// Since when checks miss it; the ownership ends two weeks later.
+    pub(crate) missing_since: Option<DateTime<Utc>>,
+}
+
+impl From<&Owner> for OwnerMark {
+    fn from(owner: &Owner) -> Self {
+        Self {
+            verified: true,
+            by: owner.proof,
+            since: owner.since,
+            last_proven_at: owner.proven_at,
+            missing_since: owner.missing_since,
+        }
+    }
+}
+
+/// A new key with its token. Nothing is stored but the secret of this instance, so that claims cannot hinder each other.
+pub(crate) async fn issue(store: &Store, base_url: &str, site: SiteName) -> Result<ClaimIssued, Problem> {
+    let secret = match store.claim_secret_find().await? {
+        Some(secret) => secret,
+        None => store.claim_secret_keep(&HEXLOWER.encode(&rand::random::<[u8; SECRET_BYTES]>())).await?,
+    };
+    let issued = ClaimAuthority::new(&secret).issue(&site, &rand::random::<[u8; claim::KEY_BYTES]>());
+    let line = format!("{}{}", claim::TOKEN_PREFIX, issued.token);
+    Ok(ClaimIssued {
+        key: issued.key,
+        token: issued.token,
+        dns: DnsProof { name: format!("{}.{site}", claim::DNS_LABEL), r#type: "TXT", value: line.clone() },
+        file: FileProof { url: format!("https://{site}{}", claim::FILE_PATH), line },
+        check_url: format!("{base_url}/sites/{site}/claim/check"),
+        message: "publish the record or the file, then request a check; keep the key, which is not shown again",
+        site,
+    })
+}
+
+/// The state of a claim to a known site.
+pub(crate) async fn state(store: &Store, site: SiteName) -> Result<ClaimAnswer, Problem> {
+    let Some(claim) = store.claim_find(&site).await? else {
+        return match store.site_summary(&site).await? {
+            Some(_) => Ok(answer(site, &Claim::default())),
+            None => Err(unknown(&site)),
+        };
+    };
+    Ok(answer(site, &claim))
+}
+
+fn answer(site: SiteName, claim: &Claim) -> ClaimAnswer {
+    ClaimAnswer {
+        site,
+        owner: claim.owner.as_ref().map(OwnerMark::from),
+        asked_at: claim.asked_at,
+        looked_for_until: claim.open_until(),
+        checked_at: claim.checked_at,
+        finding: claim.finding.clone(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Why nothing of a site is in the index, in words, and what its owner can do about it.
+
+use manifest::Format;
+use policy::{RobotsKind, VisitEnd};
+
+use super::labels;
+use crate::answers::site::SiteAnswer;
+
+/// Lines of a robots.txt that allow the usual places of manifests and nothing else.
+const ROBOTS_THAT_ALLOWS: &str =
+    "User-agent: agentdex\nAllow: /.well-known/\nAllow: /agent.json\nAllow: /llms.txt\nDisallow: /";
+
+/// The reason, and the next step of the owner.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Diagnosis {
+    pub(super) why: String,
+    pub(super) step: String,
+    /// Text to copy into a file of the site.
+    pub(super) lines: Option<&'static str>,
+}
+
+impl Diagnosis {
+    fn new(why: impl Into<String>, step: impl Into<String>) -> Self {
+        Self { why: why.into(), step: step.into(), lines: None }
+    }
+}
+
+/// Why a site without capabilities has none; `None` before its first visit, and where the owner opted out.
+pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
+    let line = &answer.line;
+    let end = line.last_end.filter(|_| answer.blocked.is_none())?;
+    Some(diagnosis(end, unread_robots(answer), &line.formats, line.site.as_str()))
+}
+
+/// `unread_robots` has the status of a robots.txt that could not be read, if there was a response.
+fn diagnosis(end: VisitEnd, unread_robots: Option<Option<u16>>, formats: &[Format], site: &str) -> Diagnosis {
+    match end {
+        VisitEnd::RobotsDenied => Diagnosis {
+            lines: Some(ROBOTS_THAT_ALLOWS),
+            ..Diagnosis::new(
+                "Its robots.txt forbids agentdex to read the places of manifests.",
+                "Nothing needs to be done if that is meant. To be found, add these lines to robots.txt:",
+            )
+        },
+        VisitEnd::RobotsUnreachable => robots_unreadable(unread_robots.flatten()),
+        VisitEnd::RateLimited if unread_robots.is_some() => robots_unreadable(unread_robots.flatten()),
+        VisitEnd::RateLimited => Diagnosis::new(
+            "The server answered that it is busy, and asked for a delay.",
+            "The visit is repeated after the delay. If the server is not busy, let it answer the user agent agentdex with less than one request a second.",
+        ),
+        VisitEnd::Blocked => Diagnosis::new(
+            "The server denied several requests (HTTP 401, 403 or 451, or the page of a bot protection).",
+            "Let the user agent agentdex through, at least below /.well-known/.",
+        ),
+        VisitEnd::CatchAll => Diagnosis::new(
+            "The server answers every path with a web page, also paths that do not exist.",
+            "Answer paths that do not exist with status 404, and serve the manifest as JSON.",
+        ),
+        VisitEnd::DnsDead => Diagnosis::new(
+            "The name does not exist in the DNS.",
+            "Check how it is spelt, and that it has an address record.",
+        ),
+        end if end.is_failure() => Diagnosis::new(
+            format!("The server could not be reached: {}.", end.description()),
+            format!(
+                "Check from another network that https://{site}/robots.txt answers, with a valid certificate."
+            ),
+        ),
+        VisitEnd::Completed | VisitEnd::NothingNew => nothing_declared(formats),
+        end => Diagnosis::new(
+            format!("The last visit did not end: {}.", end.description()),
+            "Nothing needs to be done: it continues.",
+        ),
+    }
+}
+
+fn unread_robots(answer: &SiteAnswer) -> Option<Option<u16>> {
+    let verdicts = answer.hosts.iter().filter_map(|host| host.robots.as_ref());
+    let mut unread = verdicts.filter(|robots| robots.kind == RobotsKind::Unreachable);
+    unread.next().map(|robots| robots.http_status)
+}
+
+fn robots_unreadable(status: Option<u16>) -> Diagnosis {
+    let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    Diagnosis::new(
+        format!("Its robots.txt could not be read{status}. Nothing else is requested before it."),
+        "Answer /robots.txt with status 200, or with 404 if there is none.",
+    )
+}
+
+/// All planned paths were requested, and nothing can be called.
+fn nothing_declared(formats: &[Format]) -> Diagnosis {
+    if labels::is_unreadable(formats) {
+        return Diagnosis::new(
+            "A document was fetched, but it cannot be read as a manifest.",
+            "Fix what is listed below, and validate the document before you publish it again.",
+        );
+    }
+    if formats.iter().any(|format| format.is_indexable()) {
+        return Diagnosis::new(
+            "Its documents were read, and they declare nothing that an agent can call.",
+            "Declare an action, a tool or a skill in one of them.",
+        );
+    }
+    Diagnosis::new(
+        "None of the usual paths has a manifest.",
+        "Publish one, for instance at /.well-known/agent.json. The validator shows an example, and what is wrong with yours.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_a_visit_has_a_reason_and_a_next_step() {
+        for end in VisitEnd::ALL {
+            let found = diagnosis(*end, None, &[], "a.example");
+            assert!(found.why.ends_with('.'), "{end}: {}", found.why);
+            let last = if found.lines.is_some() { ':' } else { '.' };
+            assert!(found.step.ends_with(last), "{end}: {}", found.step);
+        }
+    }
+
+    #[test]
+    fn reasons_name_what_was_wrong() {
+        let why = |end, unread, formats: &[Format]| diagnosis(end, unread, formats, "a.example").why;
+        for (found, expected) in [
+            (why(VisitEnd::RobotsDenied, None, &[]), "robots.txt forbids"),
+            (why(VisitEnd::RobotsUnreachable, Some(None), &[]), "could not be read. Nothing else"),
+            (why(VisitEnd::RateLimited, Some(Some(503)), &[]), "could not be read (HTTP 503)"),
+            (why(VisitEnd::RateLimited, None, &[]), "it is busy"),
+            (why(VisitEnd::DnsDead, None, &[]), "does not exist"),
+            (why(VisitEnd::Completed, None, &[]), "None of the usual paths"),
+            (why(VisitEnd::Completed, None, &[Format::Malformed]), "cannot be read as a manifest"),
+            (why(VisitEnd::NothingNew, None, &[Format::LlmsTxt]), "declare nothing"),
+        ] {
+            assert!(found.contains(expected), "{found}");
+        }
+        let lines = diagnosis(VisitEnd::RobotsDenied, None, &[], "a.example").lines.unwrap();
+        assert!(lines.contains("User-agent: agentdex\nAllow: /.well-known/"), "{lines}");
+    }
+}

@@ -1,0 +1,50 @@
+//! The key of a site's owner, as a bearer token.
+//!
+//! A key is 32 random bytes, so one round of SHA-256 protects it as well as a slow hash would. Logs contain the site, never the
+//! key.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use manifest::SiteName;
+use policy::claim::{KeyHash, Owner};
+use store::Store;
+use subtle::ConstantTimeEq;
+
+use crate::admin::bearer;
+use crate::problem::Problem;
+
+/// What a request says about its sender, before it is checked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OwnerCredentials(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for OwnerCredentials {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let value = parts.headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+        Ok(Self(value.map(ToOwned::to_owned)))
+    }
+}
+
+impl OwnerCredentials {
+    /// Whether the request names an owner; then it has to be the right one.
+    pub(crate) const fn are_given(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The owner of the site, if the request has the owner's key.
+    pub(crate) async fn admit(&self, store: &Store, site: &SiteName) -> Result<Owner, Problem> {
+        let refused = || {
+            Problem::unauthenticated(format!(
+                "send the key of the owner of {site} as Authorization: Bearer KEY; POST /sites/{site}/claim says how to get one"
+            ))
+        };
+        let key = self.0.as_deref().and_then(bearer).and_then(KeyHash::of_key).ok_or_else(refused)?;
+        let owner = store.claim_find(site).await?.and_then(|claim| claim.owner).ok_or_else(refused)?;
+        let is_owner = bool::from(owner.key_hash.as_str().as_bytes().ct_eq(key.as_str().as_bytes()));
+        if is_owner { Ok(owner) } else { Err(refused()) }
+    }
+}

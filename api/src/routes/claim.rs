@@ -1,0 +1,70 @@
+//! `/sites/{domain}/claim`: how an owner proves control of a domain, and whether the proof was found.
+//!
+//! Nothing is fetched here: the crawler looks for the token in a visit, as politely as for anything else.
+
+use axum::extract::Path;
+use axum::http::{HeaderValue, header};
+use axum::response::IntoResponse;
+
+use super::submit::accepted;
+use crate::answers::claim::{self, ClaimAnswer, ClaimIssued};
+use crate::answers::site::site_of;
+use crate::answers::submit::SubmissionAnswer;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+
+/// A new owner's key, with the token that proves it.
+#[utoipa::path(
+    post,
+    path = "/sites/{domain}/claim",
+    tag = "site owners",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "The key, and the two places for its token", body = ClaimIssued)),
+)]
+pub(crate) async fn issue(
+    Request { app, client, query, .. }: Request,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    app.submissions(client).may_be_claimed(&site).await?;
+    let issued = claim::issue(&app.store, &app.base_url(), site).await?;
+    let mut response = axum::Json(issued).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Requests a visit that looks for the token.
+#[utoipa::path(
+    post,
+    path = "/sites/{domain}/claim/check",
+    tag = "site owners",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 202, description = "Visits look for the token", body = SubmissionAnswer,
+        headers(("location" = String, description = "The state of the claim")))),
+)]
+pub(crate) async fn check(
+    Request { app, client, query, .. }: Request,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let (answer, quota) = app.submissions(client).check_claim(site_of(&domain)?).await?;
+    accepted(answer, quota)
+}
+
+/// Who owns the site, and what the last check found.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/claim",
+    tag = "site owners",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "The owner, if one has proved control of the domain", body = ClaimAnswer)),
+)]
+pub(crate) async fn show(
+    Request { app, context, query, .. }: Request,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let answer: ClaimAnswer = claim::state(&app.store, site_of(&domain)?).await?;
+    context.json(&answer, Caching::Never)
+}

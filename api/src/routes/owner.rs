@@ -1,0 +1,90 @@
+//! What the owner of a site may do with its key: opt out, and see how many searches showed the site.
+
+use axum::extract::Path;
+use chrono::{DateTime, NaiveDate, TimeDelta};
+use manifest::SiteName;
+use policy::claim::Proof;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::admin::{BlockAnswer, block_site};
+use crate::answers::site::site_of;
+use crate::clock;
+use crate::owner::OwnerCredentials;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::search_counts::day_of;
+
+/// Days for which counts of searches are kept and shown.
+const DAYS_KEPT: i32 = 90;
+
+/// How many searches showed a capability of the site.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchesAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    /// Days (UTC) with searches, the latest first; a day without any is left out.
+    days: Vec<SearchesOfDay>,
+    /// For how many days counts are kept.
+    kept_days: i32,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchesOfDay {
+    #[schema(value_type = String)]
+    day: NaiveDate,
+    /// Searches whose page of results had a capability of the site.
+    searches: u64,
+}
+
+/// Removes the site and what was kept of it, for its owner.
+#[utoipa::path(
+    post,
+    path = "/sites/{domain}/opt-out",
+    tag = "site owners",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "It is not visited again", body = BlockAnswer)),
+    security(("owner" = [])),
+)]
+pub(crate) async fn opt_out(
+    Request { app, context, query, .. }: Request,
+    credentials: OwnerCredentials,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let owner = credentials.admit(&app.store, &site).await?;
+    let reason = match owner.proof {
+        Proof::Dns => "the owner, verified by a DNS record, opted out",
+        Proof::File => "the owner, verified by a file of the site, opted out",
+    };
+    let outcome = block_site(&app, &site, reason).await?;
+    tracing::info!(site.name = %site, owner.proof = %owner.proof, "the owner opted out");
+    context.json(&BlockAnswer::of(site, outcome), Caching::Never)
+}
+
+/// How many searches showed a capability of the site, for its owner.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/searches",
+    tag = "site owners",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "Counts of the last 90 days", body = SearchesAnswer)),
+    security(("owner" = [])),
+)]
+pub(crate) async fn searches(
+    Request { app, context, query, .. }: Request,
+    credentials: OwnerCredentials,
+    Path(domain): Path<String>,
+) -> HttpResult {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    credentials.admit(&app.store, &site).await?;
+    let since = day_of(clock::now() - TimeDelta::days(i64::from(DAYS_KEPT)));
+    let counts = app.store.search_counts_of(&site, since).await?;
+    let day = |day: i32| (DateTime::UNIX_EPOCH + TimeDelta::days(i64::from(day))).date_naive();
+    let days =
+        counts.into_iter().map(|count| SearchesOfDay { day: day(count.day), searches: count.searches });
+    let answer = SearchesAnswer { site, days: days.collect(), kept_days: DAYS_KEPT };
+    context.json(&answer, Caching::Never)
+}

@@ -1,0 +1,125 @@
+//! Counts, for each day, the searches that showed a capability of a site that has an owner.
+//!
+//! A search adds to counts in memory, which are written every minute, so that searches never write to the database. Of a search
+//! nothing is kept but the count: no words, no client, no time.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+use store::{SearchCount, Store, StoreError};
+
+use crate::answers::claim::OwnerMark;
+
+/// How often counts are written and new owners are noticed.
+pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
+/// Sites whose searches are counted: their names take some megabytes.
+const SITES_MAX: u32 = 100_000;
+/// Counts in memory while the database cannot be written: a day of all counted sites.
+const COUNTS_MAX: usize = 100_000;
+const SECONDS_A_DAY: i64 = 24 * 60 * 60;
+
+/// The sites that have owners, and the counts that are not written yet.
+#[derive(Default)]
+pub(crate) struct SearchCounts {
+    owned: RwLock<Arc<HashMap<SiteName, OwnerMark>>>,
+    counts: Mutex<BTreeMap<(SiteName, i32), u64>>,
+}
+
+impl SearchCounts {
+    /// Counts one search that showed results of these sites; each site counts once.
+    pub(crate) fn count<'a>(&self, shown: impl IntoIterator<Item = &'a SiteName>, now: DateTime<Utc>) {
+        let owned = self.owned();
+        if owned.is_empty() {
+            return;
+        }
+        let sites: HashSet<&SiteName> = shown.into_iter().filter(|site| owned.contains_key(*site)).collect();
+        for site in sites {
+            self.add(site, day_of(now), 1);
+        }
+    }
+
+    fn owned(&self) -> Arc<HashMap<SiteName, OwnerMark>> {
+        Arc::clone(&self.owned.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The owner of a site, as of the last minute or two.
+    pub(crate) fn owner_of(&self, site: &SiteName) -> Option<OwnerMark> {
+        self.owned().get(site).copied()
+    }
+
+    fn add(&self, site: &SiteName, day: i32, searches: u64) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = counts.len() >= COUNTS_MAX;
+        let key = (site.clone(), day);
+        if !is_full || counts.contains_key(&key) {
+            let count = counts.entry(key).or_default();
+            *count = count.saturating_add(searches);
+        }
+    }
+
+    /// Writes the counts, and reads which sites have owners. Counts that cannot be written are kept for the next time.
+    pub(crate) async fn write(&self, store: &Store) -> Result<(), StoreError> {
+        let counted = std::mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let counts: Vec<SearchCount> =
+            counted.into_iter().map(|((site, day), searches)| SearchCount { site, day, searches }).collect();
+        if !counts.is_empty()
+            && let Err(error) = store.search_counts_add(&counts).await
+        {
+            counts.iter().for_each(|count| self.add(&count.site, count.day, count.searches));
+            return Err(error);
+        }
+        let owned = store.sites_owned(SITES_MAX).await?.into_iter();
+        let owned = owned.map(|(site, owner)| (site, OwnerMark::from(&owner))).collect();
+        *self.owned.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(owned);
+        Ok(())
+    }
+}
+
+/// Days since 1970-01-01 UTC.
+pub(crate) fn day_of(at: DateTime<Utc>) -> i32 {
+    i32::try_from(at.timestamp().div_euclid(SECONDS_A_DAY)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(name: &str) -> SiteName {
+        SiteName::parse(name).unwrap()
+    }
+
+    fn mark(at: DateTime<Utc>) -> OwnerMark {
+        let by = policy::claim::Proof::Dns;
+        OwnerMark { verified: true, by, since: at, last_proven_at: at, missing_since: None }
+    }
+
+    #[test]
+    fn counts_each_owned_site_once_for_a_search() {
+        let counts = SearchCounts::default();
+        let (owned, other) = (site("owned.example"), site("other.example"));
+        let now = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
+        counts.count([&owned], now);
+        assert!(counts.counts.lock().unwrap().is_empty(), "nobody owns it");
+        *counts.owned.write().unwrap() = Arc::new(HashMap::from([(owned.clone(), mark(now))]));
+        counts.count([&owned, &other, &owned], now);
+        counts.count([&owned], now);
+        counts.count([&owned], now + chrono::TimeDelta::days(1));
+        let counted: Vec<_> = counts.counts.lock().unwrap().clone().into_iter().collect();
+        assert_eq!(counted, [((owned.clone(), 20_000), 2), ((owned, 20_001), 1)]);
+    }
+
+    #[test]
+    fn counts_in_memory_are_bounded() {
+        let counts = SearchCounts::default();
+        for day in 0..i32::try_from(COUNTS_MAX).unwrap() {
+            counts.add(&site("owned.example"), day, 1);
+        }
+        counts.add(&site("another.example"), 0, 1);
+        counts.add(&site("owned.example"), 0, 1);
+        let counted = counts.counts.lock().unwrap();
+        assert_eq!((counted.len(), counted.get(&(site("owned.example"), 0))), (COUNTS_MAX, Some(&2)));
+    }
+}

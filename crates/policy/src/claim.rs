@@ -1,0 +1,344 @@
+//! Decides who owns a site: who proved control of its domain, and when that ends.
+//!
+//! A claim needs no stored state. The instance gives out a random key, and a token for publication: the SHA-256 of the key with a
+//! MAC of this instance over it and the site. Whoever controls the domain publishes the token, and the published token decides
+//! whose key counts. So claims cannot hinder each other, and a token of another instance or another site proves nothing here.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::{SiteName, string_enum};
+use ring::{digest, hmac};
+use serde::{Deserialize, Serialize};
+
+/// The label below a domain whose TXT record may have a token.
+pub const DNS_LABEL: &str = "_agentdex";
+/// The file of a site that may have a token.
+pub const FILE_PATH: &str = "/.well-known/agentdex-claim.txt";
+/// What precedes a token in the record or on a line of the file.
+pub const TOKEN_PREFIX: &str = "agentdex-claim=";
+/// How an owner's key begins, so that scanners for leaked secrets recognise it.
+const KEY_PREFIX: &str = "agentdex-key-";
+/// Random bytes of a key.
+pub const KEY_BYTES: usize = 32;
+/// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
+const MAC_BYTES: usize = 16;
+/// Lines of the file that are read, and tokens that may count at once: one is usual, two while it is replaced.
+const LINES_MAX: usize = 20;
+
+/// Shortest time between two requests to check a claim: that of other requested visits.
+const CHECK_INTERVAL: TimeDelta = TimeDelta::minutes(10);
+/// How long visits look for a proof after a request to check: DNS records take up to two days to spread.
+const OPEN_FOR: TimeDelta = TimeDelta::days(7);
+/// How long the proof of an owner may be missing: two weekly visits, so that one mistake costs nothing.
+const MISSING_MAX: TimeDelta = TimeDelta::days(14);
+
+string_enum! {
+    /// Where the proof of a claim was found.
+    Proof, "proof" {
+        /// In a TXT record.
+        Dns = "dns",
+        /// In a file of the site.
+        File = "file",
+    }
+}
+
+/// The SHA-256 of an owner's key, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct KeyHash(String);
+
+/// A text that is no hash of a key.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the hash of an owner's key has 64 hexadecimal digits")]
+pub struct KeyHashError;
+
+impl KeyHash {
+    /// The hash of a key as its owner sends it; `None` for a text that is no key.
+    pub fn of_key(key: &str) -> Option<Self> {
+        let digits = key.trim().strip_prefix(KEY_PREFIX)?;
+        let bytes = data_encoding::HEXLOWER.decode(digits.as_bytes()).ok()?;
+        (bytes.len() == KEY_BYTES).then(|| Self::of_bytes(&bytes))
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Self {
+        Self(data_encoding::HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for KeyHash {
+    type Err = KeyHashError;
+
+    fn from_str(text: &str) -> Result<Self, KeyHashError> {
+        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| KeyHashError)?;
+        if bytes.len() == digest::SHA256_OUTPUT_LEN { Ok(Self(text.to_owned())) } else { Err(KeyHashError) }
+    }
+}
+
+impl TryFrom<String> for KeyHash {
+    type Error = KeyHashError;
+
+    fn try_from(text: String) -> Result<Self, KeyHashError> {
+        text.parse()
+    }
+}
+
+/// A new key with the token that proves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedClaim {
+    /// For the owner alone.
+    pub key: String,
+    /// To be published, with [`TOKEN_PREFIX`] before it.
+    pub token: String,
+}
+
+/// Issues and verifies the tokens of one instance.
+pub struct ClaimAuthority(hmac::Key);
+
+impl ClaimAuthority {
+    /// `secret` is the random text that all programs of an instance share.
+    pub fn new(secret: &str) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
+    }
+
+    /// The key of these random bytes, with its token for a site.
+    pub fn issue(&self, site: &SiteName, random: &[u8; KEY_BYTES]) -> IssuedClaim {
+        let hash = KeyHash::of_bytes(random);
+        let token = format!("{}.{}", hash.as_str(), self.mac(site, &hash));
+        IssuedClaim { key: format!("{KEY_PREFIX}{}", data_encoding::HEXLOWER.encode(random)), token }
+    }
+
+    /// The keys that published texts prove for a site: the strings of TXT records, or a file.
+    pub fn proven<'a>(&self, site: &SiteName, texts: impl IntoIterator<Item = &'a str>) -> Vec<KeyHash> {
+        let lines = texts.into_iter().flat_map(str::lines).take(LINES_MAX);
+        lines.filter_map(|line| self.key_of(site, line.trim().strip_prefix(TOKEN_PREFIX)?)).collect()
+    }
+
+    fn key_of(&self, site: &SiteName, token: &str) -> Option<KeyHash> {
+        let (hash, mac) = token.split_once('.')?;
+        let hash: KeyHash = hash.parse().ok()?;
+        // both are public, so they need not be compared in constant time
+        (self.mac(site, &hash) == mac).then_some(hash)
+    }
+
+    fn mac(&self, site: &SiteName, hash: &KeyHash) -> String {
+        let signed = format!("agentdex-claim\n{}\n{}", site.as_str(), hash.as_str());
+        let tag = hmac::sign(&self.0, signed.as_bytes());
+        data_encoding::HEXLOWER.encode(tag.as_ref().get(..MAC_BYTES).unwrap_or_default())
+    }
+}
+
+/// The owner of a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub key_hash: KeyHash,
+    pub proof: Proof,
+    /// Since when this key counts.
+    pub since: DateTime<Utc>,
+    /// When the proof was last found.
+    pub proven_at: DateTime<Utc>,
+    /// Since when checks miss the proof.
+    pub missing_since: Option<DateTime<Utc>>,
+}
+
+/// What is known of the ownership of a site.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// When a check was last requested.
+    pub asked_at: Option<DateTime<Utc>>,
+    pub owner: Option<Owner>,
+    pub checked_at: Option<DateTime<Utc>>,
+    /// What the last check found, in words.
+    pub finding: Option<String>,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckResult {
+    /// Valid tokens are published.
+    Proven { keys: Vec<KeyHash>, proof: Proof },
+    /// None is, or they could not be read, for this reason.
+    Nothing { reason: String },
+}
+
+impl Claim {
+    /// Whether visits check it: for an owner, and for some days after a request.
+    pub fn is_checked_by_visits(&self, now: DateTime<Utc>) -> bool {
+        self.owner.is_some() || self.open_until().is_some_and(|until| now < until)
+    }
+
+    /// Until when visits look for a proof after the last request to check.
+    pub fn open_until(&self) -> Option<DateTime<Utc>> {
+        self.asked_at.map(|at| at + OPEN_FOR)
+    }
+
+    /// When a check may be requested again, if that is later than `now`.
+    pub fn next_check_at(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.asked_at.map(|at| at + CHECK_INTERVAL).filter(|at| *at > now)
+    }
+
+    /// The latest request before which another one may be made at `now`.
+    pub fn earlier_request_max(now: DateTime<Utc>) -> DateTime<Utc> {
+        now - CHECK_INTERVAL
+    }
+
+    /// The claim after a check. Of several published keys the owner's stays; a proof of another key replaces it at once.
+    #[must_use]
+    pub fn after(&self, result: CheckResult, now: DateTime<Utc>) -> Self {
+        let (owner, finding) = match result {
+            CheckResult::Proven { keys, proof } => self.proven(keys, proof, now),
+            CheckResult::Nothing { reason } => self.missed(&reason, now),
+        };
+        Self { asked_at: self.asked_at, owner, checked_at: Some(now), finding: Some(finding) }
+    }
+
+    fn proven(&self, mut keys: Vec<KeyHash>, proof: Proof, now: DateTime<Utc>) -> (Option<Owner>, String) {
+        keys.sort_unstable();
+        let before = self.owner.as_ref();
+        let kept = before.filter(|owner| keys.contains(&owner.key_hash));
+        let finding = match (kept, before) {
+            (Some(_), _) => "the proof was found",
+            (None, Some(_)) => "the proof of another key was found, which replaces the one before",
+            (None, None) => "the proof was found; its key counts from now on",
+        };
+        let since = kept.map_or(now, |owner| owner.since);
+        let key_hash = kept.map(|owner| owner.key_hash.clone()).or_else(|| keys.into_iter().next());
+        let owner =
+            key_hash.map(|key_hash| Owner { key_hash, proof, since, proven_at: now, missing_since: None });
+        (owner, finding.to_owned())
+    }
+
+    fn missed(&self, reason: &str, now: DateTime<Utc>) -> (Option<Owner>, String) {
+        let Some(owner) = &self.owner else { return (None, format!("no proof was found: {reason}")) };
+        let since = owner.missing_since.unwrap_or(now);
+        if now - since >= MISSING_MAX {
+            let days = MISSING_MAX.num_days();
+            return (
+                None,
+                format!("the ownership ended, because no proof was found for {days} days: {reason}"),
+            );
+        }
+        let owner = Owner { missing_since: Some(since), ..owner.clone() };
+        (Some(owner), format!("no proof was found: {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::hours(hours)
+    }
+
+    fn site(name: &str) -> SiteName {
+        SiteName::parse(name).unwrap()
+    }
+
+    fn key(byte: u8) -> KeyHash {
+        KeyHash::of_bytes(&[byte; KEY_BYTES])
+    }
+
+    fn proven(keys: &[u8]) -> CheckResult {
+        CheckResult::Proven { keys: keys.iter().map(|byte| key(*byte)).collect(), proof: Proof::Dns }
+    }
+
+    fn nothing() -> CheckResult {
+        CheckResult::Nothing { reason: "there is no record".to_owned() }
+    }
+
+    #[test]
+    fn a_published_token_proves_the_key_it_was_issued_with() {
+        let authority = ClaimAuthority::new("secret");
+        let (shop, other) = (site("shop.example"), site("other.example"));
+        let issued = authority.issue(&shop, &[7; KEY_BYTES]);
+        let hash = KeyHash::of_key(&issued.key).unwrap();
+        assert_eq!(hash, key(7));
+        let record = format!("{TOKEN_PREFIX}{}", issued.token);
+        assert!(record.len() < 255, "one string of a TXT record");
+        assert!(!record.contains(issued.key.strip_prefix(KEY_PREFIX).unwrap()), "the key is not published");
+        assert_eq!(authority.proven(&shop, [record.as_str()]), [hash.clone()]);
+        let file = format!("# ours\r\n  {record}  \r\n");
+        assert_eq!(authority.proven(&shop, [file.as_str()]), [hash]);
+        assert_eq!(authority.proven(&other, [record.as_str()]), [], "it was issued for another site");
+        let elsewhere = ClaimAuthority::new("another secret");
+        assert_eq!(elsewhere.proven(&shop, [record.as_str()]), [], "another instance issued it");
+    }
+
+    #[test]
+    fn a_text_that_is_no_token_proves_nothing() {
+        let authority = ClaimAuthority::new("secret");
+        let token = authority.issue(&site("shop.example"), &[7; KEY_BYTES]).token;
+        let (hash, mac) = token.split_once('.').unwrap();
+        for wrong in [
+            token.clone(),
+            format!("agentdex-claim:{token}"),
+            format!("{TOKEN_PREFIX}{hash}"),
+            format!("{TOKEN_PREFIX}{hash}."),
+            format!("{TOKEN_PREFIX}.{mac}"),
+            format!("{TOKEN_PREFIX}{}.{mac}", key(8).as_str()),
+            format!("{TOKEN_PREFIX}{}", token.to_uppercase()),
+            format!("{}{TOKEN_PREFIX}{token}", "\n".repeat(LINES_MAX)),
+        ] {
+            assert_eq!(authority.proven(&site("shop.example"), [wrong.as_str()]), [], "{wrong:?}");
+        }
+        for wrong in [
+            "",
+            "agentdex-key-",
+            "agentdex-key-00",
+            &"0".repeat(64),
+            &format!("agentdex-key-{}", "g".repeat(64)),
+        ] {
+            assert_eq!(KeyHash::of_key(wrong), None, "{wrong:?}");
+        }
+        assert_eq!("00".parse::<KeyHash>(), Err(KeyHashError));
+    }
+
+    #[test]
+    fn a_claim_is_open_for_a_week_and_checked_at_most_every_ten_minutes() {
+        let claim = Claim { asked_at: Some(at(0)), ..Claim::default() };
+        assert!(claim.is_checked_by_visits(at(7 * 24 - 1)));
+        assert!(!claim.is_checked_by_visits(at(7 * 24)));
+        assert_eq!(claim.next_check_at(at(0)), Some(at(0) + TimeDelta::minutes(10)));
+        assert_eq!(claim.next_check_at(at(0) + TimeDelta::minutes(10)), None);
+        assert_eq!(Claim::earlier_request_max(at(1)), at(1) - TimeDelta::minutes(10));
+        assert_eq!(Claim::default().next_check_at(at(0)), None);
+        assert!(!Claim::default().is_checked_by_visits(at(0)));
+        assert!(claim.after(proven(&[1]), at(1)).is_checked_by_visits(at(9_000)), "an owner's always");
+    }
+
+    #[test]
+    fn a_proof_makes_an_owner_and_another_proof_replaces_it() {
+        let first = Claim::default().after(proven(&[1]), at(0));
+        assert_eq!(first.owner.as_ref().unwrap().key_hash, key(1));
+        let again = first.after(proven(&[1]), at(5)).owner.unwrap();
+        assert_eq!((again.since, again.proven_at), (at(0), at(5)));
+        let both = first.after(proven(&[1, 2]), at(6)).owner.unwrap();
+        assert_eq!((both.key_hash, both.since), (key(1), at(0)), "the owner's key stays");
+        let replaced = first.after(proven(&[2]), at(7));
+        assert!(replaced.finding.as_deref().unwrap().contains("replaces"));
+        let replaced = replaced.owner.unwrap();
+        assert_eq!((replaced.key_hash, replaced.since), (key(2), at(7)));
+        let unproven = Claim::default().after(nothing(), at(0));
+        assert_eq!((unproven.owner, unproven.checked_at), (None, Some(at(0))));
+        assert_eq!(unproven.finding.as_deref(), Some("no proof was found: there is no record"));
+    }
+
+    #[test]
+    fn ownership_ends_when_checks_miss_the_proof_for_two_weeks() {
+        let owned = Claim::default().after(proven(&[1]), at(0));
+        let missed = owned.after(nothing(), at(24));
+        assert_eq!(missed.owner.as_ref().unwrap().missing_since, Some(at(24)));
+        let day_13 = missed.after(nothing(), at(24 + 14 * 24 - 1));
+        assert_eq!(day_13.owner.as_ref().unwrap().missing_since, Some(at(24)));
+        let found = day_13.after(proven(&[1]), at(24 + 14 * 24 - 1)).owner.unwrap();
+        assert_eq!((found.missing_since, found.since), (None, at(0)));
+        let ended = day_13.after(nothing(), at(24 + 14 * 24));
+        assert_eq!(ended.owner, None);
+        assert!(ended.finding.unwrap().contains("ended"));
+        let late = owned.after(nothing(), at(90 * 24));
+        assert!(late.owner.is_some(), "one check that misses it is not enough");
+    }
+}

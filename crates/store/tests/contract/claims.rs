@@ -1,0 +1,127 @@
+//! Claims to sites: requests to check them, their owners, and the secret of the tokens.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use policy::claim::{CheckResult, Claim, KeyHash, Proof};
+use store::{SearchCount, Store, VisitRecord};
+
+use crate::build::{later, leased, seed, site, start, visit};
+use crate::harness::Db;
+
+/// The claim of a site whose owner has the key of this number.
+pub(crate) fn owned(key: u8, now: DateTime<Utc>) -> Claim {
+    Claim::default().after(CheckResult::Proven { keys: vec![hash(key)], proof: Proof::Dns }, now)
+}
+
+fn hash(key: u8) -> KeyHash {
+    format!("{key:064x}").parse().expect("a hash")
+}
+
+async fn checked(store: &Store, name: &str, now: DateTime<Utc>, claim: Claim) -> Result<()> {
+    let leased = leased(store, name, now).await?;
+    store
+        .visit_save(&leased.token, &VisitRecord { claim: Some(claim), ..visit(name, now, Vec::new()) })
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn a_check_is_requested_once_in_ten_minutes(Db { store, .. }: Db) -> Result<()> {
+    let sky = site("sky.example");
+    assert_eq!(store.claim_find(&sky).await?, None);
+    let ask = async |minutes| {
+        let now = later(minutes);
+        store.claim_ask(&sky, now, Claim::earlier_request_max(now)).await
+    };
+    assert_eq!((ask(0).await?, ask(9).await?), (true, false));
+    let asked = Claim { asked_at: Some(start()), ..Claim::default() };
+    assert_eq!(store.claim_find(&sky).await?, Some(asked));
+    assert!(ask(10).await?);
+    let other = site("other.example");
+    assert!(store.claim_ask(&other, later(10), start()).await?, "each site by itself");
+    Ok(())
+}
+
+pub(crate) async fn a_visit_saves_the_owner_and_keeps_the_request(Db { store, .. }: Db) -> Result<()> {
+    let sky = site("sky.example");
+    store.seeds_add(&[seed("sky.example")], start()).await?;
+    assert!(store.claim_ask(&sky, later(1), start()).await?);
+    let leased = leased(&store, "sky.example", later(2)).await?;
+    assert_eq!(leased.site.claim.as_ref().and_then(|claim| claim.asked_at), Some(later(1)));
+    // another request arrives during the visit
+    assert!(store.claim_ask(&sky, later(20), later(10)).await?);
+    let claim = owned(7, later(21));
+    let record = VisitRecord { claim: Some(claim.clone()), ..visit("sky.example", later(21), Vec::new()) };
+    store.visit_save(&leased.token, &record).await?;
+    let saved = store.claim_find(&sky).await?.context("a claim")?;
+    assert_eq!(saved, Claim { asked_at: Some(later(20)), ..claim });
+    let report = store.site_report(&sky, 1).await?.context("a report")?;
+    assert_eq!(report.state.claim, Some(saved.clone()));
+
+    let unchecked = crate::build::leased(&store, "sky.example", later(2_000)).await?;
+    store.visit_save(&unchecked.token, &visit("sky.example", later(2_000), Vec::new())).await?;
+    assert_eq!(store.claim_find(&sky).await?.as_ref(), Some(&saved), "a visit that checked nothing");
+    let missed = saved.after(CheckResult::Nothing { reason: "no\0 record".into() }, later(4_000));
+    checked(&store, "sky.example", later(4_000), missed).await?;
+    let missed = store.claim_find(&sky).await?.context("a claim")?;
+    assert_eq!(missed.owner.as_ref().and_then(|owner| owner.missing_since), Some(later(4_000)));
+    assert_eq!(missed.finding.as_deref(), Some("no proof was found: no record"));
+    let ended =
+        missed.after(CheckResult::Nothing { reason: "gone".into() }, later(4_000) + TimeDelta::days(15));
+    checked(&store, "sky.example", later(4_000) + TimeDelta::days(15), ended).await?;
+    assert_eq!(store.claim_find(&sky).await?.context("a claim")?.owner, None);
+    Ok(())
+}
+
+pub(crate) async fn a_compacted_site_keeps_its_owner(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&[seed("sky.example")], start()).await?;
+    checked(&store, "sky.example", start(), owned(7, start())).await?;
+    let day_five = start() + TimeDelta::days(5);
+    assert!(store.housekeeping(day_five).await?.sites_compacted > 0);
+    let leased = leased(&store, "sky.example", day_five).await?;
+    assert_eq!(leased.site.claim, Some(owned(7, start())));
+    Ok(())
+}
+
+pub(crate) async fn a_block_removes_the_owner(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&[seed("sky.example")], start()).await?;
+    checked(&store, "sky.example", start(), owned(7, start())).await?;
+    store.site_block(&site("sky.example"), "asked by mail", later(2)).await?;
+    assert_eq!(store.claim_find(&site("sky.example")).await?, None);
+    Ok(())
+}
+
+pub(crate) async fn counts_searches_of_sites_with_owners(Db { store, .. }: Db) -> Result<()> {
+    checked(&store, "sky.example", start(), owned(7, start())).await?;
+    checked(&store, "wet.example", start(), owned(8, start())).await?;
+    let owned_sites = store.sites_owned(9).await?;
+    let names: Vec<&str> = owned_sites.iter().map(|(site, _)| site.as_str()).collect();
+    assert_eq!(names, ["sky.example", "wet.example"]);
+    assert_eq!(store.sites_owned(1).await?.len(), 1);
+    let day = i32::try_from(start().timestamp() / 86_400)?;
+    let count = |name: &str, day, searches| SearchCount { site: site(name), day, searches };
+    store.search_counts_add(&[count("sky.example", day, 2), count("free.example", day, 5)]).await?;
+    store.search_counts_add(&[count("wet.example", day, 1), count("sky.example", day, 3)]).await?;
+    store.search_counts_add(&[count("sky.example", day - 90, 1), count("sky.example", day - 91, 1)]).await?;
+    let of_sky = store.search_counts_of(&site("sky.example"), day - 100).await?;
+    assert_eq!(
+        of_sky.iter().map(|count| (day - count.day, count.searches)).collect::<Vec<_>>(),
+        [(0, 5), (90, 1), (91, 1)]
+    );
+    assert!(store.search_counts_of(&site("free.example"), 0).await?.is_empty(), "nobody owns it");
+    store.housekeeping(start()).await?;
+    let kept = store.search_counts_of(&site("sky.example"), 0).await?;
+    assert_eq!(kept, [count("sky.example", day, 5), count("sky.example", day - 90, 1)]);
+    store.site_block(&site("sky.example"), "asked by mail", later(2)).await?;
+    assert!(store.search_counts_of(&site("sky.example"), 0).await?.is_empty());
+    assert_eq!(store.search_counts_of(&site("wet.example"), day).await?, [count("wet.example", day, 1)]);
+    Ok(())
+}
+
+pub(crate) async fn keeps_the_first_secret(db: Db) -> Result<()> {
+    assert_eq!(db.store.claim_secret_find().await?, None);
+    assert_eq!(db.store.claim_secret_keep("first").await?, "first");
+    assert_eq!(db.store.claim_secret_keep("second").await?, "first");
+    assert_eq!(db.store.claim_secret_find().await?.as_deref(), Some("first"));
+    assert_eq!(db.number("SELECT COUNT(*) FROM claim_secret").await?, 1);
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! English words of interfaces for everyday words of other languages: most manifests are in English, many requests are not.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::analysis::{Stemming, words};
+
+/// One concept per line, in English and in the languages of [`LANGUAGES`].
+const CONCEPTS: &str = include_str!("../../data/translations.txt");
+
+/// The columns after the English one.
+const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ru", "ar", "ja"];
+
+/// The English stems of a concept, the closest first.
+pub(super) type Concept = Vec<String>;
+
+type Concepts = HashMap<String, Vec<Concept>>;
+
+/// The concepts of words as they are in the table, folded, and by the terms that stand for them in their languages.
+struct Table {
+    by_word: Concepts,
+    by_term: Concepts,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table { by_word: HashMap::new(), by_term: HashMap::new() };
+    let add = |concepts: &mut Concepts, form: String, concept: &Concept| {
+        let known = concepts.entry(form).or_default();
+        if !known.contains(concept) {
+            known.push(concept.clone());
+        }
+    };
+    for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line.split('|');
+        let english = words(columns.next().unwrap_or_default());
+        let concept: Concept = english.map(|word| Stemming::English.stem(&word.text).into_owned()).collect();
+        // Chinese, the last column, has no stems.
+        for (at, column) in columns.enumerate() {
+            let stemming = LANGUAGES.get(at).map_or(Stemming::Plain, |tag| Stemming::for_language(tag));
+            for word in words(column) {
+                add(&mut table.by_term, stemming.term(&word.text).into_owned(), &concept);
+                add(&mut table.by_word, word.text, &concept);
+            }
+        }
+    }
+    table
+});
+
+/// What a folded word means that is in the table as it is written.
+pub(super) fn translations_as_written(word: &str) -> &'static [Concept] {
+    TABLE.by_word.get(word).map_or(&[], Vec::as_slice)
+}
+
+/// What a folded word means in any inflection, in the language of the request or else in any language.
+pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
+    let of = |stemming: Stemming| TABLE.by_term.get(stemming.term(word).as_ref()).into_iter().flatten();
+    let own: Vec<&Concept> = match language {
+        Stemming::Other(_) => of(language).collect(),
+        Stemming::English | Stemming::Plain => Vec::new(),
+    };
+    if !own.is_empty() {
+        return own;
+    }
+    let mut found: Vec<&Concept> = Vec::new();
+    let languages = LANGUAGES.iter().map(|tag| Stemming::for_language(tag));
+    for concept in languages.chain([Stemming::Plain]).flat_map(of) {
+        if !found.contains(&concept) {
+            found.push(concept);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::is_english_word;
+    use super::*;
+
+    #[test]
+    fn every_concept_has_english_words_and_a_column_for_each_language() {
+        for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
+            let columns: Vec<&str> = line.split('|').collect();
+            assert_eq!(columns.len(), LANGUAGES.len() + 2, "{line}");
+            assert!(columns.iter().all(|column| !column.trim().is_empty()), "{line}");
+        }
+    }
+
+    #[test]
+    fn inflected_words_are_found_by_their_stem() {
+        let first =
+            |word: &str| translations(word, Stemming::English).first().map(|concept| concept[0].clone());
+        for (word, stem) in [
+            ("wetter", "weather"),
+            ("fluge", "flight"),
+            ("vuelos", "flight"),
+            ("chambres", "hotel"),
+            ("trenes", "train"),
+            ("погоды", "weather"),
+            ("天気", "weather"),
+            ("天气", "weather"),
+            ("otel", "hotel"),
+            ("pogoda", "weather"),
+        ] {
+            assert_eq!(first(word).as_deref(), Some(stem), "{word}");
+        }
+        assert!(first("zebra").is_none());
+    }
+
+    /// A word of the table that English has too would change English requests.
+    #[test]
+    fn english_words_have_no_translation() {
+        for word in
+            ["order", "camera", "command", "car", "stage", "plan", "status", "route", "weather", "train"]
+        {
+            assert!(is_english_word(word), "{word}");
+        }
+    }
+}
