@@ -13,10 +13,10 @@ use utoipa_axum::routes;
 use crate::problem::Problem;
 use crate::routes::{
     admin, admin_abuse, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes,
-    changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest, manifest_diff,
-    mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search, semantic_types,
-    similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool, validate,
-    validator,
+    changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest,
+    manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search,
+    semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool,
+    validate, validator,
 };
 use crate::state::App;
 use crate::{middleware, openapi};
