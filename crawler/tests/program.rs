@@ -61,7 +61,7 @@ async fn prints_one_json_object_per_pass() {
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
-    assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
+    assert!(text(&check.stderr).contains("its owner opted out"), "{}", text(&check.stderr));
     assert!(text(&fixture.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
     assert_eq!(fixture.web.log().hit_count(), 0);
 

@@ -25,10 +25,10 @@ impl Diagnosis {
     }
 }
 
-/// Why a site without capabilities has none; `None` before its first visit, and where the owner opted out.
+/// Why a site without capabilities has none; `None` before its first visit, and where the owner opted out or the operator suspends it.
 pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let line = &answer.line;
-    let end = line.last_end.filter(|_| answer.blocked.is_none())?;
+    let end = line.last_end.filter(|_| answer.blocked.is_none() && answer.suspended.is_none())?;
     Some(diagnosis(end, unread_robots(answer), &line.formats, line.site.as_str()))
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Adds what all operations share: the format of errors and the general description.
 
+pub(crate) mod mcp_registry;
+pub(crate) mod reports;
 pub(crate) mod schemas;
 
 use serde_json::{Value, json};

@@ -119,32 +119,6 @@ pub(crate) struct FeedbackLine {
     client: String,
 }
 
-/// How often a site was reported.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes store::ReportedSite")]
-pub(crate) struct ReportedSite {
-    site: String,
-    reports: u64,
-    /// When the last report arrived.
-    latest_at: chrono::DateTime<chrono::Utc>,
-    is_suspended: bool,
-}
-
-/// What a client reports about a site.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes store::ReportLine")]
-pub(crate) struct ReportLine {
-    id: i64,
-    at: chrono::DateTime<chrono::Utc>,
-    site: String,
-    /// The capability that it is about; null if it is about the whole site.
-    capability: Option<String>,
-    #[schema(inline)]
-    reason: AbuseReasonWord,
-    /// The words of the client; may be empty.
-    note: String,
-}
-
 /// One change of the index.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::FeedEntry")]
@@ -513,32 +487,4 @@ pub(crate) struct SiteOwner {
 pub(crate) struct Tombstone {
     reason: String,
     at: chrono::DateTime<chrono::Utc>,
-}
-
-/// The list of the official MCP registry.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes routes::mcp_servers")]
-pub(crate) struct McpServers {
-    servers: Vec<McpServer>,
-    metadata: McpMetadata,
-}
-
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes routes::mcp_servers")]
-pub(crate) struct McpServer {
-    /// A `server.json`.
-    #[schema(value_type = Object)]
-    server: (),
-    #[schema(value_type = Object)]
-    _meta: (),
-}
-
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes routes::mcp_servers")]
-#[schema(rename_all = "camelCase")]
-pub(crate) struct McpMetadata {
-    /// Absent at the end.
-    #[schema(nullable = false)]
-    next_cursor: Option<String>,
-    count: u64,
 }

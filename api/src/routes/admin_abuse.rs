@@ -49,10 +49,10 @@ pub(crate) struct SuspendAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReportsPage {
     /// At most 50 sites, the one with the most reports first.
-    #[schema(value_type = Vec<crate::openapi::schemas::ReportedSite>)]
+    #[schema(value_type = Vec<crate::openapi::reports::ReportedSite>)]
     sites: Vec<ReportedSite>,
     /// The newest first.
-    #[schema(value_type = Vec<crate::openapi::schemas::ReportLine>)]
+    #[schema(value_type = Vec<crate::openapi::reports::ReportLine>)]
     reports: Vec<ReportLine>,
     /// `before` of the next page; null on the last one.
     next_before: Option<i64>,

@@ -38,7 +38,7 @@ const CANDIDATES_MAX: usize = 100;
         ("name" = String, Path, description = "Name of a server, encoded as one segment", max_length = 200),
         ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
     ),
-    responses((status = 200, description = "The versions", body = crate::openapi::schemas::McpServers)),
+    responses((status = 200, description = "The versions", body = crate::openapi::mcp_registry::McpServers)),
 )]
 pub(crate) async fn list(
     Request { app, client, context, query }: Request,
@@ -60,7 +60,7 @@ pub(crate) async fn list(
         ("version" = String, Path, description = "`latest`, or one exact version", max_length = 255),
         ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
     ),
-    responses((status = 200, description = "The version", body = crate::openapi::schemas::McpServer)),
+    responses((status = 200, description = "The version", body = crate::openapi::mcp_registry::McpServer)),
 )]
 pub(crate) async fn show(
     Request { app, client, context, query }: Request,

@@ -61,7 +61,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
         ("version" = Option<String>, Query, description = "`latest`, or one exact version", max_length = 255),
         ("include_deleted" = Option<bool>, Query, description = "Changes nothing: servers that are gone are in /changes"),
     ),
-    responses((status = 200, description = "A page of servers", body = crate::openapi::schemas::McpServers)),
+    responses((status = 200, description = "A page of servers", body = crate::openapi::mcp_registry::McpServers)),
 )]
 pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(KNOWN)?;

@@ -43,7 +43,7 @@ pub(crate) struct ReportRequest {
     /// The id of a capability.
     #[schema(max_length = 32)]
     capability: Option<String>,
-    #[schema(inline, value_type = crate::openapi::schemas::AbuseReasonWord)]
+    /// `spam`, `impersonation`, `malware`, `illegal`, `privacy` or `other`.
     reason: String,
     /// What is wrong; required with the reason `other`.
     #[schema(max_length = 1000)]

@@ -519,7 +519,9 @@ async fn results_behind_others_are_counted_in_words() {
     for number in 0..3 {
         let site = format!("copy{number}.example");
         let said = "Draws a horoscope for a birthday, with the houses and the aspects of the planets.";
-        world.publish(documents::offer(&site, "Draw horoscope", said, "data:query")).await;
+        let mut manifest = documents::offer(&site, "Draw horoscope", said, "data:query");
+        manifest.capabilities[0].invocation.url = Some("https://copy0.example/api".to_owned());
+        world.publish(manifest).await;
     }
     world.reindex().await;
     let page = world.page("/search?q=horoscope").await.text();

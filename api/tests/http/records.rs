@@ -39,7 +39,7 @@ async fn capability_states_the_terms_of_use() {
 #[tokio::test]
 async fn capability_states_its_prices_and_how_they_are_paid() {
     let world = World::new().await;
-    let mut shop = documents::skyhop();
+    let mut shop = documents::offer("paid.example", "Draw chart", "Draws a chart.", "data:query");
     let priced = |price: &str, network: &str| Payment {
         price: Some(price.to_owned()),
         network: Some(network.to_owned()),

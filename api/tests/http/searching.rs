@@ -115,7 +115,7 @@ async fn returns_400_with_the_known_values() {
         ("q=x&method=FETCH", json!("method"), "PATCH"),
         ("q=x&degraded=maybe", json!("degraded"), "false"),
         ("q=x&view=wide", json!("view"), "compact, full"),
-        ("q=x&facets=price", json!("facets"), "semantic_type"),
+        ("q=x&facets=prices", json!("facets"), "semantic_type"),
         ("q=x&fields=price", json!("fields"), "native_id"),
         ("q=x&group_by=host", json!("group_by"), "site"),
         ("format=awp&group_by=site", json!("group_by"), "relevance"),

@@ -182,7 +182,8 @@ async fn explore_and_search_have_one_relevance_cut_off() {
             )
             .await;
         let listed = search(&world, &json!({"query": {"text": text}, "pageSize": 100})).await;
-        let all = world.get(&format!("/search?limit=100&q={}", text.replace(' ', "+"))).await.ok();
+        let all =
+            world.get(&format!("/search?limit=100&group_by=none&q={}", text.replace(' ', "+"))).await.ok();
         let relevant = all["relevant"].as_u64().unwrap();
         let listed = listed["results"].as_array().unwrap().len() as u64;
         assert_eq!((sum(&counted.ok()["facets"]["type"]), listed), (relevant, relevant), "{text}");

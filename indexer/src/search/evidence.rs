@@ -93,12 +93,12 @@ pub(super) fn relevant(ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f
     let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
     let evidence_min = EVIDENCE_MIN.max(EVIDENCE_SHARE_MIN * best);
     let others = ranked.iter().filter(|hit| !hit.candidate.is_exact);
-    let score_min = SCORE_SHARE_MIN * others.map(|hit| hit.score).fold(0.0, f32::max);
+    let score_min = SCORE_SHARE_MIN * others.map(Ranked::uncrowded_score).fold(0.0, f32::max);
     let mut relevant = 0;
     for (hit, place) in ranked.iter().zip(1..) {
         let evidence = evidence(hit);
         let is_evident = evidence.is_none_or(|evidence| evidence >= evidence_min);
-        if !hit.candidate.is_exact && (!is_evident || hit.score < score_min) {
+        if !hit.candidate.is_exact && (!is_evident || hit.uncrowded_score() < score_min) {
             break;
         }
         if hit.candidate.is_exact || evidence.is_some() {

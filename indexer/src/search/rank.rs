@@ -63,6 +63,11 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
+    /// The score without the demotion of results that crowd a page, which are no less relevant.
+    pub(super) fn uncrowded_score(&self) -> f32 {
+        self.score / self.crowding
+    }
+
     pub(super) fn explanation(&self, evidence: f32, terms: &Value) -> Value {
         let Candidate { text_score, traits, is_exact, cosine, .. } = self.candidate;
         let mut explanation = json!({"text": text_score, "site": self.site_score, "prior": traits.prior,

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::process::Command;
 use std::time::Duration;
 
+use agentdex_tests::audit;
 use serde_json::Value;
 use testweb::{Host, Web};
 
 use crate::flow::airline;
-use crate::world::{Backend, TIMEOUT, World, output, text_of};
+use crate::world::{Backend, CONTACT_EMAIL, TIMEOUT, World, output, text_of};
 
 /// Waits for a text in a file.
 async fn wait_for(path: &std::path::Path, text: &str) {
@@ -44,6 +45,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     let files = world.web.write_files(&world.path("")).unwrap();
     let mut check = world.program("agentdex");
     check.args(["check", "first.test", "--allow-addresses", "127.0.0.0/8", "--delay", "20ms"]);
+    check.args(["--contact-email", CONTACT_EMAIL]);
     check.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
     let checked = text_of(&output(check));
     assert!(checked.contains("first.test: ") && !checked.contains("; 0 requests"), "{checked}");
@@ -75,7 +77,12 @@ pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(bac
     explain.args(["explain", "first.test"]);
     let explained = text_of(&output(explain));
     assert!(explained.contains("by the operator's interval"), "{explained}");
-    world.assert_polite();
+    // A visit after the interval begins with the known manifest.
+    let hits = world.web.log().hits_on("first.test");
+    let manifest = hits.iter().filter(|hit| hit.path == "/agent.json");
+    let passes_began_us = manifest.skip(1).map(|hit| hit.started_us).collect();
+    let policy = audit::Policy { passes_began_us, ..world.policy() };
+    audit::check(&world.web.log().hits(), &policy).assert_clean();
 }
 
 /// A second pass has nothing to do: it says when the next site is due.

@@ -14,7 +14,7 @@ use sqlx::Connection as _;
 use testweb::{Web, WebBuilder};
 
 /// The contact address for site owners.
-const CONTACT_EMAIL: &str = "crawler@crawler.example";
+pub(crate) const CONTACT_EMAIL: &str = "crawler@crawler.example";
 /// Timeout for each step of a program.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 

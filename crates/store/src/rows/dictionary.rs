@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-pub(crate) const STRINGS: [&str; 52] = [
+pub(crate) const STRINGS: [&str; 53] = [
     "pending",
     "fresh",
     "stale",
@@ -58,6 +58,7 @@ pub(crate) const STRINGS: [&str; 52] = [
     "it asked for a delay (Retry-After)",
     "the visit continues",
     "the owner opted out",
+    "suspended",
 ];
 
 #[derive(Serialize, Deserialize)]
