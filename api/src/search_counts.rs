@@ -68,7 +68,9 @@ impl SearchCounts {
         if !counts.is_empty()
             && let Err(error) = store.search_counts_add(&counts).await
         {
-            counts.iter().for_each(|count| self.add(&count.site, count.day, count.searches));
+            for count in &counts {
+                self.add(&count.site, count.day, count.searches);
+            }
             return Err(error);
         }
         let owned = store.sites_owned(SITES_MAX).await?.into_iter();

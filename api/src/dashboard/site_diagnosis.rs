@@ -25,15 +25,26 @@ impl Diagnosis {
     }
 }
 
-/// Why a site without capabilities has none; `None` before its first visit, and where the owner opted out or the operator suspends it.
+/// Why a site without capabilities has none. `None` before its first visit, and for a site that opted out or is suspended.
 pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
     let line = &answer.line;
     let end = line.last_end.filter(|_| answer.blocked.is_none() && answer.suspended.is_none())?;
     Some(diagnosis(end, unread_robots(answer), &line.formats, line.site.as_str()))
 }
 
-/// `unread_robots` has the status of a robots.txt that could not be read, if there was a response.
-fn diagnosis(end: VisitEnd, unread_robots: Option<Option<u16>>, formats: &[Format], site: &str) -> Diagnosis {
+/// A robots.txt that could not be read.
+#[derive(Clone, Copy)]
+struct UnreadRobots {
+    /// Of the response; `None` if there was none.
+    http_status: Option<u16>,
+}
+
+fn diagnosis(
+    end: VisitEnd,
+    unread_robots: Option<UnreadRobots>,
+    formats: &[Format],
+    site: &str,
+) -> Diagnosis {
     match end {
         VisitEnd::RobotsDenied => Diagnosis {
             lines: Some(ROBOTS_THAT_ALLOWS),
@@ -42,8 +53,8 @@ fn diagnosis(end: VisitEnd, unread_robots: Option<Option<u16>>, formats: &[Forma
                 "Nothing needs to be done if that is meant. To be found, add these lines to robots.txt:",
             )
         },
-        VisitEnd::RobotsUnreachable => robots_unreadable(unread_robots.flatten()),
-        VisitEnd::RateLimited if unread_robots.is_some() => robots_unreadable(unread_robots.flatten()),
+        VisitEnd::RobotsUnreachable => robots_unreadable(unread_robots),
+        VisitEnd::RateLimited if unread_robots.is_some() => robots_unreadable(unread_robots),
         VisitEnd::RateLimited => Diagnosis::new(
             "The server answered that it is busy, and asked for a delay.",
             "The visit is repeated after the delay. If the server is not busy, let it answer the user agent agentdex with less than one request a second.",
@@ -74,13 +85,14 @@ fn diagnosis(end: VisitEnd, unread_robots: Option<Option<u16>>, formats: &[Forma
     }
 }
 
-fn unread_robots(answer: &SiteAnswer) -> Option<Option<u16>> {
+fn unread_robots(answer: &SiteAnswer) -> Option<UnreadRobots> {
     let verdicts = answer.hosts.iter().filter_map(|host| host.robots.as_ref());
     let mut unread = verdicts.filter(|robots| robots.kind == RobotsKind::Unreachable);
-    unread.next().map(|robots| robots.http_status)
+    unread.next().map(|robots| UnreadRobots { http_status: robots.http_status })
 }
 
-fn robots_unreadable(status: Option<u16>) -> Diagnosis {
+fn robots_unreadable(robots: Option<UnreadRobots>) -> Diagnosis {
+    let status = robots.and_then(|robots| robots.http_status);
     let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     Diagnosis::new(
         format!("Its robots.txt could not be read{status}. Nothing else is requested before it."),
@@ -127,8 +139,14 @@ mod tests {
         let why = |end, unread, formats: &[Format]| diagnosis(end, unread, formats, "a.example").why;
         for (found, expected) in [
             (why(VisitEnd::RobotsDenied, None, &[]), "robots.txt forbids"),
-            (why(VisitEnd::RobotsUnreachable, Some(None), &[]), "could not be read. Nothing else"),
-            (why(VisitEnd::RateLimited, Some(Some(503)), &[]), "could not be read (HTTP 503)"),
+            (
+                why(VisitEnd::RobotsUnreachable, Some(UnreadRobots { http_status: None }), &[]),
+                "could not be read. Nothing else",
+            ),
+            (
+                why(VisitEnd::RateLimited, Some(UnreadRobots { http_status: Some(503) }), &[]),
+                "could not be read (HTTP 503)",
+            ),
             (why(VisitEnd::RateLimited, None, &[]), "it is busy"),
             (why(VisitEnd::DnsDead, None, &[]), "does not exist"),
             (why(VisitEnd::Completed, None, &[]), "None of the usual paths"),

@@ -153,7 +153,7 @@ fn request(body: &[u8]) -> Result<ReportRequest, Problem> {
             _ => {
                 let detail =
                     format!("unknown field \"{}\"; known here: {}", one_line(&name, 50), FIELDS.join(", "));
-                return Err(Problem::bad_request(detail).with_known(&FIELDS));
+                return Err(Problem::bad_request(detail).with_known(FIELDS));
             }
         }
     }

@@ -259,7 +259,7 @@ mod tests {
         let record = format!("{TOKEN_PREFIX}{}", issued.token);
         assert!(record.len() < 255, "one string of a TXT record");
         assert!(!record.contains(issued.key.strip_prefix(KEY_PREFIX).unwrap()), "the key is not published");
-        assert_eq!(authority.proven(&shop, [record.as_str()]), [hash.clone()]);
+        assert_eq!(authority.proven(&shop, [record.as_str()]), std::slice::from_ref(&hash));
         let file = format!("# ours\r\n  {record}  \r\n");
         assert_eq!(authority.proven(&shop, [file.as_str()]), [hash]);
         assert_eq!(authority.proven(&other, [record.as_str()]), [], "it was issued for another site");

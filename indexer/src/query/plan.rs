@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::common::is_english_word;
 use super::intent::Intent;
 use super::synonyms::synonyms;
-use super::translations::{translations, translations_as_written};
+use super::translations::translations;
 use super::word_weights::WordWeights;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
@@ -34,9 +34,10 @@ const JOINED_WORDS_MAX: usize = 8;
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
-/// Weights of the closest English word for a word of another language, and of the others. For a word that some capability has,
-/// all count little.
+/// Weights of the closest English word for a word of another language: alone, and beside words that some capability has. Weight of
+/// the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
+const NEAR_TRANSLATION_WEIGHT: f32 = 0.4;
 const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
 /// Maximum number of concepts that one word stands for.
 const CONCEPTS_MAX: usize = 3;
@@ -320,18 +321,14 @@ impl Plan {
         }
     }
 
-    /// Adds English words for those of other languages: for any inflection of a word that no capability has, and for a word as
-    /// written that some capability has if the request has no English word.
+    /// Adds English words for those of other languages that no capability has. They count less beside words that some have.
     pub(crate) fn add_translations(&mut self) {
         let words = self.words.clone();
-        let is_english = words.iter().any(|word| is_english_word(&word.text));
-        for (at, word) in words.iter().enumerate().filter(|(_, word)| !is_english_word(&word.text)) {
-            let (concepts, closest) = match (word.count, is_english) {
-                (0, _) => (translations(&word.text, self.stemming), TRANSLATION_WEIGHT),
-                (_, false) => (translations_as_written(&word.text).iter().collect(), FAR_TRANSLATION_WEIGHT),
-                (_, true) => continue,
-            };
-            for concept in concepts.into_iter().take(CONCEPTS_MAX) {
+        let is_known = words.iter().any(|word| word.count > 0);
+        let closest = if is_known { NEAR_TRANSLATION_WEIGHT } else { TRANSLATION_WEIGHT };
+        let unknown = |(_, word): &(usize, &PlanWord)| word.count == 0 && !is_english_word(&word.text);
+        for (at, word) in words.iter().enumerate().filter(unknown) {
+            for concept in translations(&word.text, self.stemming).into_iter().take(CONCEPTS_MAX) {
                 for (place, stem) in concept.iter().enumerate().filter(|(_, stem)| !stem.is_empty()) {
                     if !self.has_term(stem) {
                         let weight = if place == 0 { closest } else { FAR_TRANSLATION_WEIGHT };

@@ -14,22 +14,9 @@ const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "
 /// The English stems of a concept, the closest first.
 pub(super) type Concept = Vec<String>;
 
-type Concepts = HashMap<String, Vec<Concept>>;
-
-/// The concepts of words as they are in the table, folded, and by the terms that stand for them in their languages.
-struct Table {
-    by_word: Concepts,
-    by_term: Concepts,
-}
-
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table { by_word: HashMap::new(), by_term: HashMap::new() };
-    let add = |concepts: &mut Concepts, form: String, concept: &Concept| {
-        let known = concepts.entry(form).or_default();
-        if !known.contains(concept) {
-            known.push(concept.clone());
-        }
-    };
+/// The concepts of a word, by the term that stands for it in its language.
+static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
+    let mut by_term: HashMap<String, Vec<Concept>> = HashMap::new();
     for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line.split('|');
         let english = words(columns.next().unwrap_or_default());
@@ -38,22 +25,19 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         for (at, column) in columns.enumerate() {
             let stemming = LANGUAGES.get(at).map_or(Stemming::Plain, |tag| Stemming::for_language(tag));
             for word in words(column) {
-                add(&mut table.by_term, stemming.term(&word.text).into_owned(), &concept);
-                add(&mut table.by_word, word.text, &concept);
+                let known = by_term.entry(stemming.term(&word.text).into_owned()).or_default();
+                if !known.contains(&concept) {
+                    known.push(concept.clone());
+                }
             }
         }
     }
-    table
+    by_term
 });
-
-/// What a folded word means that is in the table as it is written.
-pub(super) fn translations_as_written(word: &str) -> &'static [Concept] {
-    TABLE.by_word.get(word).map_or(&[], Vec::as_slice)
-}
 
 /// What a folded word means in any inflection, in the language of the request or else in any language.
 pub(super) fn translations(word: &str, language: Stemming) -> Vec<&'static Concept> {
-    let of = |stemming: Stemming| TABLE.by_term.get(stemming.term(word).as_ref()).into_iter().flatten();
+    let of = |stemming: Stemming| BY_TERM.get(stemming.term(word).as_ref()).into_iter().flatten();
     let own: Vec<&Concept> = match language {
         Stemming::Other(_) => of(language).collect(),
         Stemming::English | Stemming::Plain => Vec::new(),

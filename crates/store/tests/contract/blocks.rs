@@ -116,7 +116,10 @@ pub(crate) async fn suspension_removes_a_site_until_it_is_lifted(Db { store, .. 
     assert_eq!(store.site_suspend(&name, &again).await?, SuspensionOutcome::AlreadySuspended);
     assert_eq!(feed_after(&store, 1).await?, says(&[("removed", "suspended_spam")]));
     assert_eq!(store.suspension_find(&name).await?, Some(spam.clone()));
-    assert_eq!(store.blocked_among(&[site("other.example"), name.clone()]).await?, [name.clone()]);
+    assert_eq!(
+        store.blocked_among(&[site("other.example"), name.clone()]).await?,
+        std::slice::from_ref(&name)
+    );
     let saved = store.visit_save(&token, &visit("sky.example", later(3), Vec::new())).await;
     assert!(matches!(saved, Err(StoreError::Blocked { .. })), "a visit in progress ends: {saved:?}");
 
