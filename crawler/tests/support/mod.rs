@@ -71,7 +71,10 @@ impl Crawl {
     /// Crawls once.
     pub(crate) async fn pass(&self) -> Summary {
         let crawl = crawler::run(self.config.clone(), self.store.clone(), Cancel::default(), &|_| ());
-        tokio::time::timeout(Duration::from_mins(1), crawl).await.expect("a pass within a minute").unwrap()
+        tokio::time::timeout(Duration::from_mins(3), crawl)
+            .await
+            .expect("a pass within three minutes")
+            .unwrap()
     }
 
     /// Crawls everything again, regardless of planned times.
