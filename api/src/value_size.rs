@@ -2,6 +2,7 @@
 
 use std::io;
 
+use manifest::budget::LimitedWriter;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,21 +24,7 @@ pub(crate) fn bytes_left_after(value: &Value, bytes: usize) -> Option<usize> {
 
 /// The remaining bytes after a value is written as JSON; `None` if there are too few. Writes no more than `bytes`.
 pub(crate) fn json_bytes_left_after(value: &impl Serialize, bytes: usize) -> Option<usize> {
-    let mut room = Room(bytes);
-    serde_json::to_writer(&mut room, value).ok()?;
-    Some(room.0)
-}
-
-/// Counts what is written, and fails when there is no room.
-struct Room(usize);
-
-impl io::Write for Room {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-        Ok(part.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let mut counter = LimitedWriter::new(io::sink(), bytes);
+    serde_json::to_writer(&mut counter, value).ok()?;
+    Some(counter.bytes_left())
 }

@@ -6,6 +6,7 @@
 
 mod json;
 mod memory;
+mod writer;
 
 use std::fmt;
 use std::mem::size_of;
@@ -16,6 +17,7 @@ pub(crate) use json::check_json;
 pub use json::{BodyError, check, parse_within_budget};
 pub use memory::manifest_bytes;
 pub(crate) use memory::memory_of;
+pub use writer::LimitedWriter;
 
 /// The limits of one kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 //! become one document with `entries`, as at `/.well-known/ard.json`.
 
 use std::cell::RefCell;
-use std::io;
 use std::rc::Rc;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
@@ -14,7 +13,7 @@ use serde::Serializer as _;
 use serde_json::{Map, Value};
 
 use super::html::{ATTRIBUTES_MAX, PAGE_BYTES_MAX, Source};
-use crate::budget;
+use crate::budget::{self, LimitedWriter};
 use crate::entry::{is_identifier, publisher_of};
 use crate::name::{Host, SiteName};
 use crate::term::TermContext;
@@ -96,31 +95,13 @@ impl Entries<'_> {
         let separator: &[u8] = if self.count == 0 { b"" } else { b"," };
         self.document.extend_from_slice(separator);
         let room = DOCUMENT_BYTES_MAX.saturating_sub(self.document.len());
-        let mut writer = serde_json::Serializer::new(Bounded { bytes: &mut self.document, room });
+        let mut writer = serde_json::Serializer::new(LimitedWriter::new(&mut self.document, room));
         if writer.collect_map(members).is_ok() {
             self.count += 1;
         } else {
             self.document.truncate(before);
             self.is_full = true;
         }
-    }
-}
-
-/// Writes at most `room` bytes, and then fails.
-struct Bounded<'b> {
-    bytes: &'b mut Vec<u8>,
-    room: usize,
-}
-
-impl io::Write for Bounded<'_> {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        self.room = self.room.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
-        self.bytes.extend_from_slice(part);
-        Ok(part.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -146,15 +146,29 @@ async fn site_close(
 
 /// Lifts a block. False where there was none.
 pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<bool> {
-    let lifted = sqlx::query("DELETE FROM block WHERE site = $1")
-        .bind(site.as_str())
-        .execute(&mut *connection)
-        .await?;
-    if lifted.rows_affected() == 0 {
-        return Ok(false);
+    row_lift(connection, "DELETE FROM block WHERE site = $1", site, now_ms).await
+}
+
+/// Lifts a suspension. False where there was none.
+pub(crate) async fn site_unsuspend(
+    connection: &mut Connection,
+    site: &SiteName,
+    now_ms: i64,
+) -> Outcome<bool> {
+    row_lift(connection, "DELETE FROM suspension WHERE site = $1", site, now_ms).await
+}
+
+async fn row_lift(
+    connection: &mut Connection,
+    delete: &'static str,
+    site: &SiteName,
+    now_ms: i64,
+) -> Outcome<bool> {
+    let lifted = sqlx::query(delete).bind(site.as_str()).execute(&mut *connection).await?.rows_affected() > 0;
+    if lifted {
+        site_reopen(connection, site, now_ms).await?;
     }
-    site_reopen(connection, site, now_ms).await?;
-    Ok(true)
+    Ok(lifted)
 }
 
 /// Makes a site due of which a block or a suspension was lifted, unless the other one is left.
@@ -232,23 +246,6 @@ pub(crate) async fn site_suspend(
     };
     let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, suspension.at).await?;
     Ok(SuspensionOutcome::Suspended { manifests_removed, documents_removed })
-}
-
-/// Lifts a suspension. False where there was none.
-pub(crate) async fn site_unsuspend(
-    connection: &mut Connection,
-    site: &SiteName,
-    now_ms: i64,
-) -> Outcome<bool> {
-    let lifted = sqlx::query("DELETE FROM suspension WHERE site = $1")
-        .bind(site.as_str())
-        .execute(&mut *connection)
-        .await?;
-    if lifted.rows_affected() == 0 {
-        return Ok(false);
-    }
-    site_reopen(connection, site, now_ms).await?;
-    Ok(true)
 }
 
 /// The suspension of a site.
