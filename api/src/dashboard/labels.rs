@@ -103,7 +103,7 @@ pub(crate) const fn abuse_reason(reason: AbuseReason) -> &'static str {
     match reason {
         AbuseReason::Spam => "spam: it misleads the search",
         AbuseReason::Impersonation => "impersonation: it pretends to be somebody else",
-        AbuseReason::Malware => "malware: it harms whoever calls it",
+        AbuseReason::Malware => "malware: it harms the agents or people that use it",
         AbuseReason::Illegal => "illegal content or offers",
         AbuseReason::Privacy => "private data about people",
         AbuseReason::Other => "something else",
