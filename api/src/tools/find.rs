@@ -69,7 +69,7 @@ pub(super) fn definition() -> Definition {
     add(
         "group_by",
         json!({"type": "string", "enum": Grouping::ALL.iter().map(|by| by.as_str()).collect::<Vec<_>>(), "default": Grouping::Copies,
-               "description": "What is put behind its best row: near copies, all results of a site, or nothing. \"site\" shows which site answers best."}),
+               "description": "Which results become members of the group of their best one: near copies, all results of a site, or none. \"site\" shows which site answers best."}),
     );
     add(
         "cursor",
