@@ -18,7 +18,7 @@ pub struct Arguments {
     /// Public address of the API, when it differs from --listen.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Serve from snapshots that an indexer publishes to this directory or `s3://bucket/prefix` (needs the feature `s3`).
+    /// Serve from snapshots that an indexer publishes to this directory or, with the feature `s3`, to `s3://bucket/prefix`.
     #[arg(long, value_name = "PLACE")]
     pub index_from: Option<SnapshotLocation>,
     /// Proxies whose X-Forwarded-For is trusted, as addresses or ranges.

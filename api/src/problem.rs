@@ -149,7 +149,7 @@ impl Problem {
         tracing::error!(error = cause, "request failed");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the request failed through a fault of ours; it was logged",
+            "the request failed because of an internal error, which was logged",
         )
     }
 

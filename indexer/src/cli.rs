@@ -26,12 +26,12 @@ pub struct Arguments {
     /// Read the feed to its end, then stop (default: follow it).
     #[arg(long)]
     pub once: bool,
-    /// Publish snapshots of the index to this directory or `s3://bucket/prefix` (needs the feature `s3`), for replicas of the api
-    /// that have no indexer.
+    /// Publish snapshots of the index to this directory or, with the feature `s3`, to `s3://bucket/prefix`, for replicas of the
+    /// api that have no indexer.
     #[arg(long, value_name = "PLACE", global = true)]
     pub publish: Option<SnapshotLocation>,
     /// Index the example requests of this file, lines of JSON with `query` and `capability`, as `agentdex feedback export` writes
-    /// them. Another content rebuilds the index.
+    /// them. If the content of the file changes, the index is rebuilt at the next start.
     #[arg(long, value_name = "FILE", global = true)]
     pub examples: Option<PathBuf>,
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! Markdown files: links resolve, and every flag in a command line exists.
+//! Markdown files: links resolve, and every flag in a command line exists. The commands that pages show exist.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -76,6 +76,30 @@ fn every_flag_in_a_command_line_is_known() {
         }
     }
     assert!(checked.len() >= 5, "the documents show hardly any command line: {checked:?}");
+}
+
+#[test]
+fn pages_show_commands_that_exist() {
+    let mut checked = 0;
+    for entry in std::fs::read_dir(root().join("api/templates")).unwrap() {
+        let file = entry.unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let codes = text.split("<code>").skip(1).filter_map(|rest| rest.split("</code>").next());
+        for code in codes {
+            let words: Vec<&str> = code.split_whitespace().collect();
+            let [program @ ("agentdex" | "api" | "crawler" | "indexer"), first, ..] = words[..] else {
+                continue;
+            };
+            let exists = if first.starts_with("--") {
+                knows(program, &[], first)
+            } else {
+                binary(program).unwrap().args([first, "--help"]).output().unwrap().status.success()
+            };
+            assert!(exists, "{}: {program} does not know {first} in: {code}", file.display());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 2, "the pages show hardly any command");
 }
 
 fn knows(program: &str, words: &[&str], flag: &str) -> bool {

@@ -14,12 +14,12 @@ use crate::problem::Problem;
 /// Random bytes of the secret of this instance's tokens.
 const SECRET_BYTES: usize = 32;
 
-/// A new key, and how to prove that its holder controls the domain.
+/// A new key, and how to prove control of the domain.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClaimIssued {
     #[schema(value_type = String)]
     site: SiteName,
-    /// Keep it secret: it is shown this once. It counts as soon as the token was found.
+    /// Keep it secret: no other response shows it. It is valid as soon as a visit has found the token.
     key: String,
     /// To be published in one of the two places.
     token: String,

@@ -65,7 +65,7 @@ pub(crate) struct Queue {
     pub(crate) lag_s: u64,
 }
 
-/// Visits that ended within an hour or a minute. The site answered those that are neither refused nor in trouble.
+/// Visits that ended within an hour or a minute. The site answered those that neither were refused nor failed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Interval {
     /// When it begins.

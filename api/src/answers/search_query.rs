@@ -21,7 +21,7 @@ pub(crate) struct SearchQuery;
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes search_parameters")]
 struct WordsQuery {
-    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
+    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format:, method:, safety: and auth:.
     /// Repeats are phrasings of one query.
     #[param(max_length = 1024)]
     q: Option<String>,
@@ -78,8 +78,8 @@ pub(crate) struct ResultsQuery {
     /// What to count the results by.
     #[param(style = Form, explode = false, inline)]
     facets: Option<FacetWords>,
-    /// What is put behind its best result: near copies (the default), all results of a site, or nothing. `site` shows which
-    /// site answers best.
+    /// Which results become members of the group of their best one: near copies (the default), all results of a site, or
+    /// none. `site` shows which site answers best.
     #[param(inline)]
     group_by: Option<GroupingWord>,
     #[param(inline)]

@@ -45,9 +45,9 @@ const SUMMARY_CHARS_MAX: usize = 140;
 const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
-pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: it is read before anything \
-     else on every visit, and what was indexed leaves the index. To be removed at once and not visited at all, ask \
-     the operator of this instance to block the site.";
+pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: a copy of it is used for at most \
+     24 hours, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
+     with the key of a verified owner, or ask the operator of this instance to block the site.";
 
 /// Everything that is known of a site.
 #[derive(Debug, Serialize, ToSchema)]

@@ -54,9 +54,10 @@ impl Submissions<'_> {
             Problem::bad_request(error.to_string()).with_parameter(parameter)
         })?;
         let site = host.site();
-        let quota = self.limits.submission(self.client).map_err(|exhausted| {
-            exhausted.problem("this address has submitted as many domains as it may for now")
-        })?;
+        let quota = self
+            .limits
+            .submission(self.client)
+            .map_err(|exhausted| exhausted.problem("this address has submitted too many domains"))?;
         self.refuse_blocked(&site).await?;
         self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
         let has_url = url.is_some();
@@ -64,7 +65,7 @@ impl Submissions<'_> {
         let added = self.store.seeds_add(&[seed], clock::now()).await?;
         if added.refused > 0 {
             let detail =
-                format!("{site} has as many hosts or URLs that wait for a visit as one site may have");
+                format!("{site} already has the maximum number of hosts or of URLs that wait for a visit");
             return Err(Problem::bad_request(detail).with_parameter(if has_url { "url" } else { "domain" }));
         }
         let (outcome, message) = if added.added > 0 {
@@ -90,9 +91,10 @@ impl Submissions<'_> {
                 format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
             return Err(Problem::too_many(detail, wait_s));
         }
-        let quota = self.limits.submission(self.client).map_err(|exhausted| {
-            exhausted.problem("this address has submitted too many sites; try again later")
-        })?;
+        let quota = self
+            .limits
+            .submission(self.client)
+            .map_err(|exhausted| exhausted.problem("this address has requested too many visits"))?;
         self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
         Ok((self.visit_again(site, story.state, now).await?, quota))
     }
@@ -106,8 +108,7 @@ impl Submissions<'_> {
         let story = manifests.history(&site, 0, HOSTS_MAX).await?;
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
         let quota = self.limits.owner_visit(&site).map_err(|exhausted| {
-            exhausted
-                .problem(&format!("the owner of {site} has requested as many visits as possible for now"))
+            exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
         })?;
         Ok((self.visit_again(site, story.state, clock::now()).await?, quota))
     }
@@ -144,9 +145,10 @@ impl Submissions<'_> {
         site: SiteName,
     ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
         self.may_be_claimed(&site).await?;
-        let quota = self.limits.submission(self.client).map_err(|exhausted| {
-            exhausted.problem("this address has submitted too many sites; try again later")
-        })?;
+        let quota = self
+            .limits
+            .submission(self.client)
+            .map_err(|exhausted| exhausted.problem("this address has requested too many visits"))?;
         let now = clock::now();
         if !self.store.claim_ask(&site, now, Claim::earlier_request_max(now)).await? {
             let asked = self.store.claim_find(&site).await?.unwrap_or_default();

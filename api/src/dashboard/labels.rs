@@ -36,7 +36,7 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
 pub(crate) const fn safety_in_words(class: SafetyClass) -> &'static str {
     match class {
         SafetyClass::Read => "Only reads. Nothing at the site changes.",
-        SafetyClass::Write => "Changes data at the site. It can be changed back.",
+        SafetyClass::Write => "Changes data at the site.",
         SafetyClass::Destructive => "May delete or overwrite something, or spend money.",
         SafetyClass::Irreversible => "Cannot be undone.",
         SafetyClass::Unknown => "The publisher does not say what a call changes.",
@@ -103,7 +103,7 @@ pub(crate) const fn abuse_reason(reason: AbuseReason) -> &'static str {
     match reason {
         AbuseReason::Spam => "spam: it misleads the search",
         AbuseReason::Impersonation => "impersonation: it pretends to be somebody else",
-        AbuseReason::Malware => "malware: it harms whoever calls it",
+        AbuseReason::Malware => "malware: it harms the agents or people that use it",
         AbuseReason::Illegal => "illegal content or offers",
         AbuseReason::Privacy => "private data about people",
         AbuseReason::Other => "something else",
@@ -242,7 +242,7 @@ pub(crate) const fn discovery(discovery: Discovery) -> &'static str {
 
 pub(crate) const fn strength(strength: Strength) -> &'static str {
     match strength {
-        Strength::Strong => "beyond doubt",
+        Strength::Strong => "unambiguous",
         Strength::Medium => "by its place and shape",
         Strength::Weak => "by its shape only",
     }

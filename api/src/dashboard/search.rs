@@ -147,7 +147,7 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
     HomePage {
         frame: Frame::new("What can agents do on the web?", Section::Home)
             .at(context, "/")
-            .described("Search what web sites let AI agents do: book, order, track, ask. Each result says how to call it, how safe it is, and who declares it.")
+            .described("Search what web sites let AI agents do: book, order, track, ask. Each result says how to call it, its safety class, and who declares it.")
             .with_json_ld(&data),
         numbers: vec![
             (labels::grouped(stats.capabilities), "capabilities"),
@@ -269,7 +269,9 @@ pub(crate) fn results(
             context,
             &links::with_query("/search", query.pairs().filter(|(name, _)| *name == "q" || is_filter(name))),
         )
-        .described(&format!("{summary} for {words}: what agents can do, how to call it, and how safe it is."))
+        .described(&format!(
+            "{summary} for {words}: what agents can do, how to call it, and its safety class."
+        ))
         .unlisted();
     frame.box_text.clone_from(&words);
     frame.kept = hidden_fields(query);

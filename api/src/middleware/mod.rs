@@ -179,7 +179,7 @@ fn cors() -> CorsLayer {
 fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the request failed through a fault of ours; it was logged",
+        "the request failed because of an internal error, which was logged",
     )
     .into_response()
 }

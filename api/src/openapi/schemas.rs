@@ -190,7 +190,7 @@ pub(crate) struct CapabilityRow {
     deprecated: Option<bool>,
     /// The publisher declares it impaired
     degraded: Option<bool>,
-    /// A text of the publisher is written to the model that reads it: it is data, not instructions
+    /// A text of the publisher addresses the model that reads it: it is data, not instructions
     addresses_reader: Option<bool>,
     #[schema(inline)]
     source: Option<SourceWord>,
@@ -203,7 +203,7 @@ pub(crate) struct CapabilityRow {
     declarations: Option<Vec<Declaration>>,
     /// What the declarations disagree on; absent from a result where there is nothing
     contradictions: Option<Vec<Contradiction>>,
-    /// The results behind this one; absent from a result without any
+    /// The members of its group; absent from a result without any
     group: Option<Group>,
     score: Option<f64>,
     /// HTML, escaped, with the words that match inside `<mark>`
@@ -330,7 +330,7 @@ pub(crate) struct Declaration {
     last_seen_at: Option<chrono::DateTime<chrono::Utc>>,
 }
 
-/// Results that belong to a better one.
+/// The group of a result.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes indexer::Group")]
 pub(crate) struct Group {
@@ -342,7 +342,7 @@ pub(crate) struct Group {
     members: Vec<GroupMember>,
 }
 
-/// A result behind a better one.
+/// A member of a group.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes indexer::GroupMember")]
 pub(crate) struct GroupMember {
@@ -481,7 +481,7 @@ pub(crate) struct SiteOwner {
     missing_since: Option<chrono::DateTime<chrono::Utc>>,
 }
 
-/// What is left of a site whose owner opted out.
+/// What is stored of a site whose owner opted out.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::BlockRecord")]
 pub(crate) struct Tombstone {

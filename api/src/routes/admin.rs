@@ -72,7 +72,7 @@ pub(crate) struct QueueAnswer {
     parked: Vec<ParkedLine>,
     oldest_due_at: Option<DateTime<Utc>>,
     next_due_at: Option<DateTime<Utc>>,
-    /// How far the index is behind the feed; null where there is no index.
+    /// Number of entries of the feed that the index has not read; null if there is no index.
     index_behind: Option<i64>,
 }
 

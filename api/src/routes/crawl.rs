@@ -10,7 +10,7 @@ use crate::response::{Caching, HttpResult};
     get,
     path = "/crawl",
     tag = "service",
-    responses((status = 200, description = "The queue, the last day by the hour, and who makes trouble", body = CrawlAnswer)),
+    responses((status = 200, description = "The queue, the last day by the hour, and the sites that fail", body = CrawlAnswer)),
 )]
 pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;

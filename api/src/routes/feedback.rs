@@ -79,7 +79,7 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
     let quota = app
         .limits
         .feedback(client)
-        .map_err(|exhausted| exhausted.problem("this address has sent as much feedback as it may for now"))?;
+        .map_err(|exhausted| exhausted.problem("this address has sent too much feedback"))?;
     let feedback = place(&app, client, query, capability).await?;
     let kept = match app.store.feedback_save(&feedback, CAPS).await? {
         FeedbackOutcome::Saved => true,

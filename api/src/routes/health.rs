@@ -43,14 +43,14 @@ pub(crate) struct Readiness {
 
 /// Whether the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "service",
-    responses((status = 200, description = "It does", body = Health)))]
+    responses((status = 200, description = "It runs", body = Health)))]
 pub(crate) async fn alive(context: RequestContext) -> HttpResult {
     context.json(&Health { status: "ok" }, Caching::Never)
 }
 
 /// Whether the database answers and a search runs.
 #[utoipa::path(get, path = "/readyz", tag = "service",
-    responses((status = 200, description = "They do", body = Readiness)))]
+    responses((status = 200, description = "Both work", body = Readiness)))]
 pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let mut missing = Vec::new();

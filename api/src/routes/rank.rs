@@ -58,9 +58,9 @@ pub(crate) struct Placed {
     tag = "site owners",
     params(
         ("domain" = String, Path, description = "A domain name"),
-        ("q" = String, Query, description = "What somebody may search for", min_length = 1, max_length = 1024),
+        ("q" = String, Query, description = "The query", min_length = 1, max_length = 1024),
     ),
-    responses((status = 200, description = "Its place, and what is above it", body = RankAnswer)),
+    responses((status = 200, description = "Its rank, and the results above it", body = RankAnswer)),
 )]
 pub(crate) async fn show(
     Request { app, client, context, query }: Request,

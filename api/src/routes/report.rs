@@ -79,7 +79,7 @@ pub(crate) async fn submit(Request { app, client, context, query }: Request, bod
     let quota = app
         .limits
         .report(client)
-        .map_err(|exhausted| exhausted.problem("this address has sent as many reports as it may for now"))?;
+        .map_err(|exhausted| exhausted.problem("this address has sent too many reports"))?;
     let (site, capability) = subject_of(&app, client, subject).await?;
     let report = Report { at: clock::now(), site, capability, reason, note };
     let kept = match app.store.report_save(&report, CAPS).await? {
@@ -179,7 +179,9 @@ async fn subject_of(
         return Err(unknown(&site));
     }
     if !app.store.blocked_among(std::slice::from_ref(&site)).await?.is_empty() {
-        return Err(Problem::forbidden(format!("nothing of {site} is shown here any more")));
+        return Err(Problem::forbidden(format!(
+            "{site} is blocked or suspended, so nothing of it is shown that could be reported"
+        )));
     }
     Ok((site, capability))
 }
@@ -187,10 +189,12 @@ async fn subject_of(
 fn full(cap: ReportCap, site: &SiteName) -> Problem {
     match cap {
         ReportCap::Site => {
-            Problem::forbidden(format!("{site} has been reported so often that no more is stored"))
+            let detail =
+                format!("{} reports about {site} are stored, and no more are accepted", CAPS.of_site);
+            Problem::forbidden(detail)
         }
         ReportCap::All => Problem::unavailable(
-            "as many reports are stored as fit: the operator has to dismiss some of them first",
+            "no more reports are accepted until the operator dismisses some of the stored ones",
         ),
     }
 }

@@ -23,9 +23,9 @@ const LIMIT_MAX: u32 = 500;
     path = "/sites",
     tag = "sites",
     params(
-        ("status" = inline(Option<crate::openapi::schemas::StatusWord>), Query, description = "Only those that stand so"),
-        ("with_manifests" = Option<bool>, Query, description = "Only those with, or those without, manifests"),
-        ("prefix" = Option<String>, Query, description = "Only names that begin so", max_length = 1024),
+        ("status" = inline(Option<crate::openapi::schemas::StatusWord>), Query, description = "Only sites with this status"),
+        ("with_manifests" = Option<bool>, Query, description = "Only sites with, or without, manifests"),
+        ("prefix" = Option<String>, Query, description = "Only names that begin with this text", max_length = 1024),
         ("limit" = Option<u32>, Query, description = "Maximum number of results; the default is 50", minimum = 1, maximum = 500),
         ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
     ),

@@ -69,7 +69,7 @@ pub(super) fn definition() -> Definition {
     add(
         "group_by",
         json!({"type": "string", "enum": Grouping::ALL.iter().map(|by| by.as_str()).collect::<Vec<_>>(), "default": Grouping::Copies,
-               "description": "What is put behind its best row: near copies, all results of a site, or nothing. \"site\" shows which site answers best."}),
+               "description": "Which results become members of the group of their best one: near copies, all results of a site, or none. \"site\" shows which site answers best."}),
     );
     add(
         "cursor",
@@ -84,7 +84,7 @@ pub(super) fn definition() -> Definition {
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
         "identity": {"type": "array", "items": {"type": "string"}, "description": "What is unusual about the publisher: verified by a signature, foreign (names another publisher than the site), invalid or unresolvable signature."},
         "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
-        "group": {"type": "object", "required": ["by", "others", "members"], "description": "The results behind this one.", "properties": {
+        "group": {"type": "object", "required": ["by", "others", "members"], "description": "The results that are grouped under this one.", "properties": {
             "by": {"type": "string"}, "others": {"type": "integer"}, "members": {"type": "array", "items": {"type": "object"}}}},
         "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
     let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {

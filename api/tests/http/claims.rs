@@ -73,7 +73,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
     let world = World::new().await;
     let before = world.get("/sites/skyhop.example").await.json();
     assert_eq!(before["owner"], json!(null));
-    assert!(world.page("/sites/skyhop.example").await.text().contains("Not verified."));
+    assert!(world.page("/sites/skyhop.example").await.text().contains("Not verified: no owner"));
     let key = post(&world, "/sites/skyhop.example/claim").await.json()["key"].as_str().unwrap().to_owned();
     world.prove("skyhop.example", &key, fetched_at() + TimeDelta::hours(2)).await;
     let owner = &world.get("/sites/skyhop.example").await.json()["owner"];
@@ -81,7 +81,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
     assert_eq!(owner["since"], owner["last_proven_at"]);
     assert_eq!(*owner, world.get("/sites/skyhop.example/claim").await.json()["owner"]);
     let page = world.page("/sites/skyhop.example").await.text();
-    assert!(page.contains("somebody has proved control of skyhop.example by a DNS record"), "{page}");
+    assert!(page.contains("control of skyhop.example was proved by a DNS record"), "{page}");
     let hash = KeyHash::of_key(&key).unwrap();
     assert!(!page.contains(&key) && !page.contains(hash.as_str()), "neither the key nor its hash is shown");
 }

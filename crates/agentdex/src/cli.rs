@@ -20,7 +20,7 @@ use crate::validate::ValidateArgs;
 /// Crawls, indexes and serves the capabilities that web sites declare to AI agents, in one process.
 ///
 /// `agentdex demo` does so for a small local web; `agentdex --seeds FILE` for the real one, and `agentdex --seeds starter` for
-/// some sites that are known to publish manifests.
+/// sixty domains whose owners published a manifest in a public repository.
 #[derive(Debug, Parser)]
 #[command(name = "agentdex", version, max_term_width = 100)]
 pub(crate) struct Flags {

@@ -31,6 +31,7 @@ enum FeedbackCommand {
     List {
         #[command(flatten)]
         filter: FilterArgs,
+        /// Lines shown
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
@@ -60,11 +61,13 @@ enum FeedbackCommand {
 
 #[derive(Debug, Args)]
 struct FilterArgs {
+    /// About this site
     #[arg(long, value_name = "DOMAIN")]
     site: Option<String>,
-    /// As `list` prints it
+    /// Of this client of one day, as `list` prints it
     #[arg(long, value_name = "HASH")]
     client: Option<String>,
+    /// About this capability
     #[arg(long, value_name = "ID")]
     capability: Option<String>,
 }

@@ -54,6 +54,7 @@ pub(crate) struct CompletionsArgs {
 /// Write the manual pages of all programs into a directory
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
+    /// Directory, which is created if it does not exist
     directory: PathBuf,
     /// Prefix of the names of the other three programs, as the package installs them
     #[arg(long, default_value = "")]

@@ -21,18 +21,22 @@ pub(crate) struct ReportsArgs {
 enum ReportsCommand {
     /// Print the sites with reports, the one with the most first
     Sites {
+        /// Sites shown
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
     /// Print reports as lines of JSON, newest first
     List {
+        /// Only reports about this site
         #[arg(long, value_name = "DOMAIN")]
         site: Option<String>,
+        /// Reports shown
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
     /// Delete reports that need no action, or on which you acted
     Dismiss {
+        /// All reports about this site
         #[arg(long, value_name = "DOMAIN")]
         site: Option<String>,
         /// One report, as `list` prints it

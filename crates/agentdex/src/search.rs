@@ -23,7 +23,7 @@ const LAST_WIDTH_MIN: usize = 20;
 
 /// Search the index of the data directory
 ///
-/// Words are those of the search page: "a phrase", -word, site:, type:, format: and method: are understood. Quote a query that
+/// The words may contain "a phrase", -word, and the operators site:, type:, format:, method:, safety: and auth:. Quote a query that
 /// has phrases or excludes words: agentdex search '"book flight" -hotel'.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {

@@ -216,7 +216,7 @@ static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// Shortest phrase, in bytes.
 const BYTES_MIN: usize = 6;
 
-/// Whether a text speaks to the model that reads it rather than about the service.
+/// Whether a text addresses the model that reads it instead of describing the service.
 pub(crate) fn addresses_reader(text: &str) -> bool {
     if text.len() < BYTES_MIN {
         return false;

@@ -12,7 +12,7 @@ string_enum! {
         Spam = "spam",
         /// It pretends to be another publisher.
         Impersonation = "impersonation",
-        /// It harms whoever calls it.
+        /// It harms the agents that call it, or the people for whom they call it.
         Malware = "malware",
         /// Its content or offer is against the law.
         Illegal = "illegal",
@@ -29,7 +29,7 @@ impl AbuseReason {
         match self {
             Self::Spam => "it misleads the search",
             Self::Impersonation => "it pretends to be another publisher",
-            Self::Malware => "it harms whoever calls it",
+            Self::Malware => "it harms the agents or people that use it",
             Self::Illegal => "its content or offer is against the law",
             Self::Privacy => "it exposes data about people",
             Self::Other => "another reason",

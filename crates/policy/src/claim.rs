@@ -1,7 +1,7 @@
 //! Decides who owns a site: who proved control of its domain, and when that ends.
 //!
 //! A claim needs no stored state. The instance gives out a random key, and a token for publication: the SHA-256 of the key with a
-//! MAC of this instance over it and the site. Whoever controls the domain publishes the token, and the published token decides
+//! MAC of this instance over it and the site. The owner of the domain publishes the token, and the published token decides
 //! whose key counts. So claims cannot hinder each other, and a token of another instance or another site proves nothing here.
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -215,7 +215,7 @@ fn file_lines(file: &RobotsFile) -> Vec<String> {
     let mut lines = vec![format!("  rules that concern {PRODUCT_TOKEN}: {}", file.rules_count())];
     if let Some(delay) = file.crawl_delay() {
         lines.push(format!(
-            "  line {}: Crawl-delay of {} is kept",
+            "  line {}: Crawl-delay of {} is obeyed",
             delay.line,
             duration::in_words(delay.wait)
         ));
@@ -371,7 +371,7 @@ fn decision(fetch: &FetchReport) -> String {
     match fetch.outcome {
         Outcome::Fresh => "not requested, since its copy is fresh".to_owned(),
         outcome if outcome.is_present() => {
-            let what = if outcome == Outcome::NotModified { "its copy stands" } else { "kept" };
+            let what = if outcome == Outcome::NotModified { "the copy is still valid" } else { "stored" };
             match (fetch.fresh_until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
                 (Some(until), _) => format!("{what}, and not requested again before {}", time(until)),
                 (None, true) => format!("{what}, and requested with its validators at the next visit"),
@@ -380,10 +380,10 @@ fn decision(fetch: &FetchReport) -> String {
         }
         Outcome::Gone => "what was known here is removed at once".to_owned(),
         Outcome::RobotsDenied => "not requested; what was known here is removed".to_owned(),
-        Outcome::RateLimited => "the visit ends, and the requested delay is kept".to_owned(),
+        Outcome::RateLimited => "the visit ends, and no request is sent before the delay is over".to_owned(),
         outcome if outcome.is_absent() => {
             let negative =
-                "nothing is kept; what was known here is removed at the second such visit in a row";
+                "nothing is stored; what was known here is removed at the second such visit in a row";
             match fetch.fresh_until {
                 Some(until) => format!("{negative}; not requested again before {}", time(until)),
                 None => negative.to_owned(),

@@ -134,28 +134,35 @@ pub struct OperatorFlags {
 pub enum Command {
     /// Show what was fetched from a site, why, and what comes next
     Explain {
+        /// A domain, such as example.org
         domain: String,
         /// Visits shown
         #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         visits: u32,
     },
     /// Visit a site now and show its manifests and what is wrong with them
-    Check { domain: String },
+    Check {
+        /// A domain, such as example.org
+        domain: String,
+    },
     /// Exclude sites from now on, and delete what was read from them
     Block {
+        /// Domains, such as example.org
         #[arg(required = true)]
         domains: Vec<String>,
-        /// Kept with the block
+        /// The reason, which the page of the site shows
         #[arg(long, default_value = "the owner opted out")]
         reason: String,
     },
     /// Allow blocked sites again
     Unblock {
+        /// Domains, such as example.org
         #[arg(required = true)]
         domains: Vec<String>,
     },
     /// Suspend sites for abuse: exclude them, delete what was read from them, and show why
     Suspend {
+        /// Domains, such as example.org
         #[arg(required = true)]
         domains: Vec<String>,
         /// spam, impersonation, malware, illegal, privacy or other
@@ -165,8 +172,9 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
-    /// Lift the suspension of sites; they are visited again
+    /// Lift the suspension of sites; those that are not blocked are visited again
     Unsuspend {
+        /// Domains, such as example.org
         #[arg(required = true)]
         domains: Vec<String>,
     },

@@ -187,13 +187,13 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
     if report.refused > 0 {
         writeln!(
             out,
-            "  {} not added: their sites have as many hosts as one may have",
+            "  {} not added: their sites already have the maximum number of hosts",
             counted(report.refused, "seed")
         )?;
     }
     match report.sites_forgotten {
         0 => Ok(()),
-        count => writeln!(out, "  {} forgotten that no list names any more", counted(count, "site")),
+        count => writeln!(out, "  {} deleted, because no list names them any more", counted(count, "site")),
     }
 }
 

@@ -116,7 +116,7 @@ impl Settings {
     pub fn warn_without_contact(&self) {
         if self.contact.is_missing() && self.shared.verbosity != Verbosity::Quiet {
             tracing::warn!(
-                "site owners cannot reach you: requests name no contact, so who has a complaint can only block the crawler; \
+                "site owners cannot reach you: requests name no contact, so a site owner with a complaint can only block the crawler; \
                  add --contact-email you@example.org or --contact-url https://example.org/crawler"
             );
         }

@@ -1,7 +1,7 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
-//! The request for the file follows every rule of the others and comes after them. Its result does not affect how the site
-//! is read.
+//! The request for the file follows every rule of the others, and comes after those for the paths and files of the site itself. Its
+//! result does not affect how the site is read.
 
 use manifest::{Discovery, ManifestUrl};
 use policy::claim::{self, CheckResult, ClaimAuthority, Proof};

@@ -26,14 +26,14 @@ const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
 /// Check a document: its format, and every deviation from the specification with a fix
 ///
-/// Exits with 0 if the document conforms, with 1 if a finding is at least as severe as --fail-on, with 2 if the command line
+/// Exits with 0 if every finding is less severe than --fail-on, with 1 if one is at least as severe, with 2 if the command line
 /// is invalid, with 3 if the document is not recognised as a manifest, and with 4 if it is missing or cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
     /// A file, an https URL, or `-` for standard input
     ///
     /// A URL is fetched as the crawler does: robots.txt first, and only if it allows the path. The options about requests
-    /// (--hosts, --ca-file, --allow-addresses, --delay, --contact-url) apply.
+    /// (--hosts, --ca-file, --allow-addresses, --delay, --contact-url, --contact-email) apply.
     #[arg(value_name = "FILE|URL|-")]
     document: String,
     /// Read the document as this format
