@@ -285,23 +285,36 @@ pub(crate) async fn leases_renew(
     })
 }
 
+/// The end of a visit that is saved.
+pub(super) struct LeaseEnd<'a> {
+    pub(super) token: &'a LeaseToken,
+    pub(super) next_visit_at_ms: i64,
+    /// Since when the visit would have missed a request to check the claim of the site.
+    pub(super) claim_known_at_ms: i64,
+}
+
 /// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of those that were held,
-/// by site.
+/// by site. A site is due at once if a check of its claim was requested after the visit knew of the claim.
 pub(super) async fn leases_close(
     connection: &mut Connection,
-    ends: &[(&LeaseToken, i64)],
+    ends: &[LeaseEnd<'_>],
 ) -> Outcome<HashMap<String, SiteRow>> {
     let mut query = QueryBuilder::<Database>::new(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = column4,
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = COALESCE(
+                    (SELECT asked_at_ms FROM site_claim
+                     WHERE site_claim.site = column1 AND asked_at_ms > column6 AND asked_at_ms < column4),
+                    column4),
                 address_group = COALESCE(column5, address_group)
          FROM (",
     );
-    query.push_values(ends, |mut row, (token, next_visit_at_ms)| {
+    query.push_values(ends, |mut row, LeaseEnd { token, next_visit_at_ms, claim_known_at_ms }| {
         row.push_bind(token.site.as_str())
             .push_bind(token.worker.as_str())
             .push_bind(token.fence)
             .push_bind(*next_visit_at_ms)
-            .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()));
+            .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
+            .push_bind(*claim_known_at_ms);
     });
     query.push(concat!(
         ") AS held WHERE name = column1 AND COALESCE(lease_owner, '') = column2 AND fence = column3

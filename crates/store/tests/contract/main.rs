@@ -99,6 +99,7 @@ macro_rules! contract_tests {
             },
             claims::{
                 a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
+                a_check_requested_during_a_visit_causes_another_one,
                 a_compacted_site_keeps_its_owner, a_block_removes_the_owner, keeps_the_first_secret,
                 counts_searches_of_sites_with_owners,
             },
