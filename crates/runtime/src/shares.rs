@@ -196,8 +196,8 @@ pub fn client_network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The network of the customer that an IPv6 client belongs to.
-fn ipv6_site(client: IpAddr) -> Option<IpAddr> {
+/// The network of the customer that an IPv6 client belongs to: its /48. `None` for an IPv4 client.
+pub fn ipv6_site(client: IpAddr) -> Option<IpAddr> {
     match client {
         IpAddr::V4(_) => None,
         IpAddr::V6(v6) => Some(prefix(v6, IPV6_SITE_BITS)),
