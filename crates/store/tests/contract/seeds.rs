@@ -201,7 +201,7 @@ pub(crate) async fn leases_linked_sites_last_with_a_minimum_share(Db { store, ..
 
 pub(crate) async fn submitted_sites_leave_half_of_a_batch_to_lists(Db { store, .. }: Db) -> Result<()> {
     let submitted =
-        |number| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("submitted{number}.example")) };
+        |number: u32| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("submitted{number}.example")) };
     store.seeds_add(&(0..200).map(submitted).collect::<Vec<_>>(), start()).await?;
     let listed: Vec<Seed> = (0..200).map(|number| seed(&format!("listed{number}.example"))).collect();
     store.seeds_add(&listed, start()).await?;
