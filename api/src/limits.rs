@@ -32,8 +32,8 @@ const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
-/// How much more than one client the clients of an IPv6 /48 have together: enough for a company or a campus, and no more than as many
-/// IPv4 addresses, which cost somewhat more than a /48.
+/// The clients of an IPv6 /48 together have the limits of so many clients: enough for a company or a campus, and as much as sixteen
+/// rented IPv4 addresses have.
 const CLIENTS_OF_IPV6_SITE: NonZeroU32 = NonZeroU32::new(16).unwrap();
 
 /// Limits of one client; the table `[api.limits]` of the configuration file.
