@@ -34,10 +34,10 @@ pub(crate) struct Capacity {
 impl Capacity {
     pub(crate) fn new(limits: &LimitsConfig) -> Self {
         Self {
-            connections: Shares::new(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
-            requests: Shares::new(REQUESTS_MAX, at_once(limits.requests_per_client)),
+            connections: Shares::shrinking(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
+            requests: Shares::shrinking(REQUESTS_MAX, at_once(limits.requests_per_client)),
             buffered_bytes: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
-            streams: Shares::new(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
+            streams: Shares::shrinking(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
         }
     }
@@ -47,5 +47,28 @@ impl Capacity {
         self.connections.set_client_max(at_once(limits.connections_per_client));
         self.requests.set_client_max(at_once(limits.requests_per_client));
         self.buffered_bytes.set_client_max(limits.buffered_bytes_per_client());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use runtime::Share;
+
+    use super::*;
+
+    #[test]
+    fn greedy_clients_leave_connections_requests_and_streams() {
+        let capacity = Capacity::new(&LimitsConfig::default());
+        for shares in [&capacity.connections, &capacity.requests, &capacity.streams] {
+            let take = |number: u8| shares.take(IpAddr::V4(Ipv4Addr::new(192, 0, 2, number)), 1);
+            // four clients with a quarter each held everything
+            let greedy: Vec<Share> =
+                (1..=8).flat_map(|number| std::iter::from_fn(move || take(number).ok())).collect();
+            let others: Vec<Share> = (9..=12).map(|number| take(number).unwrap()).collect();
+            assert!(!shares.is_exhausted());
+            drop((greedy, others));
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Reads and submissions have separate buckets. Programs on this machine have a large one: the operator's own tools
 //! are trusted. Every response carries the remaining quota (`RateLimit-*`).
+//!
+//! A client is an IPv6 /64, of which one customer of a provider may have 65,536. So the clients of a /48 share buckets, too.
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -14,6 +16,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use manifest::SiteName;
+use runtime::ipv6_site;
 use serde::Deserialize;
 
 use crate::client::Client;
@@ -28,6 +31,10 @@ const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
 const OWNER_VISITS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
 /// Minimum time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
+
+/// The clients of an IPv6 /48 together have the limits of so many clients: enough for a company or a campus, and as much as sixteen
+/// rented IPv4 addresses have.
+const CLIENTS_OF_IPV6_SITE: NonZeroU32 = NonZeroU32::new(16).unwrap();
 
 /// Limits of one client; the table `[api.limits]` of the configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -101,6 +108,39 @@ fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
     RateLimiter::dashmap(quota).with_middleware::<StateInformationMiddleware>()
 }
 
+/// The buckets of one limit.
+struct ClientBuckets {
+    by_client: Buckets<IpAddr>,
+    by_ipv6_site: Buckets<IpAddr>,
+}
+
+impl ClientBuckets {
+    /// `per` makes a quota of so many a second or an hour.
+    fn new(per: fn(NonZeroU32) -> Quota, limit: NonZeroU32, burst: NonZeroU32) -> Self {
+        let together = |limit: NonZeroU32| limit.saturating_mul(CLIENTS_OF_IPV6_SITE);
+        Self {
+            by_client: buckets(per(limit).allow_burst(burst)),
+            by_ipv6_site: buckets(per(together(limit)).allow_burst(together(burst))),
+        }
+    }
+
+    /// One token of the client and one of its IPv6 site. Returns what the client has left.
+    fn take(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
+        let left = take(&self.by_client, &client.address)?;
+        if let Some(site) = ipv6_site(client.address) {
+            take(&self.by_ipv6_site, &site)?;
+        }
+        Ok(left)
+    }
+
+    fn prune(&self) {
+        for buckets in [&self.by_client, &self.by_ipv6_site] {
+            buckets.retain_recent();
+            buckets.shrink_to_fit();
+        }
+    }
+}
+
 pub(crate) struct Limits {
     granted: RwLock<Arc<Granted>>,
     local_reads: Buckets<IpAddr>,
@@ -113,23 +153,28 @@ pub(crate) struct Limits {
 /// The buckets with configurable limits.
 struct Granted {
     config: LimitsConfig,
-    reads: Buckets<IpAddr>,
-    submissions: Buckets<IpAddr>,
-    feedback: Buckets<IpAddr>,
-    reports: Buckets<IpAddr>,
+    reads: ClientBuckets,
+    submissions: ClientBuckets,
+    feedback: ClientBuckets,
+    reports: ClientBuckets,
 }
 
 impl Granted {
     fn new(config: LimitsConfig) -> Self {
+        let per_hour = |limit| {
+            let share = config.share(limit);
+            ClientBuckets::new(Quota::per_hour, share, share)
+        };
         Self {
             config,
-            reads: buckets(
-                Quota::per_second(config.share(config.reads_per_second))
-                    .allow_burst(config.share(config.reads_burst)),
+            reads: ClientBuckets::new(
+                Quota::per_second,
+                config.share(config.reads_per_second),
+                config.share(config.reads_burst),
             ),
-            submissions: buckets(Quota::per_hour(config.share(config.submissions_per_hour))),
-            feedback: buckets(Quota::per_hour(config.share(config.feedback_per_hour))),
-            reports: buckets(Quota::per_hour(config.share(config.reports_per_hour))),
+            submissions: per_hour(config.submissions_per_hour),
+            feedback: per_hour(config.feedback_per_hour),
+            reports: per_hour(config.reports_per_hour),
         }
     }
 }
@@ -169,19 +214,19 @@ impl Limits {
         if client.is_local {
             return take(&self.local_reads, &client.address);
         }
-        take(&self.granted().reads, &client.address)
+        self.granted().reads.take(client)
     }
 
     pub(crate) fn submission(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
-        take(&self.granted().submissions, &client.address)
+        self.granted().submissions.take(client)
     }
 
     pub(crate) fn feedback(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
-        take(&self.granted().feedback, &client.address)
+        self.granted().feedback.take(client)
     }
 
     pub(crate) fn report(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
-        take(&self.granted().reports, &client.address)
+        self.granted().reports.take(client)
     }
 
     /// One visit to a site, for all clients together.
@@ -198,10 +243,11 @@ impl Limits {
     pub(crate) fn prune(&self) {
         let granted = self.granted();
         let Granted { reads, submissions, feedback, reports, .. } = &*granted;
-        for buckets in [reads, &self.local_reads, submissions, feedback, reports] {
-            buckets.retain_recent();
-            buckets.shrink_to_fit();
+        for buckets in [reads, submissions, feedback, reports] {
+            buckets.prune();
         }
+        self.local_reads.retain_recent();
+        self.local_reads.shrink_to_fit();
         for buckets in [&self.visits, &self.owner_visits] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
@@ -280,11 +326,28 @@ mod tests {
     fn a_full_bucket_is_forgotten() {
         let limits = Limits::new(LimitsConfig::default());
         limits.read(client("192.0.2.1", false)).unwrap();
-        assert_eq!(limits.granted().reads.len(), 1);
+        assert_eq!(limits.granted().reads.by_client.len(), 1);
         // Its one token is back after a fiftieth of a second.
         std::thread::sleep(Duration::from_millis(100));
         limits.prune();
-        assert_eq!(limits.granted().reads.len(), 0);
+        assert_eq!(limits.granted().reads.by_client.len(), 0);
+    }
+
+    #[test]
+    fn the_clients_of_one_ipv6_site_share_a_limit() {
+        let two = NonZeroU32::new(2).unwrap();
+        let limits = Limits::new(LimitsConfig { reports_per_hour: two, ..Default::default() });
+        let of = |site: u16, network: u16| client(&format!("2001:db8:{site:x}:{network:x}::"), false);
+        let granted = |clients: &[Client]| {
+            let all = clients.iter().flat_map(|client| [client; 3]);
+            all.filter(|client| limits.report(**client).is_ok()).count()
+        };
+        assert_eq!(granted(&[of(1, 0)]), 2, "a client alone has its own limit");
+        let customer: Vec<Client> = (1..1_000).map(|network| of(1, network)).collect();
+        assert_eq!(granted(&customer), 16 * 2 - 2);
+        assert_eq!(granted(&[of(2, 0), client("192.0.2.1", false)]), 4, "others have theirs");
+        let refused = limits.report(of(1, 7_000)).unwrap_err();
+        assert!(refused.retry_after_s > 60, "{refused:?}");
     }
 
     #[test]

@@ -12,9 +12,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode, Summary};
 use indexer::{Examples, IndexConfig, IndexError, SearchRequest, Searcher};
 use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
-use policy::{FetchOutcome, Status, VisitEnd};
+use policy::{AbuseReason, FetchOutcome, Status, VisitEnd};
 use store::{
-    FeedPosition, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId,
+    FeedPosition, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, SuspensionRecord,
+    VisitRecord, WorkerId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -369,4 +370,31 @@ async fn follows_new_changes_until_cancelled() {
     assert!(summary.unwrap().capabilities >= 1);
     let rebuilt = follow::rebuild(store, config).await.unwrap();
     assert!(rebuilt.was_rebuilt && rebuilt.capabilities == 1);
+}
+
+#[tokio::test]
+async fn nothing_of_a_suspended_site_is_suggested() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    for number in 0..30 {
+        visit(&store, &format!("site{number}.example"), Some("somersault"), day(0)).await;
+    }
+    visit(&store, "circus.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    let suggested = |typed: &str| {
+        let searcher = Searcher::open(&IndexConfig::in_data_dir(dir.path()).dir).unwrap();
+        let found = searcher.suggest(typed, 5).unwrap();
+        let request = SearchRequest { phrasings: vec![format!("{typed}x")], ..SearchRequest::default() };
+        let corrected = searcher.search(&request).unwrap().did_you_mean;
+        (found.into_iter().map(|found| found.text).collect::<Vec<_>>(), corrected)
+    };
+    let (found, corrected) = suggested("juggle");
+    assert_eq!((found.first().map(String::as_str), corrected.as_deref()), (Some("juggle"), Some("juggle")));
+    assert_eq!(suggested("circus.").0, ["circus.example"]);
+    let suspension = SuspensionRecord { reason: AbuseReason::Spam, note: String::new(), at: day(1) };
+    store.site_suspend(&SiteName::parse("circus.example").unwrap(), &suspension).await.unwrap();
+    assert!(!once(&store, dir.path()).await.was_rebuilt, "the dictionary of the segment still has its words");
+    assert_eq!(suggested("juggle"), (Vec::new(), None));
+    assert_eq!(suggested("circus.").0, Vec::<String>::new());
+    assert_eq!(suggested("somersaul").0, ["somersault"]);
 }

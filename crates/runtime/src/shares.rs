@@ -3,6 +3,9 @@
 //! There is a limit for all clients together and one for each, so that one client cannot exhaust the resource. The first
 //! share of a client may exceed its limit, so that a response larger than that can still be sent. It has at most half of the
 //! limit for all clients, and what all clients have beyond their limits is bounded by what one such share has.
+//!
+//! Of a resource that all requests need, a few clients with full shares would leave nothing to others. There the limit of a client
+//! shrinks with what is free ([`Shares::shrinking`]), so that any number of greedy clients leaves a part free.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,11 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Prefix length that identifies a customer network rather than one of its machines.
 const IPV6_CLIENT_BITS: u32 = 64;
+/// Prefix length of the largest network that providers give to one customer, who then has 65,536 clients.
+const IPV6_SITE_BITS: u32 = 48;
 
 /// One resource with its limits.
 #[derive(Debug)]
 pub struct Shares {
     all_max: usize,
+    is_shrinking: bool,
     state: Mutex<State>,
 }
 
@@ -23,6 +29,8 @@ struct State {
     client_max: usize,
     all: usize,
     by_client: HashMap<IpAddr, usize>,
+    /// What the clients of an IPv6 site hold together; counted for shrinking shares.
+    by_ipv6_site: HashMap<IpAddr, usize>,
 }
 
 /// The limit that was reached.
@@ -47,8 +55,20 @@ pub struct Share {
 impl Shares {
     /// Limits for all clients together, and for each.
     pub fn new(all_max: usize, client_max: usize) -> Arc<Self> {
-        let state = State { client_max, all: 0, by_client: HashMap::new() };
-        Arc::new(Self { all_max, state: Mutex::new(state) })
+        Self::with_limits(all_max, client_max, false)
+    }
+
+    /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of
+    /// what it leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all shrinks likewise,
+    /// in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client is
+    /// granted as long as its /48 permits.
+    pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
+        Self::with_limits(all_max, client_max, true)
+    }
+
+    fn with_limits(all_max: usize, client_max: usize, is_shrinking: bool) -> Arc<Self> {
+        let state = State { client_max, all: 0, by_client: HashMap::new(), by_ipv6_site: HashMap::new() };
+        Arc::new(Self { all_max, is_shrinking, state: Mutex::new(state) })
     }
 
     /// Sets the limit for each client; it applies to new shares.
@@ -89,6 +109,21 @@ impl Shares {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether a client with so much more, and the IPv6 site that it belongs to, leave enough free for others.
+    fn leaves_room(&self, state: &State, client: IpAddr, more: usize) -> bool {
+        let free = self.all_max.saturating_sub(state.all.saturating_add(more));
+        let fits = |before: Option<&usize>, max: usize| {
+            let before = before.copied().unwrap_or(0);
+            let rest = self.all_max.saturating_sub(max);
+            before == 0 || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
+        };
+        let site = ipv6_site(client).and_then(|site| state.by_ipv6_site.get(&site));
+        // Clients with a smaller limit than a quarter are no reason to shrink it early.
+        let client_max = state.client_max.max(self.all_max / 4);
+        let site_max = state.client_max.max(self.all_max / 2);
+        fits(state.by_client.get(&client), client_max) && fits(site, site_max)
+    }
 }
 
 impl Share {
@@ -111,6 +146,9 @@ impl Share {
         if all > self.of.all_max {
             return Err(LimitReached::All);
         }
+        if self.of.is_shrinking && !self.of.leaves_room(&state, self.client, more) {
+            return Err(LimitReached::Client);
+        }
         if held > client_max {
             let others = state.by_client.iter().filter(|(client, _)| **client != self.client);
             let beyond: usize = others.map(|(_, held)| held.saturating_sub(client_max)).sum();
@@ -120,6 +158,9 @@ impl Share {
         }
         state.all = all;
         state.by_client.insert(self.client, held);
+        if let Some(site) = ipv6_site(self.client).filter(|_| self.of.is_shrinking) {
+            *state.by_ipv6_site.entry(site).or_default() += more;
+        }
         drop(state);
         self.amount = amount;
         Ok(())
@@ -130,12 +171,20 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut state = self.of.state();
         state.all = state.all.saturating_sub(self.amount);
-        let left = state.by_client.get(&self.client).map_or(0, |held| held.saturating_sub(self.amount));
-        if left == 0 {
-            state.by_client.remove(&self.client);
-        } else {
-            state.by_client.insert(self.client, left);
+        release(&mut state.by_client, self.client, self.amount);
+        if let Some(site) = ipv6_site(self.client) {
+            release(&mut state.by_ipv6_site, site, self.amount);
         }
+    }
+}
+
+/// Subtracts an amount, and forgets who holds nothing.
+fn release(held: &mut HashMap<IpAddr, usize>, holder: IpAddr, amount: usize) {
+    let left = held.get(&holder).map_or(0, |held| held.saturating_sub(amount));
+    if left == 0 {
+        held.remove(&holder);
+    } else {
+        held.insert(holder, left);
     }
 }
 
@@ -143,11 +192,21 @@ impl Drop for Share {
 pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX << (128 - IPV6_CLIENT_BITS);
-            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
-        }
+        IpAddr::V6(v6) => prefix(v6, IPV6_CLIENT_BITS),
     }
+}
+
+/// The network of the customer that an IPv6 client belongs to: its /48. `None` for an IPv4 client.
+pub fn ipv6_site(client: IpAddr) -> Option<IpAddr> {
+    match client {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(v6) => Some(prefix(v6, IPV6_SITE_BITS)),
+    }
+}
+
+fn prefix(address: Ipv6Addr, bits: u32) -> IpAddr {
+    let mask = u128::MAX << (128 - bits);
+    IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
 }
 
 #[cfg(test)]
@@ -212,6 +271,47 @@ mod tests {
         assert!(!shares.holds_fair_share(client(3)));
         drop(greedy);
         assert!(shares.holds_fair_share(client(2)));
+    }
+
+    /// Shares that clients of these addresses hold after each has taken what it gets.
+    fn all_that_is_granted(shares: &Arc<Shares>, clients: impl IntoIterator<Item = IpAddr>) -> Vec<Share> {
+        let granted = |client| std::iter::from_fn(move || shares.take(client, 1).ok());
+        clients.into_iter().flat_map(granted).collect()
+    }
+
+    #[test]
+    fn many_greedy_clients_leave_a_part_free() {
+        let shares = Shares::shrinking(2_000, 500);
+        let first = all_that_is_granted(&shares, [client(1)]);
+        assert_eq!(first.len(), 500, "a client alone has its whole limit");
+        let more = all_that_is_granted(&shares, (2..=10).map(client));
+        let free = 2_000 - shares.taken();
+        assert!((100..=125).contains(&free), "{free}");
+        assert_eq!(shares.take(client(10), 1).unwrap_err(), LimitReached::Client);
+        let modest = all_that_is_granted(&shares, [client(11)]);
+        assert!(modest.len() >= 20, "{}", modest.len());
+        drop((first, more, modest));
+        assert_eq!(all_that_is_granted(&shares, [client(11)]).len(), 500, "the limit grows again");
+    }
+
+    #[test]
+    fn the_clients_of_one_ipv6_site_hold_at_most_half() {
+        let shares = Shares::shrinking(2_000, 500);
+        let of = |site: u16, network: u16| {
+            client_network(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, site, network, 0, 0, 0, 1)))
+        };
+        let greedy = all_that_is_granted(&shares, (0..2_000).map(|network| of(1, network)));
+        assert_eq!(greedy.len(), 1_000, "65,536 clients, one customer");
+        assert!(all_that_is_granted(&shares, [of(2, 0)]).len() > 200);
+        assert!(all_that_is_granted(&shares, [client(1)]).len() > 200);
+        drop(greedy);
+        assert!(shares.state().by_ipv6_site.is_empty(), "networks that hold nothing are forgotten");
+        let counted = Shares::new(2_000, 500);
+        let held = all_that_is_granted(&counted, (0..4).map(|network| of(1, network)));
+        assert_eq!(held.len(), 2_000, "other shares do not shrink");
+        let small = Shares::shrinking(2_000, 2);
+        let held = all_that_is_granted(&small, (1..=100).map(client));
+        assert_eq!(held.len(), 200, "a small limit shrinks only when little is free");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::common::is_common_word;
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
-use crate::index::Fields;
+use crate::index::{Fields, has_live_document};
 
 /// Maximum number of words of one phrasing that are corrected.
 const CORRECTED_MAX: usize = 4;
@@ -106,7 +106,22 @@ fn completions(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<S
     }
     let mut words: Vec<(String, u32)> = counts.into_iter().collect();
     words.sort_unstable_by(|(a, of_a), (b, of_b)| (Reverse(of_a), a).cmp(&(Reverse(of_b), b)));
-    Ok(words.into_iter().take(COMPLETIONS_MAX).map(|(text, _)| text).collect())
+    let mut live = Vec::new();
+    for (text, _) in words {
+        if live.len() == COMPLETIONS_MAX {
+            break;
+        }
+        if is_live(searcher, fields, &text)? {
+            live.push(text);
+        }
+    }
+    Ok(live)
+}
+
+/// Whether a capability has the word that is not deleted.
+fn is_live(searcher: &Searcher, fields: &Fields, word: &str) -> Result<bool, IndexError> {
+    let term = Term::from_field_text(fields.word, word);
+    has_live_document(searcher, &term).map_err(IndexError::engine("look a word up"))
 }
 
 /// How similar a word has to be.
@@ -148,7 +163,11 @@ fn similar_word(
                     _ => continue,
                 };
                 let is_same_initial = word.starts_with(*initial);
-                best = best.max(Some(Candidate { is_same_initial, count: info.doc_freq, text }));
+                let candidate = Candidate { is_same_initial, count: info.doc_freq, text };
+                let is_better = best.as_ref().is_none_or(|best| candidate > *best);
+                if is_better && is_live(searcher, fields, &candidate.text)? {
+                    best = Some(candidate);
+                }
             }
         }
     }

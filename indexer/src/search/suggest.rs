@@ -4,12 +4,13 @@
 //! then corrected if there is still none.
 //!
 //! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are
-//! precomputed ([`super::completions`]). Suggestions are cached until the next commit.
+//! precomputed ([`super::completions`]). Entries of deleted documents alone are left out. Suggestions are cached until the next
+//! commit.
 
 use std::cmp::Reverse;
 use std::sync::PoisonError;
 
-use tantivy::Term;
+use tantivy::{SegmentReader, Term};
 
 use super::completions::SUGGESTIONS_MAX;
 use super::counts::Counts;
@@ -17,7 +18,7 @@ use super::opened::OpenedIndex;
 use crate::analysis::{Stemming, fold_exact, is_stop_word};
 use crate::answer::Suggestion;
 use crate::error::IndexError;
-use crate::index::{REST_MARK, SUGGESTION_MARK};
+use crate::index::{REST_MARK, SUGGESTION_MARK, has_live_document};
 use crate::query::replacements;
 
 /// Longest prefix that is completed, in bytes.
@@ -132,7 +133,7 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
     }
     let mut found: Vec<(String, u64)> = counts.by_name.into_iter().collect();
     sort(&mut found);
-    found.truncate(SUGGESTIONS_MAX);
+    let mut found = live(opened, found).map_err(&failed)?;
     if is_cut && opened.searcher.segment_readers().len() > 1 {
         // An entry may be missing in the list of a segment that has it.
         for (entry, count) in &mut found {
@@ -150,6 +151,22 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
     // What begins with the prefix is more likely what is meant.
     suggestions.sort_by_key(|suggestion| !suggestion.text.starts_with(prefix));
     Ok(suggestions)
+}
+
+/// The first entries that a capability has which is not deleted, at most [`SUGGESTIONS_MAX`].
+fn live(opened: &OpenedIndex, found: Vec<(String, u64)>) -> tantivy::Result<Vec<(String, u64)>> {
+    let has_deletes = opened.searcher.segment_readers().iter().any(SegmentReader::has_deletes);
+    let mut live = Vec::new();
+    for (entry, count) in found {
+        if live.len() == SUGGESTIONS_MAX {
+            break;
+        }
+        let term = Term::from_field_text(opened.fields.suggest, &entry);
+        if !has_deletes || has_live_document(&opened.searcher, &term)? {
+            live.push((entry, count));
+        }
+    }
+    Ok(live)
 }
 
 /// The most frequent first, then the shortest.

@@ -19,11 +19,15 @@ use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
-use crate::model::seed::{PRIORITY_LINKED, PRIORITY_SUBMITTED};
+use crate::model::seed::{PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED};
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
-/// Values of `site.priority` in the order of leasing. [`PRIORITY_LINKED`] comes last, and has a share.
-const PRIORITIES: [i32; 5] = [0, 2, 3, 4, 5];
+/// Values of `site.priority` of listed sites in the order of leasing. [`PRIORITY_SUBMITTED`] comes before them for a part of a batch,
+/// and [`PRIORITY_LINKED`] after them, with a share.
+const PRIORITIES_LISTED: [i32; 4] = [PRIORITY_LISTED, 3, 4, 5];
+/// Submitted sites leave one in this many places of a batch to others: anybody submits sites, and many clients submit more than
+/// are visited.
+const NOT_SUBMITTED_ONE_IN: i64 = 2;
 /// Linked sites get one in this many places of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
 /// A lease that ends later than this is damaged, and counts as expired. Longer than [`LEASE_DURATION_MAX`], since the clock of
@@ -228,9 +232,11 @@ async fn lease_due(
     // Batches are often of one site: then the time decides whether a linked site is next.
     let max = i64::from(request.sites_max);
     let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
-    let by_priority = PRIORITIES.into_iter().chain([PRIORITY_LINKED]).map(|priority| (priority, max));
+    let submitted_max = max - (max + millis(now).rem_euclid(NOT_SUBMITTED_ONE_IN)) / NOT_SUBMITTED_ONE_IN;
+    let shares = [(PRIORITY_LINKED, linked_max), (PRIORITY_SUBMITTED, submitted_max)];
+    let by_priority = PRIORITIES_LISTED.into_iter().chain([PRIORITY_SUBMITTED, PRIORITY_LINKED]);
     let mut leased = Vec::new();
-    for (priority, max) in std::iter::once((PRIORITY_LINKED, linked_max)).chain(by_priority) {
+    for (priority, max) in shares.into_iter().chain(by_priority.map(|priority| (priority, max))) {
         let max = max - i64::try_from(leased.len()).unwrap_or(i64::MAX);
         if max <= 0 {
             continue;
@@ -285,23 +291,36 @@ pub(crate) async fn leases_renew(
     })
 }
 
+/// The end of a visit that is saved.
+pub(super) struct LeaseEnd<'a> {
+    pub(super) token: &'a LeaseToken,
+    pub(super) next_visit_at_ms: i64,
+    /// Since when the visit would have missed a request to check the claim of the site.
+    pub(super) claim_known_at_ms: i64,
+}
+
 /// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of those that were held,
-/// by site.
+/// by site. A site is due at once if a check of its claim was requested after the visit knew of the claim.
 pub(super) async fn leases_close(
     connection: &mut Connection,
-    ends: &[(&LeaseToken, i64)],
+    ends: &[LeaseEnd<'_>],
 ) -> Outcome<HashMap<String, SiteRow>> {
     let mut query = QueryBuilder::<Database>::new(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = column4,
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = COALESCE(
+                    (SELECT asked_at_ms FROM site_claim
+                     WHERE site_claim.site = column1 AND asked_at_ms > column6 AND asked_at_ms < column4),
+                    column4),
                 address_group = COALESCE(column5, address_group)
          FROM (",
     );
-    query.push_values(ends, |mut row, (token, next_visit_at_ms)| {
+    query.push_values(ends, |mut row, LeaseEnd { token, next_visit_at_ms, claim_known_at_ms }| {
         row.push_bind(token.site.as_str())
             .push_bind(token.worker.as_str())
             .push_bind(token.fence)
             .push_bind(*next_visit_at_ms)
-            .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()));
+            .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
+            .push_bind(*claim_known_at_ms);
     });
     query.push(concat!(
         ") AS held WHERE name = column1 AND COALESCE(lease_owner, '') = column2 AND fence = column3

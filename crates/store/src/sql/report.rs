@@ -8,8 +8,9 @@ use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 
-/// Saves a report unless it is a duplicate or a cap is reached. The lock on the row of the site serialises reports of one site;
-/// reports of several sites at once may pass the cap of all by a few.
+/// Saves a report unless it is a duplicate or a cap is reached. Beyond the cap of all, it displaces the latest report about the site
+/// with the most, so that a flood about some sites does not silence reports about others. The lock on the row of the site
+/// serialises reports of one site; reports of several sites at once may pass the cap of all by a few.
 pub(crate) async fn report_save(
     connection: &mut Connection,
     report: &Report,
@@ -38,7 +39,7 @@ pub(crate) async fn report_save(
     if of_site >= i64::from(caps.of_site) {
         return Ok(ReportOutcome::Full(ReportCap::Site));
     }
-    if of_all >= i64::from(caps.of_all) {
+    if of_all >= i64::from(caps.of_all) && !report_displace(connection, of_site).await? {
         return Ok(ReportOutcome::Full(ReportCap::All));
     }
     sqlx::query("INSERT INTO report (at_ms, site, capability_id, reason, note) VALUES ($1, $2, $3, $4, $5)")
@@ -50,6 +51,18 @@ pub(crate) async fn report_save(
         .execute(&mut *connection)
         .await?;
     Ok(ReportOutcome::Saved)
+}
+
+/// Deletes the latest report about the site with the most, if these are more than `of_site`. Returns whether one was deleted.
+async fn report_displace(connection: &mut Connection, of_site: i64) -> Outcome<bool> {
+    let displaced = sqlx::query(
+        "DELETE FROM report WHERE id =
+             (SELECT MAX(id) FROM report GROUP BY site HAVING COUNT(*) > $1 ORDER BY COUNT(*) DESC, site LIMIT 1)",
+    )
+    .bind(of_site)
+    .execute(&mut *connection)
+    .await?;
+    Ok(displaced.rows_affected() > 0)
 }
 
 struct LineRow {

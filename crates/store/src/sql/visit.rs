@@ -10,6 +10,7 @@ use manifest::ManifestId;
 use super::claim::claim_save;
 use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
+use super::lease::LeaseEnd;
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
 use super::state::{hosts_bound, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
@@ -127,9 +128,16 @@ async fn visits_hold<'a>(
     connection: &mut Connection,
     visits: &'a [VisitWrite<'a>],
 ) -> Outcome<BTreeMap<&'a str, HeldVisit<'a>>> {
-    let mut ends: Vec<(&LeaseToken, i64)> =
-        visits.iter().map(|write| (write.token, millis(write.visit.next_visit.at))).collect();
-    ends.sort_unstable_by_key(|(token, _)| (token.site.as_str(), token.fence));
+    let end = |write: &'a VisitWrite<'a>| {
+        let checked_at = write.visit.claim.as_ref().and_then(|claim| claim.checked_at);
+        LeaseEnd {
+            token: write.token,
+            next_visit_at_ms: millis(write.visit.next_visit.at),
+            claim_known_at_ms: millis(checked_at.unwrap_or(write.visit.started_at)),
+        }
+    };
+    let mut ends: Vec<LeaseEnd<'_>> = visits.iter().map(end).collect();
+    ends.sort_unstable_by_key(|end| (end.token.site.as_str(), end.token.fence));
     let mut ended = lease::leases_close(connection, &ends).await?;
     let expanded = ended.values().filter(|row| row.compacted.packed.is_none());
     let mut known = known_load(connection, expanded.map(|row| row.name.as_str()).collect()).await?;

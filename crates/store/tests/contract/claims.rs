@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use policy::claim::{CheckResult, Claim, KeyHash, Proof};
 use store::{SearchCount, Store, VisitRecord};
 
-use crate::build::{later, leased, seed, site, start, visit};
+use crate::build::{later, leased, request, seed, site, start, visit};
 use crate::harness::Db;
 
 /// The claim of a site whose owner has the key of this number.
@@ -69,6 +69,30 @@ pub(crate) async fn a_visit_saves_the_owner_and_keeps_the_request(Db { store, ..
         missed.after(CheckResult::Nothing { reason: "gone".into() }, later(4_000) + TimeDelta::days(15));
     checked(&store, "sky.example", later(4_000) + TimeDelta::days(15), ended).await?;
     assert_eq!(store.claim_find(&sky).await?.context("a claim")?.owner, None);
+    Ok(())
+}
+
+pub(crate) async fn a_check_requested_during_a_visit_causes_another_one(Db { store, .. }: Db) -> Result<()> {
+    let sky = site("sky.example");
+    let due = async |minutes| {
+        let now = later(minutes);
+        Ok::<_, anyhow::Error>(store.sites_lease(&request("w", 1, now), now).await?.pop())
+    };
+    let unaware = leased(&store, "sky.example", later(1)).await?;
+    assert!(store.claim_ask(&sky, later(3), start()).await?);
+    let record = VisitRecord { started_at: later(2), ..visit("sky.example", later(4), Vec::new()) };
+    store.visit_save(&unaware.token, &record).await?;
+
+    let unsuccessful = due(5).await?.context("the site is due again, for the check")?;
+    store.visit_save(&unsuccessful.token, &visit("sky.example", later(6), Vec::new())).await?;
+    assert_eq!(due(7).await?, None, "a visit that could not check causes no other");
+
+    let checking = due(6 + 24 * 60).await?.context("the next day")?;
+    assert!(store.claim_ask(&sky, later(7 + 24 * 60), later(24 * 60)).await?);
+    let claim = owned(7, later(8 + 24 * 60));
+    let record = visit("sky.example", later(6 + 24 * 60), Vec::new());
+    store.visit_save(&checking.token, &VisitRecord { claim: Some(claim), ..record }).await?;
+    assert_eq!(due(9 + 24 * 60).await?, None, "the check was after the request");
     Ok(())
 }
 

@@ -61,18 +61,28 @@ pub(crate) async fn reports_are_stored_once_counted_and_dismissed(Db { store, ..
 }
 
 pub(crate) async fn reports_have_caps(Db { store, .. }: Db) -> Result<()> {
-    let caps = ReportCaps { of_site: 2, of_all: 3 };
-    for (about, wanted) in [
+    let caps = ReportCaps { of_site: 3, of_all: 4 };
+    for (number, (about, wanted)) in [
+        ("spam.example", ReportOutcome::Saved),
         ("spam.example", ReportOutcome::Saved),
         ("spam.example", ReportOutcome::Saved),
         ("spam.example", ReportOutcome::Full(ReportCap::Site)),
         ("bad.example", ReportOutcome::Saved),
+        ("bad.example", ReportOutcome::Saved),
         ("bad.example", ReportOutcome::Full(ReportCap::All)),
-    ] {
-        let number = store.reports_page(&ReportFilter::default(), None, 9).await?.len();
+        ("worse.example", ReportOutcome::Saved),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let saved = store.report_save(&report(about, &format!("note {number}"), start()), caps).await?;
-        assert_eq!(saved, wanted, "{about}");
+        assert_eq!(saved, wanted, "{number} {about}");
     }
+    let left = store.reports_page(&ReportFilter::default(), None, 9).await?;
+    let notes: Vec<&str> = left.iter().map(|line| line.report.note.as_str()).collect();
+    let displaced =
+        "the latest ones about the site with the most reports made room: 2 of spam, then 5 of bad";
+    assert_eq!(notes, ["note 7", "note 4", "note 1", "note 0"], "{displaced}");
     Ok(())
 }
 

@@ -199,6 +199,30 @@ pub(crate) async fn leases_linked_sites_last_with_a_minimum_share(Db { store, ..
     Ok(())
 }
 
+pub(crate) async fn submitted_sites_leave_half_of_a_batch_to_lists(Db { store, .. }: Db) -> Result<()> {
+    let submitted =
+        |number: u32| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("submitted{number}.example")) };
+    store.seeds_add(&(0..200).map(submitted).collect::<Vec<_>>(), start()).await?;
+    let listed: Vec<Seed> = (0..200).map(|number| seed(&format!("listed{number}.example"))).collect();
+    store.seeds_add(&listed, start()).await?;
+    let count = async |places: u32, now| -> Result<(usize, usize)> {
+        let leased = store.sites_lease(&request("w", places, now), now).await?;
+        let is_listed = leased.iter().map(|leased| leased.token.site.as_str().starts_with("listed"));
+        assert!(is_listed.clone().is_sorted(), "submitted sites come first");
+        let listed = is_listed.filter(|is_listed| *is_listed).count();
+        Ok((leased.len() - listed, listed))
+    };
+    assert_eq!(count(64, later(1)).await?, (32, 32), "a flood of submissions does not starve a list");
+    let mut singles = (0, 0);
+    for turn in 0..16 {
+        let (submitted, listed) = count(1, later(1) + TimeDelta::milliseconds(turn)).await?;
+        singles = (singles.0 + submitted, singles.1 + listed);
+    }
+    assert_eq!(singles, (8, 8), "batches of one take turns");
+    assert_eq!(count(400, later(1)).await?, (160, 160), "either fills the rest of a batch");
+    Ok(())
+}
+
 pub(crate) async fn link_does_not_change_the_priority_of_a_listed_site(db: Db) -> Result<()> {
     let store = &db.store;
     let names = ["before.example", "after.example", "only.example"];
