@@ -175,7 +175,9 @@ impl Submissions<'_> {
             let why = suspension.reason.description();
             return Err(Problem::forbidden(format!("{site} is suspended ({why}); it is not visited")));
         }
-        Err(Problem::forbidden(format!("the owner of {site} opted out; it is not visited")))
+        Err(Problem::forbidden(format!(
+            "{site} is blocked: its owner opted out, or the operator blocked it; it is not visited"
+        )))
     }
 
     fn answer(&self, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {

@@ -91,8 +91,31 @@ impl Tool {
 }
 
 fn read<T: DeserializeOwned>(tool: Tool, arguments: Map<String, Value>) -> Result<T, Problem> {
+    check_lengths(&tool.definition().input, &arguments)?;
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| Problem::bad_request(format!("the arguments of {tool} are wrong: {error}")))
+}
+
+/// Checks `maxLength` (in characters) and `maxItems` of the schema of a tool's arguments (JSON Schema validation §6.3.1, §6.4.1).
+fn check_lengths(schema: &Value, arguments: &Map<String, Value>) -> Result<(), Problem> {
+    for (name, value) in arguments {
+        let limit_of = |keyword: &str| schema.get("properties")?.get(name)?.get(keyword)?.as_u64();
+        let exceeded = match value {
+            Value::String(text) => {
+                let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+                limit_of("maxLength").filter(|limit| chars > *limit).map(|limit| (limit, "characters"))
+            }
+            Value::Array(items) => {
+                let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
+                limit_of("maxItems").filter(|limit| count > *limit).map(|limit| (limit, "values"))
+            }
+            _ => None,
+        };
+        if let Some((limit, unit)) = exceeded {
+            return Err(Problem::bad_request(format!("`{name}` has more than {limit} {unit}")));
+        }
+    }
+    Ok(())
 }
 
 /// An object schema without additional properties.

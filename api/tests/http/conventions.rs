@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use serde_json::json;
 
 use crate::world::World;
 
@@ -129,4 +130,23 @@ async fn head_returns_the_headers_of_get() {
     assert_eq!(head.status, StatusCode::OK);
     assert_eq!(head.header("etag"), world.get("/sites").await.header("etag"));
     assert!(head.body.is_empty());
+}
+
+#[tokio::test]
+async fn tools_refuse_arguments_that_are_longer_than_their_schema_allows() {
+    let world = World::new().await;
+    for (tool, arguments, problem) in [
+        ("find_capability", json!({"query": "é".repeat(1_001)}), "`query` has more than 1000 characters"),
+        ("explore", json!({"site": vec!["a.example"; 21]}), "`site` has more than 20 values"),
+        ("get_site", json!({"domain": "a".repeat(254)}), "`domain` has more than 253 characters"),
+    ] {
+        let request = Request::post(format!("/tools/{tool}")).header("content-type", "application/json");
+        let answer = world.send(request.body(Body::from(arguments.to_string())).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{tool}: {}", answer.text());
+        assert!(answer.text().contains(problem), "{tool}: {}", answer.text());
+    }
+    let allowed = json!({"query": "é".repeat(1_000)});
+    let request = Request::post("/tools/find_capability").header("content-type", "application/json");
+    let answer = world.send(request.body(Body::from(allowed.to_string())).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
 }

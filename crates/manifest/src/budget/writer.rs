@@ -1,0 +1,34 @@
+//! A writer with a limit.
+
+use std::io;
+
+/// Passes bytes on until more are written than the limit allows, and fails then with [`io::ErrorKind::FileTooLarge`].
+pub struct LimitedWriter<W> {
+    inner: W,
+    bytes_left: usize,
+}
+
+impl<W: io::Write> LimitedWriter<W> {
+    /// Allows `bytes_max` bytes.
+    pub const fn new(inner: W, bytes_max: usize) -> Self {
+        Self { inner, bytes_left: bytes_max }
+    }
+
+    /// How many bytes may still be written.
+    pub const fn bytes_left(&self) -> usize {
+        self.bytes_left
+    }
+}
+
+impl<W: io::Write> io::Write for LimitedWriter<W> {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let left = self.bytes_left.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        let written = self.inner.write(part)?;
+        self.bytes_left = left.saturating_add(part.len().saturating_sub(written));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
