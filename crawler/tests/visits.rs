@@ -417,6 +417,7 @@ async fn only_the_site_itself_proves_a_claim() {
         (elsewhere("https://www.shop.example/uploads/claim.txt"), false, "another path"),
         (elsewhere("https://other.example/.well-known/agentdex-claim.txt"), false, "another site"),
         (Answer::html(format!("<!doctype html>\n{line}")), false, "a page"),
+        (Answer::text(format!("Latest messages:\n{line}")), false, "what others wrote"),
         (Answer::text(of_another_site), false, "the token of another site"),
         (Answer::text(format!("{}{line}", "x".repeat(20_000))), false, "beyond the limit of bytes"),
     ] {

@@ -112,7 +112,16 @@ impl ClaimAuthority {
         IssuedClaim { key: format!("{KEY_PREFIX}{}", data_encoding::HEXLOWER.encode(random)), token }
     }
 
-    /// The keys that published texts prove for a site: the strings of TXT records, or a file.
+    /// The keys that a file proves for a site. It has nothing but tokens, comments that begin with `#`, and blank lines: on a
+    /// page, and in any other text, what others wrote may be among what the site answers.
+    pub fn proven_by_file(&self, site: &SiteName, text: &str) -> Vec<KeyHash> {
+        let text = text.trim_start_matches('\u{feff}');
+        let is_of_owner =
+            |line: &str| line.is_empty() || line.starts_with('#') || line.starts_with(TOKEN_PREFIX);
+        if text.lines().map(str::trim).all(is_of_owner) { self.proven(site, [text]) } else { Vec::new() }
+    }
+
+    /// The keys that the strings of TXT records prove for a site.
     pub fn proven<'a>(&self, site: &SiteName, texts: impl IntoIterator<Item = &'a str>) -> Vec<KeyHash> {
         let lines = texts.into_iter().flat_map(str::lines).take(LINES_MAX);
         lines.filter_map(|line| self.key_of(site, line.trim().strip_prefix(TOKEN_PREFIX)?)).collect()
@@ -283,6 +292,26 @@ mod tests {
         assert_eq!(authority.proven(&other, [record.as_str()]), [], "it was issued for another site");
         let elsewhere = ClaimAuthority::new("another secret");
         assert_eq!(elsewhere.proven(&shop, [record.as_str()]), [], "another instance issued it");
+    }
+
+    #[test]
+    fn a_file_with_other_text_proves_nothing() {
+        let authority = ClaimAuthority::new("secret");
+        let shop = site("shop.example");
+        let line = format!("{TOKEN_PREFIX}{}", authority.issue(&shop, &[7; KEY_BYTES]).token);
+        for file in
+            [line.clone(), format!("\u{feff}# ours\r\n\r\n  {line}  \r\n"), format!("{line}\n{line}\n")]
+        {
+            assert!(!authority.proven_by_file(&shop, &file).is_empty(), "{file:?}");
+        }
+        for page in [
+            format!("Latest messages:\n{line}\n"),
+            format!("<script src=/app.js></script>\n{line}\n"),
+            format!("{line}\n<p>by a guest"),
+            format!("{{\"messages\": \"\n{line}\n\"}}"),
+        ] {
+            assert_eq!(authority.proven_by_file(&shop, &page), [], "{page:?}");
+        }
     }
 
     #[test]

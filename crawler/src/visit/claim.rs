@@ -96,7 +96,7 @@ impl Visit<'_> {
 fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, records: usize) -> CheckResult {
     let keys = match &fetched.body {
         Some(body) if is_own(site, fetched) => {
-            authority.proven(&site.name, [&*String::from_utf8_lossy(&body.0)])
+            authority.proven_by_file(&site.name, &String::from_utf8_lossy(&body.0))
         }
         _ => Vec::new(),
     };
@@ -110,7 +110,9 @@ fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, reco
         (FetchOutcome::Found, _) if !is_own(site, fetched) => {
             format!("redirects to a URL other than {} of {domain} or www.{domain}", claim::FILE_PATH)
         }
-        (FetchOutcome::Found, _) => format!("has no token of this instance for {domain}"),
+        (FetchOutcome::Found, _) => {
+            format!("has no token of this instance for {domain}, or has other text than tokens and comments")
+        }
         (outcome, Some(reason)) => format!("could not be used ({outcome}): {reason}"),
         (outcome, None) => format!("could not be used ({outcome})"),
     };
