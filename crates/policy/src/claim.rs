@@ -157,7 +157,7 @@ pub struct Owner {
 impl Owner {
     /// Until when the key counts, unless a check finds the proof before. The time alone decides, since the site of a
     /// former owner may answer so that no check ends.
-    pub fn counts_until(&self) -> DateTime<Utc> {
+    fn counts_until(&self) -> DateTime<Utc> {
         let unproven = self.proven_at + PROOF_AGE_MAX;
         self.missing_since.map_or(unproven, |since| unproven.min(since + MISSING_MAX))
     }
