@@ -334,7 +334,8 @@ async fn claim_to_shop(crawl: &Crawl) -> Claim {
 async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
     let mut crawl = Crawl::of([shop()]).await;
     let line = proof(&crawl, 1).await;
-    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", format!("# our proof\n{line}"));
+    let fresh_for_long = Answer::text(format!("# our proof\n{line}")).max_age(86_400);
+    crawl.web.set("shop.example", claim::FILE_PATH, fresh_for_long);
     crawl.pass().await;
     assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "nobody requested a check");
     request_check(&crawl).await;
