@@ -1,8 +1,8 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
 //! The record is queried before anything is requested, so that no answer of the site prevents it. The request for the file
-//! follows every rule of the others and comes after them. Its result does not affect how the site is read. A visit that ends
-//! before it has not found the proof: otherwise a domain that changes hands could keep its former owner.
+//! follows every rule of the others and comes after them. Its result does not affect how the site is read. A visit that the
+//! site's responses end before it has not found the proof: otherwise a domain that changes hands could keep its former owner.
 
 use manifest::{Discovery, ManifestUrl};
 use policy::claim::{self, CheckResult, ClaimAuthority, Proof};
@@ -61,9 +61,13 @@ impl Visit<'_> {
         Ok(next)
     }
 
-    /// Concludes a check that the end of the visit cut off.
+    /// Concludes a check that the end of the visit cut off. A visit that met its own limits has not looked for the proof.
     pub(super) fn conclude_unfinished_claim(&mut self, end: VisitEnd) {
-        if self.looks_for_claim() {
+        let is_by_limits = matches!(
+            end,
+            VisitEnd::Completed | VisitEnd::NothingNew | VisitEnd::OverBudget | VisitEnd::OutOfTime
+        );
+        if self.looks_for_claim() && !is_by_limits {
             let record = no_record(self.site, self.progress.claim_records.unwrap_or_default());
             let (file, why) = (claim::FILE_PATH, end.description());
             let reason = format!("{record}; the visit ended before {file} was requested ({why})");
