@@ -258,7 +258,8 @@ pub(super) enum Origin {
     Minted,
 }
 
-/// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too long for one loses its innermost labels; the id keeps its names apart.
+/// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too
+/// long for one loses its innermost labels; the id keeps its names apart.
 pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
     let is_kept = |name: &&str| is_registry_name(name) && may_name(&manifest.url.site(), name);
     if let Some(name) = manifest.name.as_deref().filter(is_kept) {

@@ -67,7 +67,9 @@ impl Visit<'_> {
             end,
             VisitEnd::Completed | VisitEnd::NothingNew | VisitEnd::OverBudget | VisitEnd::OutOfTime
         );
-        if self.looks_for_claim() && !is_by_limits {
+        // The responses of the domain itself may have ended it while other hosts of the site went on.
+        let is_by_site = !is_by_limits || self.progress.plan.ended.contains_key(&self.site.name.apex());
+        if self.looks_for_claim() && is_by_site {
             let record = no_record(self.site, self.progress.claim_records.unwrap_or_default());
             let (file, why) = (claim::FILE_PATH, end.description());
             let reason = format!("{record}; the visit ended before {file} was requested ({why})");
