@@ -59,7 +59,8 @@ fn naming(url: &ManifestUrl, found_by: &FoundBy) -> Naming {
         | (Discovery::Agentmap | Discovery::Dns | Discovery::HtmlLink | Discovery::LinkHeader, Some(_)) => {
             Naming::Site
         }
-        (Discovery::CatalogEntry | Discovery::Pointer, Some(_)) => Naming::LikeThis,
+        // A document that was linked may be submitted as well.
+        (Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted, Some(_)) => Naming::LikeThis,
         // Submitted, or the source of the link was too long to be kept.
         _ => Naming::Others,
     }
@@ -101,6 +102,7 @@ mod tests {
         for (discovery, from) in [
             (Discovery::CatalogEntry, catalog),
             (Discovery::Pointer, catalog),
+            (Discovery::Submitted, catalog),
             (Discovery::HtmlLink, page),
             (Discovery::Agentmap, two),
         ] {
