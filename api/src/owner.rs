@@ -14,6 +14,7 @@ use store::Store;
 use subtle::ConstantTimeEq;
 
 use crate::admin::bearer;
+use crate::clock;
 use crate::problem::Problem;
 
 /// What a request says about its sender, before it is checked.
@@ -43,7 +44,8 @@ impl OwnerCredentials {
             ))
         };
         let key = self.0.as_deref().and_then(bearer).and_then(KeyHash::of_key).ok_or_else(refused)?;
-        let owner = store.claim_find(site).await?.and_then(|claim| claim.owner).ok_or_else(refused)?;
+        let claim = store.claim_find(site).await?.unwrap_or_default();
+        let owner = claim.owner_at(clock::now()).cloned().ok_or_else(refused)?;
         let is_owner = bool::from(owner.key_hash.as_str().as_bytes().ct_eq(key.as_str().as_bytes()));
         if is_owner { Ok(owner) } else { Err(refused()) }
     }

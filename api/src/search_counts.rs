@@ -12,6 +12,7 @@ use manifest::SiteName;
 use store::{SearchCount, Store, StoreError};
 
 use crate::answers::claim::OwnerMark;
+use crate::clock;
 
 /// How often counts are written and new owners are noticed.
 pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
@@ -73,7 +74,8 @@ impl SearchCounts {
             }
             return Err(error);
         }
-        let owned = store.sites_owned(SITES_MAX).await?.into_iter();
+        let now = clock::now();
+        let owned = store.sites_owned(SITES_MAX).await?.into_iter().filter(|(_, owner)| owner.counts_at(now));
         let owned = owned.map(|(site, owner)| (site, OwnerMark::from(&owner))).collect();
         *self.owned.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(owned);
         Ok(())

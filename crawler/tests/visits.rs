@@ -334,7 +334,8 @@ async fn claim_to_shop(crawl: &Crawl) -> Claim {
 async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
     let mut crawl = Crawl::of([shop()]).await;
     let line = proof(&crawl, 1).await;
-    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", format!("# our proof\n{line}"));
+    let fresh_for_long = Answer::text(format!("# our proof\n{line}")).max_age(86_400);
+    crawl.web.set("shop.example", claim::FILE_PATH, fresh_for_long);
     crawl.pass().await;
     assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "nobody requested a check");
     request_check(&crawl).await;
@@ -376,6 +377,32 @@ async fn a_claim_is_checked_only_where_robots_txt_allows_it() {
 }
 
 #[tokio::test]
+async fn a_visit_that_ends_early_has_not_found_the_proof() {
+    let page = || Answer::html("<!doctype html><title>shop</title>");
+    for (host, why) in [
+        (Host::new("shop.example").robots("User-agent: *\nDisallow: /\n"), "robots.txt forbids everything"),
+        (Host::new("shop.example").route("/robots.txt", Answer::status(500)), "robots.txt is unreachable"),
+        (Host::new("shop.example").catch_all(page()), "a page for every path"),
+        (Host::new("shop.example").robots("").catch_all(Answer::status(403)), "denials"),
+        (Host::new("shop.example").robots("").catch_all(Answer::status(429)), "too many requests"),
+    ] {
+        let crawl = Crawl::of([host]).await;
+        proof(&crawl, 1).await;
+        request_check(&crawl).await;
+        crawl.pass().await;
+        assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "{why}");
+        let claim = claim_to_shop(&crawl).await;
+        assert!(claim.checked_at.is_some() && claim.owner.is_none(), "{why}: {claim:?}");
+        let finding = claim.finding.unwrap();
+        assert!(
+            finding.contains("no proof was found: _agentdex.shop.example has no TXT record"),
+            "{finding}"
+        );
+        assert!(finding.contains("the visit ended before"), "{why}: {finding}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_site_itself_proves_a_claim() {
     let line = proof(&Crawl::of([shop()]).await, 1).await;
     let elsewhere = |url: &str| Answer::redirect(302, url);
@@ -391,6 +418,7 @@ async fn only_the_site_itself_proves_a_claim() {
         (elsewhere("https://www.shop.example/uploads/claim.txt"), false, "another path"),
         (elsewhere("https://other.example/.well-known/agentdex-claim.txt"), false, "another site"),
         (Answer::html(format!("<!doctype html>\n{line}")), false, "a page"),
+        (Answer::text(format!("Latest messages:\n{line}")), false, "what others wrote"),
         (Answer::text(of_another_site), false, "the token of another site"),
         (Answer::text(format!("{}{line}", "x".repeat(20_000))), false, "beyond the limit of bytes"),
     ] {

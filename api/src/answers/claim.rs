@@ -9,6 +9,7 @@ use store::Store;
 use utoipa::ToSchema;
 
 use super::site::unknown;
+use crate::clock;
 use crate::problem::Problem;
 
 /// Random bytes of the secret of this instance's tokens.
@@ -121,7 +122,7 @@ pub(crate) async fn state(store: &Store, site: SiteName) -> Result<ClaimAnswer, 
 fn answer(site: SiteName, claim: &Claim) -> ClaimAnswer {
     ClaimAnswer {
         site,
-        owner: claim.owner.as_ref().map(OwnerMark::from),
+        owner: claim.owner_at(clock::now()).map(OwnerMark::from),
         asked_at: claim.asked_at,
         looked_for_until: claim.open_until(),
         checked_at: claim.checked_at,

@@ -21,6 +21,7 @@ use super::TEXT_IS;
 use super::claim::OwnerMark;
 use super::declarations::{CapabilityContradiction, Disagreements, SharedDeclarations};
 use super::sites::SiteLine;
+use crate::clock;
 use crate::manifests::{ManifestReader, SiteManifests};
 use crate::problem::Problem;
 use crate::text::{self, is_hidden};
@@ -335,7 +336,7 @@ fn answer(
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
         suspended: suspended.map(|record| Suspension::of(record, contact)),
-        owner: state.claim.and_then(|claim| claim.owner).as_ref().map(OwnerMark::from),
+        owner: state.claim.as_ref().and_then(|claim| claim.owner_at(clock::now())).map(OwnerMark::from),
         hosts: state.hosts.into_iter().map(host_line).collect(),
         hosts_total,
         resources: resources.collect(),

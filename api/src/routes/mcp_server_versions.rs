@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 
 use axum::extract::Path;
 use indexer::{Filters, SearchRequest};
-use manifest::{Host, ManifestId, SiteName};
+use manifest::ManifestId;
 use serde_json::{Value, json};
 use store::StoredManifest;
 
 use super::mcp_servers::{
-    PAGE, PAGES_MAX, READ_BYTES_MAX, is_registry_name, listed, name, server, take_within_budget, version,
+    PAGE, PAGES_MAX, READ_BYTES_MAX, is_registry_name, listed, name, server, site_of, take_within_budget,
+    version,
 };
 use crate::answers::search::search_readable;
 use crate::client::Client;
@@ -146,12 +147,6 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Versions, Proble
         return Err(Problem::not_found(format!("no server {name} is known here")));
     }
     Ok(versions)
-}
-
-/// The site of a namespace: `com.example` and `com.example.mcp` are of `example.com`.
-fn site_of(space: &str) -> Option<SiteName> {
-    let host = space.rsplit('.').collect::<Vec<_>>().join(".");
-    Host::parse(&host).ok().map(|host| host.site())
 }
 
 /// The manifests of capabilities that the index knows by this name of their manifest.

@@ -1,8 +1,8 @@
 //! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
 //! document of 2025-12-01).
 //!
-//! A valid registry name of the publisher is kept; otherwise one is generated from the host and the id of the manifest and
-//! marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
+//! A valid registry name is kept at the site of its namespace; otherwise one is generated from the host and the id of the
+//! manifest and marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
 //! out. A request reads a bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may
 //! be shorter than its limit; `metadata.nextCursor` leads to the next page until it is absent.
 
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
-use manifest::{Host, Manifest, ManifestId};
+use manifest::{Host, Manifest, ManifestId, SiteName};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, StoredManifest};
@@ -46,6 +46,8 @@ const VERSION_CHARS_MAX: usize = 255;
 const NAME_CHARS_MAX: usize = 200;
 /// Version of servers that declare none.
 const VERSION_MINTED: &str = "0.0.0";
+/// Namespaces of accounts, whose owners publish their servers anywhere. No site proves such a name.
+const ACCOUNTS: [&str; 3] = ["io.github", "com.github", "io.gitlab"];
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /// Servers that speak MCP, as the official registry lists them.
@@ -256,9 +258,11 @@ pub(super) enum Origin {
     Minted,
 }
 
-/// `reverse.domain/name`. A host that is too long for one loses its innermost labels; the id keeps its names apart.
+/// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too
+/// long for one loses its innermost labels; the id keeps its names apart.
 pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
-    if let Some(name) = manifest.name.as_deref().filter(|name| is_registry_name(name)) {
+    let is_kept = |name: &&str| is_registry_name(name) && may_name(&manifest.url.site(), name);
+    if let Some(name) = manifest.name.as_deref().filter(is_kept) {
         return (name.to_owned(), Origin::Declared);
     }
     let id = manifest.id.as_str();
@@ -287,6 +291,20 @@ fn is_exact(version: &str) -> bool {
 
 fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
+}
+
+/// Whether a site may declare a server under a registry name: in the namespace of its domain, or in one of an account.
+fn may_name(site: &SiteName, name: &str) -> bool {
+    let (space, _) = name.split_once('/').unwrap_or_default();
+    let is_account =
+        |accounts: &&str| space.strip_prefix(*accounts).is_some_and(|rest| rest.starts_with('.'));
+    ACCOUNTS.iter().any(|accounts| is_account(accounts)) || site_of(space).as_ref() == Some(site)
+}
+
+/// The site of a namespace: `com.example` and `com.example.mcp` are of `example.com`.
+pub(super) fn site_of(space: &str) -> Option<SiteName> {
+    let host = space.rsplit('.').collect::<Vec<_>>().join(".");
+    Host::parse(&host).ok().map(|host| host.site())
 }
 
 pub(super) fn is_registry_name(name: &str) -> bool {
@@ -318,6 +336,19 @@ pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_la
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_names_servers_in_its_own_namespace_and_in_those_of_accounts() {
+        let site = SiteName::parse("example.com").unwrap();
+        for name in ["com.example/tools", "com.example.mcp/tools", "io.github.someone/tools"] {
+            assert!(may_name(&site, name), "{name}");
+        }
+        for name in
+            ["com.other/tools", "com.example-other/tools", "com/tools", "io.githubs/tools", "io.github/x"]
+        {
+            assert!(!may_name(&site, name), "{name}");
+        }
+    }
 
     #[test]
     fn version_ranges_are_replaced_by_exact_versions() {

@@ -8,7 +8,7 @@ use policy::claim::{ClaimAuthority, KeyHash};
 use serde_json::json;
 
 use crate::answer::Answer;
-use crate::world::{World, fetched_at};
+use crate::world::{World, machine_now};
 
 async fn post(world: &World, path: &str) -> Answer {
     world.send(Request::post(path).body(Body::empty()).unwrap()).await
@@ -75,7 +75,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
     assert_eq!(before["owner"], json!(null));
     assert!(world.page("/sites/skyhop.example").await.text().contains("Not verified: no owner"));
     let key = post(&world, "/sites/skyhop.example/claim").await.json()["key"].as_str().unwrap().to_owned();
-    world.prove("skyhop.example", &key, fetched_at() + TimeDelta::hours(2)).await;
+    world.prove("skyhop.example", &key, machine_now()).await;
     let owner = &world.get("/sites/skyhop.example").await.json()["owner"];
     assert_eq!((&owner["verified"], &owner["by"]), (&json!(true), &json!("dns")));
     assert_eq!(owner["since"], owner["last_proven_at"]);
@@ -89,7 +89,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
 /// A site with an owner; returns the key.
 async fn own(world: &World, site: &str) -> String {
     let key = post(world, &format!("/sites/{site}/claim")).await.json()["key"].as_str().unwrap().to_owned();
-    world.prove(site, &key, fetched_at() + TimeDelta::hours(2)).await;
+    world.prove(site, &key, machine_now()).await;
     key
 }
 
@@ -122,6 +122,22 @@ async fn only_the_key_of_the_owner_is_accepted() {
         }
     }
     assert_eq!(world.get("/sites/skyhop.example").await.json()["blocked"], json!(null));
+}
+
+#[tokio::test]
+async fn a_key_that_was_not_proved_for_long_is_refused() {
+    let world = World::new().await;
+    let key = post(&world, "/sites/skyhop.example/claim").await.json()["key"].as_str().unwrap().to_owned();
+    world.prove("skyhop.example", &key, machine_now() - TimeDelta::days(100)).await;
+    for (method, path) in [
+        ("GET", "/sites/skyhop.example/searches"),
+        ("POST", "/sites/skyhop.example/opt-out"),
+        ("POST", "/sites/skyhop.example/recheck"),
+    ] {
+        assert_eq!(with_key(&world, method, path, &key).await.status, StatusCode::UNAUTHORIZED, "{path}");
+    }
+    assert_eq!(world.get("/sites/skyhop.example").await.json()["owner"], json!(null));
+    assert_eq!(world.get("/sites/skyhop.example/claim").await.json()["owner"], json!(null));
 }
 
 #[tokio::test]
@@ -201,5 +217,6 @@ async fn capabilities_of_a_site_name_its_owner() {
     let owner = &world.get(&path).await.json()["owner"];
     assert_eq!((&owner["verified"], &owner["by"]), (&json!(true), &json!("dns")));
     let page = world.page(&path).await.text();
-    assert!(page.contains("owner verified by a DNS record since 2026-11-21"), "{page}");
+    let since = owner["since"].as_str().unwrap().get(..10).unwrap();
+    assert!(page.contains(&format!("owner verified by a DNS record since {since}")), "{page}");
 }

@@ -16,6 +16,12 @@ use crate::documents;
 pub(crate) use crate::fixture::fetched_at;
 use crate::fixture::{Fixture, found, not_found};
 
+/// The time of the machine.
+#[expect(clippy::disallowed_methods, reason = "the key of an owner counts by the clock of the machine")]
+pub(crate) fn machine_now() -> DateTime<Utc> {
+    Utc::now()
+}
+
 /// Owns the temporary directory of the store and the index.
 pub(crate) struct World {
     pub(crate) router: Router,
@@ -106,10 +112,11 @@ impl World {
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 
-    /// Saves a visit of a site that found the proof of this key in its DNS.
-    pub(crate) async fn prove(&self, site: &str, key: &str, now: DateTime<Utc>) {
+    /// Saves a visit of a site that found the proof of this key in its DNS. Keys count by the clock of the machine.
+    pub(crate) async fn prove(&self, site: &str, key: &str, proven_at: DateTime<Utc>) {
         let keys = vec![KeyHash::of_key(key).expect("a key")];
-        let claim = Claim::default().after(CheckResult::Proven { keys, proof: Proof::Dns }, now);
+        let claim = Claim::default().after(CheckResult::Proven { keys, proof: Proof::Dns }, proven_at);
+        let now = fetched_at() + TimeDelta::hours(2);
         let missing = ManifestUrl::parse(&format!("https://{site}/.well-known/mcp.json")).unwrap();
         let fetches = vec![not_found(missing, now)];
         self.fixture.visit_with_claim(fetches, (Vec::new(), Some(claim)), now).await;

@@ -198,6 +198,11 @@ async fn versions_of_one_name_are_of_its_own_site_and_the_latest_is_marked() {
         |version: &str| card("example.plain/tools", "Plain", version, &["https://plain.example/mcp"]);
     world.publish(&at("/.well-known/mcp/server-card.json"), &server("1.0.0")).await;
     world.publish("https://copycat.example/.well-known/mcp/server-card.json", &server("9.0.0")).await;
+    let all = list(&world, "/v0.1/servers").await;
+    let names = all["servers"].as_array().unwrap().iter().map(|one| one["server"]["name"].as_str().unwrap());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names.iter().filter(|name| **name == "example.plain/tools").count(), 1, "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("example.copycat/m")), "{names:?}");
     let versions = list(&world, "/v0.1/servers/example.plain%2Ftools/versions").await;
     let versions: Vec<&Value> =
         versions["servers"].as_array().unwrap().iter().map(|server| &server["server"]["version"]).collect();

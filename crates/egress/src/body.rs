@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::write::GzDecoder;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use policy::BodyKind;
 use policy::plan::ERROR_BODY_BYTES_MAX;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -72,11 +72,15 @@ pub(crate) async fn read(
     kind: BodyKind,
 ) -> Result<Body, Failure> {
     let coding = Coding::of(head)?;
+    let stated = stated_bytes(head);
     let mut reader = Reader::new(coding, kind);
     let mut pace = Pace::start(time_max(kind));
     let mut permit = None;
     loop {
         match pace.chunk(&mut response).await? {
+            None if stated.is_some_and(|stated| pace.wire_bytes < stated) => {
+                return Err(Failure::new(Cause::Protocol, "the body ended before its Content-Length"));
+            }
             None => return reader.finish(pace.wire_bytes).map(|body| Body { permit, ..body }),
             Some(chunk) => {
                 if reader.push(chunk.as_ref(), pace.wire_bytes)? == Progress::Enough {
@@ -89,6 +93,13 @@ pub(crate) async fn read(
             pace.becomes_large();
         }
     }
+}
+
+/// The length of the body on the wire that a response states. HTTP/2 may reset a stream with NO_ERROR, which ends a body
+/// early without an error of the client.
+fn stated_bytes(head: &Head) -> Option<u64> {
+    let is_framed_otherwise = head.headers.contains_key(TRANSFER_ENCODING);
+    head.text(&CONTENT_LENGTH).filter(|_| !is_framed_otherwise)?.trim().parse().ok()
 }
 
 /// A permit for a large body. Its failure is not caused by the server.
@@ -473,9 +484,27 @@ mod tests {
     type Chunk = io::Result<Vec<u8>>;
 
     async fn read_stream(chunks: impl Stream<Item = Chunk> + Send + 'static) -> Result<Body, Failure> {
-        let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), address: None };
+        read_response(HeaderMap::new(), chunks).await
+    }
+
+    async fn read_response(
+        headers: HeaderMap,
+        chunks: impl Stream<Item = Chunk> + Send + 'static,
+    ) -> Result<Body, Failure> {
+        let head = Head { status: StatusCode::OK, headers, address: None };
         let response = http::Response::new(reqwest::Body::wrap_stream(chunks));
         read(reqwest::Response::from(response), &head, BodyKind::OpenApi).await
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_before_its_content_length_is_not_read() {
+        let read = async |name, length: &'static str| {
+            let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_static(length))]);
+            read_response(headers, futures::stream::iter([Ok(b"User-agent: *".to_vec())])).await
+        };
+        assert_eq!(read(CONTENT_LENGTH, "14").await.unwrap_err().cause, Cause::Protocol);
+        assert_eq!(read(CONTENT_LENGTH, "13").await.unwrap().bytes, b"User-agent: *");
+        assert_eq!(read(TRANSFER_ENCODING, "14").await.unwrap().bytes, b"User-agent: *");
     }
 
     #[tokio::test]

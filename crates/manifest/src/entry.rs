@@ -1,12 +1,14 @@
 //! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
-//! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept; otherwise
-//! one is minted from the host that served the document and marked as such. An identifier does not prove who published.
+//! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept where its
+//! publisher serves the catalog or the address of the entry; otherwise one is minted from the host that served the document and
+//! marked as such. So nobody lists an own address under the identifier of another. An identifier does not prove who published.
 
 use std::borrow::Cow;
 
 use crate::format::dialects::dialect;
 use crate::model::{Capability, CapabilityKind, Format, Manifest};
+use crate::name::{Host, ManifestUrl};
 
 /// Longest native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
 const NATIVE_ID_CHARS_MAX: usize = 80;
@@ -57,7 +59,6 @@ pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
 
 /// The entry of one capability.
 pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Entry<'m> {
-    let identifier = identifier(manifest, capability);
     let (media_type, url) = match manifest.format() {
         Format::Ard => catalog_entry(manifest, capability),
         Format::SkillsIndex => skill(manifest, capability),
@@ -65,12 +66,13 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> 
     }
     .filter(|(_, url)| manifest.address_for_agents(url).is_some())
     .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
-    Entry { identifier, media_type, url }
+    Entry { identifier: identifier(manifest, capability, url), media_type, url }
 }
 
-fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
+fn identifier(manifest: &Manifest, capability: &Capability, url: &str) -> Identifier {
     let native_id = capability.native_id.as_str();
-    if manifest.format() == Format::Ard && is_identifier(native_id) {
+    let is_published = manifest.format() == Format::Ard && is_identifier(native_id);
+    if is_published && is_of_publisher(manifest, native_id, url) {
         return Identifier { urn: native_id.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
@@ -83,6 +85,14 @@ fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
     };
     let format = manifest.format();
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
+}
+
+/// Whether the publisher that an identifier names serves the catalog or the address of its entry.
+fn is_of_publisher(manifest: &Manifest, identifier: &str, url: &str) -> bool {
+    Host::parse(publisher_of(identifier)).is_ok_and(|publisher| {
+        let site = publisher.site();
+        manifest.url.site() == site || ManifestUrl::parse(url).is_ok_and(|url| url.site() == site)
+    })
 }
 
 /// The host that served the document. ARD forbids underscores in a publisher; host names may have them.
@@ -168,7 +178,7 @@ pub fn media_type_of(format: Format) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Discovery, Document, ManifestUrl, read};
+    use crate::{Discovery, Document, read};
     use serde_json::json;
 
     fn manifest(url: &str, body: &serde_json::Value) -> Manifest {
@@ -255,6 +265,24 @@ mod tests {
         let kinds: Vec<_> = manifest.capabilities.iter().map(|capability| capability.kind).collect();
         assert!(kinds[0] != CapabilityKind::Registry && kinds[1] == CapabilityKind::Registry, "{kinds:?}");
         assert!(entries[2].identifier.is_minted && is_identifier(&entries[2].identifier.urn));
+    }
+
+    #[test]
+    fn an_identifier_of_another_publisher_is_kept_only_for_its_own_address() {
+        let entry = |name: &str, url: &str| {
+            json!({"identifier": format!("urn:air:shop.example:agent:{name}"), "displayName": "Pay",
+                   "type": "application/a2a-agent-card+json", "url": url})
+        };
+        let catalog = json!({"specVersion": "1.0", "entries": [
+            entry("pay", "https://cards.shop.example/card.json"), entry("wire", "https://thief.example/card.json")]});
+        let minted = |host: &str| {
+            let url = format!("https://{host}/.well-known/ai-catalog.json");
+            let manifest = manifest(&url, &catalog);
+            let entries = manifest.capabilities.iter().map(|capability| of_capability(&manifest, capability));
+            entries.map(|entry| entry.identifier.is_minted).collect::<Vec<_>>()
+        };
+        assert_eq!(minted("www.shop.example"), [false, false], "the publisher's own catalog");
+        assert_eq!(minted("thief.example"), [false, true], "the catalog of another site");
     }
 
     #[test]

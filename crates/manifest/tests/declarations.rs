@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
+use manifest::declaration::{Declared, Excerpt, NamedBy, SiteManifest, fullness, group, operation};
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
             host: manifest.url.host(),
             format: manifest.format(),
             content_hash: manifest.content_hash.clone(),
+            named_by: NamedBy::Site,
             declarations: declared.collect(),
         }
     };

@@ -540,6 +540,36 @@ fn dids_of_other_sites_and_methods_are_never_linked() {
     }
 }
 
+/// Whoever can upload a document and a key set to a site, does not become the site.
+#[test]
+fn the_document_or_its_key_is_where_only_the_site_publishes() {
+    const WELL_KNOWN_KEYS: &str = "https://agents.a.example/.well-known/keys/jwks.json";
+    let key = ed25519();
+    for (place, jku, is_of_site) in [
+        ("/u/evil/card.json", JWKS_URL, false),
+        ("/u/evil/card.json", WELL_KNOWN_KEYS, true),
+        ("/.well-known/agent-card.json", JWKS_URL, true),
+        ("/.well-known/..%2Fu/evil/card.json", JWKS_URL, false),
+        ("/.well-known/a;/card.json", JWKS_URL, false),
+        ("/.well-known/x?file=/u/evil/card.json", JWKS_URL, false),
+        ("/u/.well-known/agent-card.json", JWKS_URL, false),
+    ] {
+        let card = signed(&key, &json!({"alg": "EdDSA", "kid": "key-1", "jku": jku})).to_string();
+        let url = format!("https://agents.a.example{place}");
+        let keys = key_set(&[key.jwk("key-1")]).to_string().into_bytes();
+        let manifest = read_at(&url, &card, &[(jku, keys)]);
+        if is_of_site {
+            assert_result(&check_of(&manifest), "verified", "");
+        } else {
+            assert_result(&check_of(&manifest), "unresolvable", "users of a site");
+            assert!(manifest.links.is_empty(), "{place}: {:?}", manifest.links);
+        }
+    }
+    let of_user = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:a.example:u:evil#key-1"})).to_string();
+    let manifest = read_at("https://a.example/u/evil/card.json", &of_user, &[]);
+    assert_result(&check_of(&manifest), "unresolvable", "users of a site");
+}
+
 #[test]
 fn a_did_with_a_path_has_its_document_there() {
     let key = ed25519();

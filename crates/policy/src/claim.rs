@@ -30,6 +30,8 @@ const CHECK_INTERVAL: TimeDelta = TimeDelta::minutes(10);
 const OPEN_FOR: TimeDelta = TimeDelta::days(7);
 /// How long the proof of an owner may be missing: two weekly visits, so that one mistake costs nothing.
 const MISSING_MAX: TimeDelta = TimeDelta::days(14);
+/// How long a proof counts if no visit looks for it again: sites without manifests are visited about every three months.
+const PROOF_AGE_MAX: TimeDelta = TimeDelta::days(100);
 
 string_enum! {
     /// Where the proof of a claim was found.
@@ -110,7 +112,16 @@ impl ClaimAuthority {
         IssuedClaim { key: format!("{KEY_PREFIX}{}", data_encoding::HEXLOWER.encode(random)), token }
     }
 
-    /// The keys that published texts prove for a site: the strings of TXT records, or a file.
+    /// The keys that a file proves for a site. It has nothing but tokens, comments that begin with `#`, and blank lines: on a
+    /// page, and in any other text, what others wrote may be among what the site answers.
+    pub fn proven_by_file(&self, site: &SiteName, text: &str) -> Vec<KeyHash> {
+        let text = text.trim_start_matches('\u{feff}');
+        let is_of_owner =
+            |line: &str| line.is_empty() || line.starts_with('#') || line.starts_with(TOKEN_PREFIX);
+        if text.lines().map(str::trim).all(is_of_owner) { self.proven(site, [text]) } else { Vec::new() }
+    }
+
+    /// The keys that the strings of TXT records prove for a site.
     pub fn proven<'a>(&self, site: &SiteName, texts: impl IntoIterator<Item = &'a str>) -> Vec<KeyHash> {
         let lines = texts.into_iter().flat_map(str::lines).take(LINES_MAX);
         lines.filter_map(|line| self.key_of(site, line.trim().strip_prefix(TOKEN_PREFIX)?)).collect()
@@ -143,11 +154,26 @@ pub struct Owner {
     pub missing_since: Option<DateTime<Utc>>,
 }
 
+impl Owner {
+    /// Until when the key counts, unless a check finds the proof before. The time alone decides, since the site of a
+    /// former owner may answer so that no check ends.
+    fn counts_until(&self) -> DateTime<Utc> {
+        let unproven = self.proven_at + PROOF_AGE_MAX;
+        self.missing_since.map_or(unproven, |since| unproven.min(since + MISSING_MAX))
+    }
+
+    /// Whether the key counts.
+    pub fn counts_at(&self, now: DateTime<Utc>) -> bool {
+        now < self.counts_until()
+    }
+}
+
 /// What is known of the ownership of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// When a check was last requested.
     pub asked_at: Option<DateTime<Utc>>,
+    /// Whom the last check left as the owner; [`Claim::owner_at`] says whether the key still counts.
     pub owner: Option<Owner>,
     pub checked_at: Option<DateTime<Utc>>,
     /// What the last check found, in words.
@@ -167,6 +193,11 @@ impl Claim {
     /// Whether visits check it: for an owner, and for some days after a request.
     pub fn is_checked_by_visits(&self, now: DateTime<Utc>) -> bool {
         self.owner.is_some() || self.open_until().is_some_and(|until| now < until)
+    }
+
+    /// The owner whose key counts.
+    pub fn owner_at(&self, now: DateTime<Utc>) -> Option<&Owner> {
+        self.owner.as_ref().filter(|owner| owner.counts_at(now))
     }
 
     /// Until when visits look for a proof after the last request to check.
@@ -196,7 +227,7 @@ impl Claim {
 
     fn proven(&self, mut keys: Vec<KeyHash>, proof: Proof, now: DateTime<Utc>) -> (Option<Owner>, String) {
         keys.sort_unstable();
-        let before = self.owner.as_ref();
+        let before = self.owner_at(now);
         let kept = before.filter(|owner| keys.contains(&owner.key_hash));
         let finding = match (kept, before) {
             (Some(_), _) => "the proof was found",
@@ -212,16 +243,12 @@ impl Claim {
 
     fn missed(&self, reason: &str, now: DateTime<Utc>) -> (Option<Owner>, String) {
         let Some(owner) = &self.owner else { return (None, format!("no proof was found: {reason}")) };
-        let since = owner.missing_since.unwrap_or(now);
-        if now - since >= MISSING_MAX {
-            let days = MISSING_MAX.num_days();
-            return (
-                None,
-                format!("the ownership ended, because no proof was found for {days} days: {reason}"),
-            );
+        let owner = Owner { missing_since: Some(owner.missing_since.unwrap_or(now)), ..owner.clone() };
+        if owner.counts_at(now) {
+            return (Some(owner), format!("no proof was found: {reason}"));
         }
-        let owner = Owner { missing_since: Some(since), ..owner.clone() };
-        (Some(owner), format!("no proof was found: {reason}"))
+        let days = (now - owner.proven_at).num_days();
+        (None, format!("the ownership ended, because no proof was found for {days} days: {reason}"))
     }
 }
 
@@ -265,6 +292,26 @@ mod tests {
         assert_eq!(authority.proven(&other, [record.as_str()]), [], "it was issued for another site");
         let elsewhere = ClaimAuthority::new("another secret");
         assert_eq!(elsewhere.proven(&shop, [record.as_str()]), [], "another instance issued it");
+    }
+
+    #[test]
+    fn a_file_with_other_text_proves_nothing() {
+        let authority = ClaimAuthority::new("secret");
+        let shop = site("shop.example");
+        let line = format!("{TOKEN_PREFIX}{}", authority.issue(&shop, &[7; KEY_BYTES]).token);
+        for file in
+            [line.clone(), format!("\u{feff}# ours\r\n\r\n  {line}  \r\n"), format!("{line}\n{line}\n")]
+        {
+            assert!(!authority.proven_by_file(&shop, &file).is_empty(), "{file:?}");
+        }
+        for page in [
+            format!("Latest messages:\n{line}\n"),
+            format!("<script src=/app.js></script>\n{line}\n"),
+            format!("{line}\n<p>by a guest"),
+            format!("{{\"messages\": \"\n{line}\n\"}}"),
+        ] {
+            assert_eq!(authority.proven_by_file(&shop, &page), [], "{page:?}");
+        }
     }
 
     #[test]
@@ -340,5 +387,23 @@ mod tests {
         assert!(ended.finding.unwrap().contains("ended"));
         let late = owned.after(nothing(), at(90 * 24));
         assert!(late.owner.is_some(), "one check that misses it is not enough");
+    }
+
+    #[test]
+    fn a_key_counts_for_a_bounded_time_after_its_last_proof() {
+        let owned = Claim::default().after(proven(&[1]), at(0));
+        let last_hour = 100 * 24 - 1;
+        assert!(owned.owner_at(at(last_hour)).is_some(), "visits are up to three months apart");
+        assert_eq!(owned.owner_at(at(100 * 24)), None, "no visit has looked for it again");
+        let missed = owned.after(nothing(), at(24));
+        assert!(missed.owner_at(at(24 + 14 * 24 - 1)).is_some());
+        assert_eq!(missed.owner_at(at(24 + 14 * 24)), None, "no further check is needed");
+        let missed_late = owned.after(nothing(), at(last_hour));
+        assert_eq!(missed_late.owner_at(at(100 * 24)), None, "a miss does not extend it");
+        assert_eq!(owned.after(nothing(), at(100 * 24)).owner, None);
+        assert!(owned.is_checked_by_visits(at(9_000)), "the proof may return");
+        let returned = owned.after(proven(&[1]), at(9_000));
+        assert_eq!(returned.owner_at(at(9_000)).map(|owner| owner.since), Some(at(9_000)));
+        assert_eq!(returned.finding.as_deref(), Some("the proof was found; its key counts from now on"));
     }
 }

@@ -1,15 +1,17 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
-//! The request for the file follows every rule of the others, and comes after those for the paths and files of the site itself. Its
-//! result does not affect how the site is read.
+//! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
+//! follows every rule of the others, and comes after those for the paths and files of the site itself. Its result does not affect
+//! how the site is read. A visit that the site's responses end before it has not found the proof: otherwise a domain that changes
+//! hands could keep its former owner.
 
 use manifest::{Discovery, ManifestUrl};
 use policy::claim::{self, CheckResult, ClaimAuthority, Proof};
-use policy::{BodyKind, FetchOutcome, NextStep};
+use policy::{BodyKind, FetchOutcome, NextStep, VisitEnd};
 use store::{SiteState, is_main_host};
 
 use super::Visit;
-use super::context::Interrupt;
+use super::context::{Interrupt, Scope};
 use super::fetched::Fetched;
 use super::task::{NamedBy, Role, Task};
 use crate::clock;
@@ -23,32 +25,72 @@ pub(super) fn task(site: &SiteState) -> Option<Task> {
 }
 
 impl Visit<'_> {
-    /// Looks for the proof of a claim.
-    pub(super) async fn check_claim(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
-        let secret =
-            retry_while_unavailable("read the secret of claims", || self.tools.store.claim_secret_find())
-                .await?;
-        let Some(secret) = secret else {
+    /// Looks for the proof in the TXT records, once in a visit and before its requests.
+    pub(super) async fn check_claim_records(&mut self) -> Result<(), Interrupt> {
+        if !self.looks_for_claim() || self.progress.claim_records.is_some() {
+            return Ok(());
+        }
+        let Some(authority) = self.claim_authority().await? else { return Ok(()) };
+        let apex = self.site.name.apex();
+        let records = self.requester.text_records(claim::DNS_LABEL, &apex).await;
+        self.progress.claim_records = Some(records.len());
+        let keys = authority.proven(&self.site.name, records.iter().map(String::as_str));
+        if !keys.is_empty() {
+            self.conclude_claim(CheckResult::Proven { keys, proof: Proof::Dns });
+        }
+        Ok(())
+    }
+
+    /// Looks for the proof in the file, unless a record had it.
+    pub(super) async fn check_claim_file(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
+        if self.progress.claim.is_some() {
+            return Ok(NextStep::Continue);
+        }
+        let Some(authority) = self.claim_authority().await? else {
             let reason = "this instance has issued no token yet".to_owned();
             self.conclude_claim(CheckResult::Nothing { reason });
             return Ok(NextStep::Continue);
         };
-        let authority = ClaimAuthority::new(&secret);
-        let apex = self.site.name.apex();
-        let records = self.requester.text_records(claim::DNS_LABEL, &apex).await;
-        let keys = authority.proven(&self.site.name, records.iter().map(String::as_str));
-        if !keys.is_empty() {
-            self.conclude_claim(CheckResult::Proven { keys, proof: Proof::Dns });
-            return Ok(NextStep::Continue);
-        }
         let fetched = self.answer(task, None).await?;
         let next = match fetched.outcome {
             // a page in place of the file does not count as one of the paths that answer alike
             FetchOutcome::Html => NextStep::Continue,
             outcome => self.progress.plan.rules(&task.url.host()).observe(outcome, task.body, None),
         };
-        self.conclude_claim(of_file(self.site, &authority, &fetched, records.len()));
+        let records = self.progress.claim_records.unwrap_or_default();
+        self.conclude_claim(of_file(self.site, &authority, &fetched, records));
         Ok(next)
+    }
+
+    /// Concludes a check that the end of the visit cut off. A visit that met its own limits has not looked for the proof.
+    pub(super) fn conclude_unfinished_claim(&mut self, end: VisitEnd) {
+        let is_by_limits = matches!(
+            end,
+            VisitEnd::Completed | VisitEnd::NothingNew | VisitEnd::OverBudget | VisitEnd::OutOfTime
+        );
+        // The responses of the domain itself may have ended it while other hosts of the site went on.
+        let is_by_site = !is_by_limits || self.progress.plan.ended.contains_key(&self.site.name.apex());
+        if self.looks_for_claim() && is_by_site {
+            let record = no_record(self.site, self.progress.claim_records.unwrap_or_default());
+            let (file, why) = (claim::FILE_PATH, end.description());
+            let reason = format!("{record}; the visit ended before {file} was requested ({why})");
+            self.conclude_claim(CheckResult::Nothing { reason });
+        }
+    }
+
+    /// Whether the visit checks the claim, and has not concluded.
+    fn looks_for_claim(&self) -> bool {
+        let is_checked =
+            self.site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(clock::now()));
+        is_checked && self.scope == Scope::Site && self.progress.claim.is_none()
+    }
+
+    /// What verifies tokens; `None` before this instance has issued one.
+    async fn claim_authority(&self) -> Result<Option<ClaimAuthority>, Interrupt> {
+        let store = &self.tools.store;
+        let secret =
+            retry_while_unavailable("read the secret of claims", || store.claim_secret_find()).await?;
+        Ok(secret.map(|secret| ClaimAuthority::new(&secret)))
     }
 
     fn conclude_claim(&mut self, result: CheckResult) {
@@ -61,7 +103,7 @@ impl Visit<'_> {
 fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, records: usize) -> CheckResult {
     let keys = match &fetched.body {
         Some(body) if is_own(site, fetched) => {
-            authority.proven(&site.name, [&*String::from_utf8_lossy(&body.0)])
+            authority.proven_by_file(&site.name, &String::from_utf8_lossy(&body.0))
         }
         _ => Vec::new(),
     };
@@ -69,23 +111,31 @@ fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, reco
         return CheckResult::Proven { keys, proof: Proof::File };
     }
     let domain = &site.name;
-    let record = match records {
-        0 => format!("{}.{domain} has no TXT record", claim::DNS_LABEL),
-        _ => format!(
-            "no TXT record of {}.{domain} has a token of this instance for {domain}",
-            claim::DNS_LABEL
-        ),
-    };
+    let record = no_record(site, records);
     let reason = fetched.reason.as_deref().or(fetched.robots_rule.as_deref());
     let file = match (fetched.outcome, reason) {
         (FetchOutcome::Found, _) if !is_own(site, fetched) => {
             format!("redirects to a URL other than {} of {domain} or www.{domain}", claim::FILE_PATH)
         }
-        (FetchOutcome::Found, _) => format!("has no token of this instance for {domain}"),
+        (FetchOutcome::Found, _) => {
+            format!("has no token of this instance for {domain}, or has other text than tokens and comments")
+        }
         (outcome, Some(reason)) => format!("could not be used ({outcome}): {reason}"),
         (outcome, None) => format!("could not be used ({outcome})"),
     };
     CheckResult::Nothing { reason: format!("{record}; {} {file}", claim::FILE_PATH) }
+}
+
+/// Why the TXT records, of which there are this many, prove no key.
+fn no_record(site: &SiteState, records: usize) -> String {
+    let domain = &site.name;
+    match records {
+        0 => format!("{}.{domain} has no TXT record", claim::DNS_LABEL),
+        _ => format!(
+            "no TXT record of {}.{domain} has a token of this instance for {domain}",
+            claim::DNS_LABEL
+        ),
+    }
 }
 
 /// Whether the file comes from the site itself: another host of a site may belong to somebody else, and so may another path.

@@ -29,6 +29,7 @@ impl Visit<'_> {
     /// Ends the visit.
     pub(super) async fn finish(mut self, end: VisitEnd) -> Outcome {
         self.requester.save_clocks(&mut self.progress.traffic).await;
+        self.conclude_unfinished_claim(end);
         let now = clock::now();
         let history = self.history(end);
         let interval = schedule::revisit_every(self.tools.revisit_every, self.requester.network());

@@ -185,6 +185,7 @@ impl<'a> Visit<'a> {
         if let Some(end) = self.progress.ended_as {
             return Ok(end);
         }
+        Box::pin(self.check_claim_records()).await?;
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
             let done = self.step(&mut task).await;

@@ -41,6 +41,9 @@ pub(crate) struct Progress {
     /// The claim to the site, once it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
+    /// How many TXT records of the claim there are, once they were queried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim_records: Option<usize>,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
@@ -65,6 +68,7 @@ impl Progress {
             saved_at: None,
             due_at: None,
             claim: None,
+            claim_records: None,
             ended_as: None,
             parked_bytes: 0,
             written_bytes: 0,

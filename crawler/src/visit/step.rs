@@ -23,7 +23,7 @@ impl Visit<'_> {
     /// Does one task; returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         if task.role == Role::Claim {
-            return Box::pin(self.check_claim(task)).await;
+            return Box::pin(self.check_claim_file(task)).await;
         }
         let host = task.url.host();
         let known = known(self.site, &task.url).cloned().map(Box::new);

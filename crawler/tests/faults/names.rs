@@ -248,6 +248,32 @@ async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
 }
 
 #[tokio::test]
+async fn a_txt_record_proves_a_claim_whatever_the_site_answers() {
+    let address = Ipv4Addr::new(127, 53, 0, 4);
+    let host = Host::new("closed.example").robots("User-agent: *\nDisallow: /\n");
+    let Some(web) = web_on_443(address, host).await else {
+        println!("skipped: port 443 of {address} cannot be listened on here");
+        return;
+    };
+    let site = manifest::SiteName::parse("closed.example").unwrap();
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let responder = Responder::start([
+        ("closed.example", Zone::Addresses(vec![address])),
+        ("_agentdex.closed.example", Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token))),
+    ])
+    .await;
+    let crawl = crawl_with(&responder, web, &["closed.example"]).await;
+    crawl.store.claim_secret_keep("secret").await.unwrap();
+    let now = crate::support::now();
+    assert!(crawl.store.claim_ask(&site, now, now).await.unwrap());
+    crawl.pass().await;
+    assert_eq!(crawl.paths("closed.example"), ["/robots.txt"]);
+    assert_eq!(responder.asked("_agentdex.closed.example", TXT), 1, "once in a visit");
+    let claim = crawl.store.claim_find(&site).await.unwrap().unwrap();
+    assert_eq!(claim.owner.unwrap().proof, claim::Proof::Dns);
+}
+
+#[tokio::test]
 async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
     let address = Ipv4Addr::new(127, 53, 0, 3);
     let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);

@@ -2,6 +2,7 @@
 //!
 //! Declarations belong together when they call the same operation, or have the same place in equal documents at several
 //! paths. A name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host.
+//! Documents that only others name are grouped among themselves: users of a site may have written them.
 //! Two declarations of one document are never one capability: where a document declares several at one operation, only
 //! declarations of the same native id belong together.
 
@@ -11,6 +12,15 @@ use std::collections::{BTreeMap, HashMap};
 use crate::model::Format;
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
 
+/// Who names a document of a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The site itself, which stands for it.
+    Site,
+    /// Only other sites and clients.
+    Others,
+}
+
 /// A manifest of the site that is in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteManifest {
@@ -18,6 +28,7 @@ pub struct SiteManifest {
     pub host: Host,
     pub format: Format,
     pub content_hash: ContentHash,
+    pub named_by: NamedBy,
     pub declarations: Vec<Declared>,
 }
 
@@ -68,8 +79,16 @@ impl Node<'_> {
 
 /// Groups the declarations of a site, in linear time apart from sorting. The groups are in the order of their leaders' ids.
 pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
-    let mut nodes: Vec<Node<'_>> = manifests
-        .iter()
+    let of =
+        |named_by: NamedBy| grouped(manifests.iter().filter(move |manifest| manifest.named_by == named_by));
+    let mut groups = of(NamedBy::Site);
+    groups.extend(of(NamedBy::Others));
+    groups.into_values().map(Group).collect()
+}
+
+/// Groups declarations; the groups are by the ids of their leaders.
+fn grouped<'a>(manifests: impl Iterator<Item = &'a SiteManifest>) -> BTreeMap<&'a CapabilityId, Vec<Member>> {
+    let mut nodes: Vec<Node<'a>> = manifests
         .flat_map(|manifest| manifest.declarations.iter().map(move |declared| Node { manifest, declared }))
         .collect();
     // The first declaration of each step represents those that join it.
@@ -84,7 +103,7 @@ pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
         let member = Member { id: node.declared.id.clone(), manifest: node.manifest.id.clone() };
         groups.entry(&leader.declared.id).or_default().push(member);
     }
-    groups.into_values().map(Group).collect()
+    groups
 }
 
 /// Joins lead to an earlier node, at most one for each step.

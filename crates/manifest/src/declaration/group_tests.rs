@@ -21,6 +21,7 @@ fn manifest(
         host,
         format,
         content_hash: ContentHash::of(content.as_bytes()),
+        named_by: NamedBy::Site,
         declarations: declarations.iter().map(declared).collect(),
     }
 }
@@ -145,4 +146,25 @@ fn many_declarations_of_one_operation_are_grouped_in_linear_time() {
     let manifests =
         [manifest("/a", Format::Awp, "a", &declared), manifest("/b", Format::Atp, "b", &declared)];
     assert_eq!(group(&manifests).len(), 20_000);
+}
+
+/// Whoever can write a file on a site declares nothing for it.
+#[test]
+fn documents_that_others_name_are_grouped_among_themselves() {
+    let others = |path: &str, content: &str, fullness: u32| SiteManifest {
+        named_by: NamedBy::Others,
+        ..manifest(path, Format::OpenApi, content, &[("pay", Some("POST /pay"), fullness)])
+    };
+    let manifests = [
+        manifest("/agent.json", Format::Awp, "own", &[("pay", Some("POST /pay"), 1)]),
+        manifest("/openapi.json", Format::OpenApi, "api", &[("pay", Some("POST /pay"), 2)]),
+        others("/u/one.json", "one", 9),
+        others("/u/two.json", "two", 8),
+        // An equal document under a usual path and elsewhere.
+        others("/u/api.json", "api", 2),
+    ];
+    assert_eq!(
+        groups(&manifests, &["own", "api", "one", "two", "copy"]),
+        [vec!["api pay", "own pay"], vec!["one pay", "two pay", "copy pay"]]
+    );
 }

@@ -18,6 +18,9 @@ const KEYS_MAX: usize = 64;
 const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 
+/// Where a site publishes for itself alone.
+const WELL_KNOWN: &str = "/.well-known/";
+
 /// Why a signature by an expired key is invalid.
 pub(super) const EXPIRED: &str = "the key has expired";
 
@@ -84,7 +87,18 @@ impl KeyLocation {
         Ok(Self::DidDocument { did: did.to_owned(), url })
     }
 
-    /// Whether a key from here is that of the site that serves the signed document.
+    /// Whether a key from here can be that of the site that serves the document at `signed`, whatever the signature is.
+    /// Users of a site may write files beside others, so the site itself has to publish one of the two.
+    pub(super) fn check_place(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
+        match self.document() {
+            Some((_, url)) if !is_of_site(signed) && !is_of_site(url) => Err(Refusal::unresolvable(format!(
+                "neither the document nor its key is at a path below {WELL_KNOWN}: users of a site may have written both"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a key from here proves the site that serves the signed document.
     pub(super) fn check_is_of_publisher(&self) -> Result<(), Refusal> {
         match self {
             Self::KeySet(_) | Self::DidDocument { .. } => Ok(()),
@@ -113,6 +127,15 @@ impl KeyLocation {
             _ => of_key_set(&document, key_id, algorithm, now),
         }
     }
+}
+
+/// Whether only the site itself publishes at a URL: below [`WELL_KNOWN`], as RFC 8615 reserves it. A server may decode what is
+/// escaped, and leave the directory (`..%2F`), so only plain paths count.
+fn is_of_site(url: &ManifestUrl) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+    let rest = url.path_and_query();
+    let Some(rest) = rest.strip_prefix(WELL_KNOWN) else { return false };
+    rest.chars().all(is_plain) && !rest.contains("..") && !rest.contains("//")
 }
 
 /// A key, and when it expires.

@@ -2,7 +2,8 @@
 //!
 //! A signature proves who published only if its key is the publisher's. So keys come from a key set at the origin that serves
 //! the document or from the DID document of a did:web of its site; a key at another site is never fetched, whatever names it. A
-//! did:key is anybody's: who copies or changes a document can sign it with one, so such a signature verifies nothing. The documents are linked as parts, so the crawler requests them like any other document of the
+//! did:key is anybody's: who copies or changes a document can sign it with one, so such a signature verifies nothing. The
+//! document or its key is at a path below `/.well-known/`: elsewhere users of a site may write files. The documents are linked as parts, so the crawler requests them like any other document of the
 //! site, and reads the manifest again when they change. `ring` does the cryptography.
 
 mod card;
@@ -30,7 +31,7 @@ findings! {
             => "Sign the published content again with a key that you publish, with ES256, EdDSA, RS256 or PS256.";
     rule UNRESOLVABLE: Note("signature.unresolvable", "A2A 1.0 §8.4.3, AI Catalog 1.0 Key Resolution")
         "the key of a signature cannot be read"
-            => "Publish the key at the origin that serves the document (`jku`), or in the DID document of its domain.";
+            => "Publish the key below /.well-known/ at the origin that serves the document (`jku`), or in the DID document of its domain.";
 }
 
 /// Signatures of one card that are checked: two keys while they rotate, and some room.
@@ -251,7 +252,10 @@ impl<'c, 'd> Checker<'c, 'd> {
         payloads: &[Vec<u8>],
     ) -> SignatureCheck {
         let key_id = jws.header.kid.as_deref();
-        let located = location.and_then(|location| self.linked_to(&location).map(|()| location));
+        let located = location.and_then(|location| {
+            location.check_place(self.draft.document.url)?;
+            self.linked_to(&location).map(|()| location)
+        });
         let source = located.as_ref().ok().map(|location| location.source().to_owned());
         let result = located.and_then(|location| {
             let key = location.key(self.fetched(&location), key_id, jws.algorithm, self.now)?;

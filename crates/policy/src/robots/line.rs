@@ -140,6 +140,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
     let content = bytes.split(|byte| *byte == b'#').next().unwrap_or_default();
     let content = trim(content);
+    let (written, content) = (content, visible(content));
     let (name, value) = match content.iter().position(|byte| *byte == b':') {
         Some(colon) => (content.get(..colon)?, content.get(colon + 1..)?),
         None => split_at_space(content)?,
@@ -148,7 +149,12 @@ fn record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
     let known = SPELLINGS.iter().find(|(spelling, ..)| name.eq_ignore_ascii_case(spelling.as_bytes()));
     let (field, spelling) =
         known.map_or((Field::Unknown, Spelling::Right), |(_, field, spelling)| (*field, *spelling));
-    Some(Record { line, field, spelling, value })
+    match field {
+        // What other crawlers do not read as a permission is none.
+        Field::Allow if written.len() != content.len() => None,
+        Field::Allow => Some(Record { line, field, spelling, value }),
+        _ => Some(Record { line, field, spelling, value: visible(value) }),
+    }
 }
 
 /// Without a colon, exactly two words are a field and its value; prose is not.
@@ -157,6 +163,20 @@ fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, value) = content.split_at(space);
     let value = trim(value);
     if value.iter().any(u8::is_ascii_whitespace) { None } else { Some((name, value)) }
+}
+
+/// Without what precedes a word and nobody sees: byte order marks of files that were joined, no-break and zero-width spaces.
+fn visible(mut bytes: &[u8]) -> &[u8] {
+    const INVISIBLE: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xc2\xa0", b"\xe2\x80\x8b"];
+    loop {
+        let before = bytes.len();
+        for mark in INVISIBLE {
+            bytes = trim(bytes.strip_prefix(mark).unwrap_or(bytes));
+        }
+        if bytes.len() == before {
+            return bytes;
+        }
+    }
 }
 
 fn trim(bytes: &[u8]) -> &[u8] {

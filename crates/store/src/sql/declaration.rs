@@ -1,10 +1,13 @@
 //! Which declarations of a site are one capability, and which ids answer for it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::{Before, Declared, Excerpt, Member, Moves, Named, SiteManifest, group, name};
-use manifest::{Capability, CapabilityId, Manifest, ManifestId, SiteName};
+use manifest::declaration::{
+    Before, Declared, Excerpt, Member, Moves, Named, NamedBy, SiteManifest, group, name,
+};
+use manifest::{Capability, CapabilityId, Manifest, ManifestId, ManifestUrl, SiteName};
+use policy::naming::{FoundBy, is_named_by_site};
 use serde::Serialize;
 
 use super::manifest::manifest_find;
@@ -23,6 +26,8 @@ const DECLARATIONS_MAX: i64 = 20_000;
 /// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
 /// more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
+/// Documents of one site of which it is read how they were found: more than a site may have.
+const FOUND_MAX: i64 = 20_000;
 /// Manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
 /// Statements that are written at once.
@@ -137,17 +142,21 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
     .bind(DECLARATIONS_MAX)
     .fetch_all(&mut *connection)
     .await?;
+    let found = documents_found(connection, site).await?;
     let mut manifests: Vec<SiteManifest> = Vec::new();
     for row in intact(decode::<DeclaredRow>(&["manifest", "capability"], &rows), Ok) {
         let (manifest, url, format, hash, id, native_id, operation, fullness) = row;
         if manifests.last().is_none_or(|last| last.id.as_str() != manifest) {
             let at = RowRef::new("manifest", &manifest);
             let parse = || {
+                let url: ManifestUrl = at.parse("url", &url)?;
+                let is_named = is_named_by_site(&url, &found);
                 Ok(SiteManifest {
                     id: at.parse("id", &manifest)?,
-                    host: at.parse::<manifest::ManifestUrl>("url", &url)?.host(),
+                    host: url.host(),
                     format: at.parse("format", &format)?,
                     content_hash: at.parse("content_hash", &hash)?,
+                    named_by: if is_named { NamedBy::Site } else { NamedBy::Others },
                     declarations: Vec::new(),
                 })
             };
@@ -161,6 +170,27 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
         }
     }
     Ok(manifests)
+}
+
+/// How the documents of a site were found. A damaged row counts as absent.
+async fn documents_found(
+    connection: &mut Connection,
+    site: &SiteName,
+) -> Outcome<HashMap<ManifestUrl, FoundBy>> {
+    let rows = sqlx::query(
+        "SELECT id, url, discovery, linked_from FROM resource WHERE site = $1 AND outcome IS NOT NULL LIMIT $2",
+    )
+    .bind(site.as_str())
+    .bind(FOUND_MAX)
+    .fetch_all(&mut *connection)
+    .await?;
+    let rows = decode(&["resource"], &rows);
+    let found = intact(rows, |(id, url, discovery, from): (String, String, String, Option<String>)| {
+        let at = RowRef::new("resource", &id);
+        let linked_from = at.parse_of("linked_from", from.as_ref())?;
+        Ok((at.parse("url", &url)?, FoundBy { discovery: at.parse("discovery", &discovery)?, linked_from }))
+    });
+    Ok(found.into_iter().collect())
 }
 
 /// Writes what the declarations of manifests state that were read by this visit.

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use manifest::declaration::Member;
 use manifest::model::Protocol;
-use manifest::{CapabilityId, ManifestId};
+use manifest::{CapabilityId, Discovery, ManifestId};
 use policy::FetchOutcome;
 use store::{FetchRecord, SharedCapability, Store, StoredDeclaration};
 
@@ -90,6 +90,29 @@ pub(crate) async fn two_declarations_of_one_operation_are_one_capability(db: Db)
     let mut feed = feed_after(&db.store, 0).await?;
     feed.sort_unstable();
     assert_eq!(feed, says(&[("added", ""), ("added", ""), ("merged", &moved), ("merged", &moved)]));
+    Ok(())
+}
+
+pub(crate) async fn a_document_that_others_name_leads_no_capability_of_its_site(db: Db) -> Result<()> {
+    const UPLOAD: &str = "https://shop.example/u/evil/api.json";
+    let book = [("book", "/book")];
+    let visit = async |text: &str, linked_from: &str, hour: i64| {
+        let upload = FetchRecord {
+            discovery: Discovery::CatalogEntry,
+            linked_from: Some(url(linked_from)),
+            ..declares(UPLOAD, text, &book, true, later(hour))
+        };
+        let fetches = vec![declares(AWP, text, &book, false, later(hour)), upload];
+        visited(&db.store, SHOP, later(hour), fetches).await
+    };
+    visit("1", "https://evil.example/", 0).await?;
+    let (own, other) = (id(AWP, "book"), id(UPLOAD, "book"));
+    assert_eq!(db.store.capability_shared(&own).await?, None);
+    assert_eq!(leads_to(&db.store, &own).await?, AWP);
+    assert_eq!(leads_to(&db.store, &other).await?, UPLOAD);
+    visit("2", CARD, 9).await?;
+    let expected = shared(&other, &[(UPLOAD, "book"), (AWP, "book")]);
+    assert_eq!(db.store.capability_shared(&own).await?, Some(expected), "now the site names it");
     Ok(())
 }
 

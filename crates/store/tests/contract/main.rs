@@ -104,7 +104,8 @@ macro_rules! contract_tests {
                 counts_searches_of_sites_with_owners,
             },
             declarations::{
-                two_declarations_of_one_operation_are_one_capability, a_semantic_type_counts_a_shared_capability_once,
+                two_declarations_of_one_operation_are_one_capability,
+                a_document_that_others_name_leads_no_capability_of_its_site, a_semantic_type_counts_a_shared_capability_once,
                 a_change_of_leader_keeps_the_id, known_capabilities_that_become_one_are_merged,
                 a_split_is_reported_and_gives_each_its_own_id, an_id_stays_valid_after_its_declaration_is_gone,
                 manifests_of_an_earlier_schema_are_grouped_at_the_next_visit,
