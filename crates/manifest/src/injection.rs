@@ -216,7 +216,7 @@ static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// Shortest phrase, in bytes.
 const BYTES_MIN: usize = 6;
 
-/// Whether a text speaks to the model that reads it rather than about the service.
+/// Whether a text addresses the model that reads it, instead of describing the service.
 pub(crate) fn addresses_reader(text: &str) -> bool {
     if text.len() < BYTES_MIN {
         return false;
@@ -236,7 +236,7 @@ fn is_match(text: &str) -> bool {
     MATCHER.as_ref().is_some_and(|phrases| phrases.is_match(text))
 }
 
-/// Whether a string of a JSON text may address the reader: a quick look at the text as it is published, which decides for
+/// Whether a string of a JSON text may address the reader: a prefilter on the published text, which decides for
 /// all of its strings. True where only the strings themselves can tell: for escaped characters, and for letters of other
 /// scripts, which may look like Latin ones or be those of a phrase.
 pub(crate) fn any_string_may_address_reader(json: &str) -> bool {

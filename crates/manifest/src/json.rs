@@ -39,7 +39,7 @@ pub(crate) struct NotJson {
     pub(crate) reason: String,
 }
 
-/// What one pass over JSON text tells about its tree.
+/// Measures of the tree of a JSON text, from one pass over the text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// The number of children of each container, in the order in which they begin.

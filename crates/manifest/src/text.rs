@@ -226,7 +226,7 @@ fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
     doubled || inside(before) != inside(next)
 }
 
-/// After `]`: drops the target of a Markdown link.
+/// Drops the target of a Markdown link; `after` begins behind its `]`.
 fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
     let Some(end) = nearby(after).find(')') else {
         out.push(']');

@@ -25,7 +25,7 @@ pub struct Attempt<'a> {
 /// How a document is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadDecision {
-    /// In this process.
+    /// Read it in this process.
     Read,
     /// In this process, while the same bytes are being read for another site, which owns the record of the attempt.
     ReadConcurrently,

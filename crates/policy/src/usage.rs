@@ -23,7 +23,7 @@ pub struct ContentUsage {
 }
 
 impl ContentUsage {
-    /// Of a statement that is too long to be read.
+    /// The result for a statement that is too long to be read.
     const DENIED: Self = Self { search: PolicyChoice::Deny, training: PolicyChoice::Deny };
 
     /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that

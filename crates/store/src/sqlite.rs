@@ -226,7 +226,7 @@ impl Pool {
         ReadConnection::acquire(&self.lists, time_max).await
     }
 
-    /// For an operation that reads whole tables.
+    /// A connection for an operation that reads whole tables.
     pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<ReadConnection> {
         ReadConnection::acquire(&self.scans, time_max).await
     }

@@ -35,10 +35,10 @@ pub struct Excerpt {
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// As an entry of a catalog.
+    /// Identifier of the declaration as an entry of a catalog.
     pub urn: String,
     pub media_type: String,
-    /// Of the manifest.
+    /// Name that the manifest states for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ impl Excerpt {
         }
     }
 
-    /// As much of a description as an excerpt has.
+    /// The description of a capability, cut to the length that an excerpt keeps.
     pub fn description_of(capability: &Capability) -> Option<&str> {
         capability.description.as_deref().map(|text| capped(text, TEXT_CHARS_MAX))
     }

@@ -31,7 +31,7 @@ pub struct Statement {
     pub manifest_id: ManifestId,
     pub url: ManifestUrl,
     pub format: Format,
-    /// As in [`Capability::pointer`].
+    /// Position of the declaration; see [`Capability::pointer`].
     pub pointer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,

@@ -43,7 +43,7 @@ impl KeyLocation {
         }
     }
 
-    /// In a result.
+    /// How a result of the verification names the location.
     pub(super) fn source(&self) -> &str {
         match self {
             Self::KeySet(url) | Self::DidDocument { url, .. } => url.as_str(),

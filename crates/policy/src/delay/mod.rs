@@ -141,7 +141,7 @@ pub struct AuthorityPace {
     pub configured: Duration,
     /// Of the current robots.txt, clamped by [`crate::robots`].
     pub crawl_delay: Option<Duration>,
-    /// From the request to the end of the last response.
+    /// Time from the last request to the end of its response.
     pub last_latency: Option<Duration>,
     /// The network of the address.
     pub network: Network,
@@ -208,7 +208,7 @@ impl ScopeState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Go,
-    /// After a delay during which the connection is kept.
+    /// Send it after a delay that is short enough to keep the connection open.
     Wait {
         until: DateTime<Utc>,
         /// The scope that decides.
@@ -220,7 +220,7 @@ pub enum Pace {
         /// The scope that decides.
         scope: Scope,
     },
-    /// After another request of this scope has ended.
+    /// Send it after another request of this scope has ended.
     Busy {
         scope: Scope,
     },

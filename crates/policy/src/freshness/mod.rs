@@ -87,9 +87,9 @@ string_enum! {
 /// Whether the request carried validators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// With If-None-Match or If-Modified-Since.
+    /// A request with If-None-Match or If-Modified-Since.
     Conditional,
-    /// Without validators.
+    /// A request without validators.
     Unconditional,
 }
 

@@ -265,7 +265,7 @@ enum Seconds {
     Usable(Duration),
     /// Not a number, infinite, negative or above a day.
     Clamped,
-    /// Without any number.
+    /// The text has no number.
     Garbled,
 }
 

@@ -17,7 +17,7 @@ pub struct SchemaState {
 pub struct Space {
     /// The table; `file` for an embedded database.
     pub name: String,
-    /// On disk.
+    /// Bytes on disk.
     pub bytes: u64,
     /// The server's estimate; `None` for SQLite.
     pub rows: Option<u64>,

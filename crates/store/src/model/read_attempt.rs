@@ -9,7 +9,7 @@ pub(crate) const REASON_CHARS_MAX: usize = 300;
 /// A document that is about to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadAttempt {
-    /// Of the bytes that are read.
+    /// Hash of the bytes that are read.
     pub hash: ContentHash,
     /// Version of the reader.
     pub reader_version: u32,
@@ -28,7 +28,7 @@ pub enum ReadAttemptWrite {
     Begin(ReadAttempt),
     /// The document was read: the attempt is removed.
     End {
-        /// Of the document.
+        /// Hash of the document.
         hash: ContentHash,
     },
     /// The document crashed or stalled its reader.

@@ -25,9 +25,9 @@ pub struct RobotsRecord {
     pub expires_at: DateTime<Utc>,
     /// Failed attempts in a row.
     pub failures_in_row: u32,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub etag: Option<String>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub last_modified: Option<String>,
 }
 

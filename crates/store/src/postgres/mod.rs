@@ -156,7 +156,7 @@ impl Pool {
         Self::limited(&self.lists, time_max).await
     }
 
-    /// For an operation that reads whole tables.
+    /// Begins a transaction for an operation that reads whole tables.
     pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
         Self::limited(&self.connections, time_max).await
     }

@@ -59,7 +59,7 @@ pub(crate) async fn site_block(
     Ok(BlockOutcome::Blocked { manifests_removed, documents_removed })
 }
 
-/// What is said of a site whose content is purged.
+/// The new status of a site whose content is purged, and the reason for it in the feed.
 struct Purge {
     status: Status,
     feed_reason: Cow<'static, str>,
