@@ -83,7 +83,7 @@ pub(crate) struct FilterSource<'a> {
     pub(crate) name: &'a str,
     pub(crate) title: Option<&'a str>,
     pub(crate) manifest_name: Option<&'a str>,
-    /// Of the manifest.
+    /// URL of the manifest.
     pub(crate) url: &'a ManifestUrl,
     format: Format,
     status: Status,
@@ -99,7 +99,7 @@ pub(crate) struct FilterSource<'a> {
     payment_schemes: Vec<String>,
     kind: CapabilityKind,
     tags: &'a [String],
-    /// As an entry of a catalog.
+    /// Identifier of the declaration as an entry of a catalog.
     pub(crate) urn: &'a str,
     media_type: &'a str,
     publisher: &'a str,
@@ -143,7 +143,7 @@ impl<'a> FilterSource<'a> {
         }
     }
 
-    /// Of a declaration whose manifest is not read.
+    /// The source for a declaration whose manifest is not read.
     pub(crate) fn of_declaration(stored: &'a StoredDeclaration, language: &'a str) -> Self {
         let excerpt = &stored.excerpt;
         let statement = &excerpt.statement;

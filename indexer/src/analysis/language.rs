@@ -62,7 +62,7 @@ const LANGUAGES: [(Lang, &str, Option<Algorithm>); 26] = [
 ];
 
 impl Stemming {
-    /// By the primary subtag of a language tag.
+    /// The stemming for the primary subtag of a language tag.
     pub(crate) fn for_language(tag: &str) -> Self {
         let tag = if tag == "nb" { "no" } else { tag };
         match LANGUAGES.iter().find(|(_, of, _)| *of == tag) {

@@ -248,7 +248,7 @@ pub(super) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
 /// The texts of one capability.
 struct CapabilityText<'a> {
     capability: &'a Capability,
-    /// Of a capability with several.
+    /// The further declarations of a capability that has several.
     declarations: &'a [&'a Following],
     language: String,
     parameters: SchemaText,

@@ -18,7 +18,7 @@ const SKETCH_WEIGHT_MAX: u32 = 4;
 /// The text of a capability that contains a stem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Its own, weighted: the field `all`.
+    /// The capability's own text, weighted: the field `all`.
     Own,
     /// Example requests.
     Example,

@@ -34,7 +34,7 @@ macro_rules! fields {
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct Fields {
             $($(#[$doc])* pub(crate) $name: Field,)+
-            /// By [`FacetKey`], in the order of its values.
+            /// One field for each [`FacetKey`], in the order of its variants.
             facets: [Field; FacetKey::ALL.len()],
         }
 

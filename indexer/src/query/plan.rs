@@ -104,7 +104,7 @@ struct Analysis<'a> {
 /// A word that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanWord {
-    /// As written, folded.
+    /// The word as written, after case folding.
     pub(crate) text: String,
     pub(crate) stem: String,
     /// How many capabilities have it, in any form.

@@ -24,11 +24,11 @@ pub(crate) struct FilterPart {
 
 /// The documents that a filter accepts.
 pub(crate) enum Restriction {
-    /// Those that have any of the terms.
+    /// Documents that have any of the terms.
     AnyOf(Vec<Term>),
-    /// Those that have none of them.
+    /// Documents that have none of the terms.
     NoneOf(Vec<Term>),
-    /// Those with this time or a later one.
+    /// Documents with this time or a later one.
     Since(Term),
 }
 

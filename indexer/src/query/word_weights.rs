@@ -16,7 +16,7 @@ pub struct WordWeights {
 }
 
 impl WordWeights {
-    /// Those that are compiled in.
+    /// The weights that are compiled in.
     pub fn built_in() -> Arc<Self> {
         Arc::clone(&BUILT_IN)
     }

@@ -15,7 +15,7 @@ use crate::query::Role;
 /// The documents of one segment.
 pub(crate) struct Columns {
     segment: SegmentId,
-    /// Of every document; 48 bytes each.
+    /// Traits of every document; 48 bytes each.
     pub(super) traits: Vec<DocumentTraits>,
     pub(crate) first_seen_ms: Column<i64>,
     /// Encoded stems of each document.

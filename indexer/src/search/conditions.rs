@@ -39,7 +39,7 @@ pub(super) enum TextCondition {
     Phrase(Vec<Term>),
 }
 
-/// Adjacent words as they are written, stop words included; a single word in any of its forms.
+/// The condition of a quoted phrase: its words are adjacent as written, stop words included. A single word matches in any form.
 pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
     let fields = &opened.fields;
     let written: Vec<String> = words(text).map(|word| word.text).collect();
@@ -53,7 +53,7 @@ pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> 
     }
 }
 
-/// What to exclude: a word in any of its forms, or all bigrams of a phrase.
+/// The condition that excluded documents satisfy: a word in any of its forms, or all bigrams of a phrase.
 pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
     let fields = &opened.fields;
     if let Some(only) = only_word(text) {
@@ -71,7 +71,7 @@ pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextConditio
     }
 }
 
-/// The word of a text that has one, apart from stop words.
+/// The only word of a text, stop words not counted; `None` if it has none or several.
 fn only_word(text: &str) -> Option<String> {
     let mut words = words(text).map(|word| word.text).filter(|word| !is_stop_word(word));
     words.next().filter(|_| words.next().is_none())

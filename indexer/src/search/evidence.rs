@@ -1,4 +1,4 @@
-//! How much of a request a result speaks of.
+//! How much of a request a result covers.
 //!
 //! `coverage` asks whether the words of the request are in a result at all. `evidence` also asks where: a word that a long
 //! description mentions once is weak evidence, a word of the name is strong.
@@ -75,7 +75,7 @@ pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// The share of the request that a candidate speaks of: like [`coverage`], but a word counts by how prominent it is in the
+/// The share of the request that a candidate covers: like [`coverage`], but a word counts by how prominent it is in the
 /// candidate, and by the weight that it has in the request.
 pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
     let mut shares = WordShares::of(plan);

@@ -112,7 +112,7 @@ pub(super) struct SearchExecutor<'a> {
     query_hash: u64,
     phrasings: Vec<ParsedQuery>,
     pub(super) plans: Vec<Plan>,
-    /// Of the words of each plan.
+    /// Corrections of the words of each plan.
     corrections: Vec<Vec<Correction>>,
     pub(super) conditions: Conditions,
     admitted: Admitted,

@@ -49,7 +49,7 @@ pub(crate) struct OpenedIndex {
     pub(crate) word_weights: Arc<WordWeights>,
     /// The languages of its capabilities that have stems of their own.
     pub(crate) languages: Vec<Stemming>,
-    /// By segment.
+    /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
 }
 

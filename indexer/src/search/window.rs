@@ -169,7 +169,7 @@ impl WindowQuery<'_> {
         ranked.iter().take(COVERAGE_HITS).map(of_hit).fold(0.0, f32::max)
     }
 
-    /// How much of the request a result speaks of; `None` if its words have not been scored.
+    /// How much of the request a result covers; `None` if its words have not been scored.
     fn evidence(&self, hit: &Ranked, by_plan: &[TermScores]) -> Option<f32> {
         let row = hit.candidate.row;
         let plans = self.plans.iter().zip(by_plan);

@@ -227,7 +227,7 @@ impl SnapshotStorage for Bucket {
 struct Publishing<'a> {
     bucket: &'a Bucket,
     last: Option<Snapshot>,
-    /// Of the previous manifest.
+    /// Version of the previous manifest in the bucket.
     version: Option<UpdateVersion>,
     stored: BTreeMap<String, u64>,
 }

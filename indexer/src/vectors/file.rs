@@ -1,4 +1,4 @@
-//! The file of vectors: a code for each text.
+//! The file of vectors: one quantised vector, called its code, for each text.
 //!
 //! A text is identified by its hash in the index, so that copies share a vector, a changed text needs a new one, and a rebuilt
 //! index needs none. The file identifies the model, is always replaced as a whole, and ends with a hash of its content.
@@ -30,7 +30,7 @@ pub(crate) struct Vectors {
     /// Hashes of the texts, ascending.
     keys: Vec<u64>,
     scales: Vec<f32>,
-    /// In rows.
+    /// Codes in rows of `dimension` bytes, in the order of `keys`.
     codes: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// For entity tags.
+    /// A number for entity tags; it changes when the file changes.
     pub(crate) fn number(self) -> u64 {
         let modified = self.modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         let modified_ns =

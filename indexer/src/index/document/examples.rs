@@ -29,7 +29,7 @@ const B: f64 = 0.75;
 pub struct ExampleCheck {
     /// How many examples were checked.
     pub checked: usize,
-    /// Those that do not find their capability first.
+    /// Examples whose first result is not their capability.
     pub unfound: Vec<UnfoundExample>,
 }
 
@@ -92,7 +92,7 @@ struct Counted {
 /// The capabilities of a manifest.
 struct Compared {
     texts: Vec<Counted>,
-    /// In how many of them a term is.
+    /// Number of capabilities that contain each term.
     frequencies: HashMap<String, u32>,
     length: f64,
 }
