@@ -53,7 +53,7 @@ impl DocumentReaders {
         Self { pool: ReaderPool::new("api-validation", limits), shares, reader: DocumentReader(program) }
     }
 
-    /// For the work of [`Self::run`].
+    /// The reader to use inside the closure that [`Self::run`] runs.
     pub(crate) fn reader(&self) -> DocumentReader {
         self.reader.clone()
     }

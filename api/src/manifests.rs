@@ -143,7 +143,7 @@ where
 #[derive(Debug)]
 pub(crate) struct SiteManifests<S> {
     pub(crate) report: SiteReport,
-    /// Of the manifests that were read.
+    /// Results for the manifests that were read.
     pub(crate) visited: Vec<S>,
     /// The manifests in the index that were not read.
     pub(crate) left_out: HashSet<ManifestId>,

@@ -31,7 +31,7 @@ impl ServerNames {
         Self(LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// As text, for the MCP server. It ignores case, too, but not a final dot, so each name is listed with and without one.
+    /// The names as text, for the MCP library. It ignores case but not a final dot, so each name is listed with and without one.
     pub(crate) fn list(&self) -> Vec<String> {
         let with_dot = |name: &Authority| {
             let port = name.port().map_or_else(String::new, |port| format!(":{port}"));

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// A capability with the manifest of the declaration that leads it.
 pub(crate) struct FoundCapability {
-    /// Of the leading declaration.
+    /// Id of the leading declaration.
     declaration: CapabilityId,
     shared: SharedDeclarations,
     stored: Permitted<StoredManifest>,

@@ -145,7 +145,7 @@ pub(crate) struct CapabilityPage {
     raw_allowed: bool,
     attribution: Option<String>,
     findings: Vec<FindingView>,
-    /// Of a capability with several.
+    /// All declarations of a capability that has several; otherwise empty.
     declarations: Vec<DeclarationView>,
     more_findings: Option<String>,
     siblings: Vec<Link>,

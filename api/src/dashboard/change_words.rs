@@ -1,6 +1,6 @@
 //! The difference of two versions of a manifest in a few sentences: "Now needs OAuth 2: Book seat, Check in".
 //!
-//! Capabilities that changed alike share a sentence. What may break a caller comes first.
+//! Capabilities with the same change share a sentence. What may break a caller comes first.
 
 use std::collections::HashMap;
 

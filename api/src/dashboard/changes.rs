@@ -86,12 +86,12 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of a manifest that is new.
+    /// The summary of a new manifest.
     pub(crate) fn of_new(version: &VersionRecord) -> Self {
         Self { capabilities: u64::from(version.capabilities), ..Self::default() }
     }
 
-    /// Of a version that replaced another one.
+    /// The summary of a version that replaced another one.
     pub(crate) fn of_difference(answer: &DiffAnswer) -> Self {
         Self {
             sentences: sentences(&answer.difference),

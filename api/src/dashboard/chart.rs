@@ -6,7 +6,7 @@
 use plotters::prelude::*;
 
 const WIDTH: u32 = 720;
-/// Dimensions of columns over time, which stand beside other things.
+/// Dimensions of a column chart over time that is shown next to other content.
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;

@@ -271,7 +271,7 @@ pub(crate) fn type_in_words(name: &str) -> String {
     capitalised(&leaf.replace(['-', '_'], " "))
 }
 
-/// With an upper-case first letter.
+/// Converts the first letter to upper case.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()

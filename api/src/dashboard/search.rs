@@ -193,7 +193,7 @@ fn topic(topic: &Topic) -> TopicView {
 /// Where a page of results begins and ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paging {
-    /// From 1.
+    /// Number of the page, from 1.
     pub(crate) page: usize,
     pub(crate) per_page: usize,
     /// Pages that are counted; later ones follow a cursor.

@@ -35,7 +35,7 @@ pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
 /// A robots.txt that could not be read.
 #[derive(Clone, Copy)]
 struct UnreadRobots {
-    /// Of the response; `None` if there was none.
+    /// Status of the response; `None` if there was no response.
     http_status: Option<u16>,
 }
 

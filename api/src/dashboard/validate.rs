@@ -100,7 +100,7 @@ struct Verdict {
     elsewhere: Vec<FindingView>,
     /// How many example requests find their capability.
     examples: Option<String>,
-    /// Those that do not: the request, and what it finds.
+    /// Example requests that do not find their capability, each with what it finds instead.
     unfound: Vec<(String, String)>,
 }
 

@@ -29,7 +29,7 @@ use crate::text::one_line;
 use runtime::Share;
 
 const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
-/// As in the registry.
+/// The default of the official MCP registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.

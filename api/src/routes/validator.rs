@@ -103,7 +103,7 @@ async fn of_stored(
 /// The request of a form.
 enum Submission {
     Answered(Response),
-    /// To read the stored document of an address.
+    /// Validate the stored document of a URL.
     OfStored(FormInput, ManifestUrl),
 }
 

@@ -76,7 +76,7 @@ struct Parts<'a> {
     manifest: &'a Manifest,
     capability: &'a Capability,
     name: String,
-    /// As declared, with local references replaced.
+    /// The declared schema, with local references replaced.
     parameters: Option<Value>,
     response: Option<Value>,
     is_response_left_out: bool,
