@@ -70,7 +70,7 @@ fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A key as TOML with the source of its value; a comment if it has no value.
+/// Formats a key as TOML with the source of its value; as a comment if it has no value.
 fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     let name = key.name;
     let variable = key.variable();
@@ -93,7 +93,7 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     }
 }
 
-/// A value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are left out.
+/// Formats a value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are removed.
 fn shown(name: &str, value: &Value) -> String {
     let value = match (name, value) {
         ("database_url", Value::String(url)) => {

@@ -71,7 +71,7 @@ impl Cause {
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub cause: Cause,
-    /// In words, for the site owner.
+    /// Explanation for the site owner.
     pub reason: String,
     /// Status and headers, if the failure occurred after them.
     pub head: Option<Box<Head>>,

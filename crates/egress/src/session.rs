@@ -23,7 +23,7 @@ use crate::settings::OwnRules;
 use crate::shared::Shared;
 use crate::tls;
 
-/// For the one address of a request.
+/// Time limit to connect. A request tries only one address.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);

@@ -28,7 +28,7 @@ const SLOW_MIN: Duration = Duration::from_millis(600);
 struct Status {
     #[serde(flatten)]
     stats: Stats,
-    /// For how long the oldest due visit has been due.
+    /// Seconds for which the oldest due visit has been due.
     lag_seconds: u64,
     /// When the next visit is due, or has been due since.
     next_due_at: Option<DateTime<Utc>>,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// One group.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
-    /// Since which epoch it is owned.
+    /// The epoch since which this worker owns the group.
     since: Option<u64>,
     /// This worker should own it, by the members of the fleet.
     assigned: bool,

@@ -87,7 +87,7 @@ impl SuffixPermits {
             tokio::time::timeout(POLL_INTERVAL, reservation.wait(lead())).await.ok();
         }
         metrics::waited(Scope::PublicSuffix, queued.elapsed());
-        // behind each visit of this process the next one waits as long
+        // the next visit in the queue of this process is expected to wait as long
         limiter.observe_wait(key, began.elapsed());
         Ok(Ok(SuffixPermit { slot, reservation }))
     }

@@ -70,9 +70,9 @@ pub(crate) struct Reader {
 /// Where a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// On a thread, if it is short or there is no program.
+    /// On a thread if the document is short or there is no reader program, otherwise in a process.
     ThreadOrProcess,
-    /// In a process, whose processor time is limited.
+    /// Always in a process, whose processor time is limited.
     Process,
 }
 
@@ -152,7 +152,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As of [`Self::run`].
+    /// The same as those of [`Self::run`].
     pub(crate) async fn run_unless_short<T, F>(&self, is_short: bool, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,

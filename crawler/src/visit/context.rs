@@ -70,9 +70,9 @@ impl Tools {
 /// How a visit is stopped from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// After the request in flight.
+    /// Stop after the request in flight.
     pub(crate) soft: CancellationToken,
-    /// The lease of the site is lost.
+    /// Stop at once, because the lease of the site is lost.
     pub(crate) lost: CancellationToken,
 }
 

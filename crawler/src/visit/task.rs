@@ -36,7 +36,7 @@ pub(crate) struct Task {
     pub(crate) discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linked_from: Option<Box<ManifestUrl>>,
-    /// Its row of the path table.
+    /// Row of the path table, if the URL comes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<u8>,
     pub(crate) role: Role,

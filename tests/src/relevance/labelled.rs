@@ -53,7 +53,7 @@ impl LabelledRequest {
 pub struct Pool {
     _dir: tempfile::TempDir,
     searcher: Searcher,
-    /// From the public id of a capability to its key.
+    /// Key of each capability by its public id.
     keys: BTreeMap<String, String>,
 }
 

@@ -137,7 +137,7 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// For requests outside a visit.
+    /// Sets a deadline, for requests outside a visit.
     pub(super) fn until(self, ends_at: Instant) -> Self {
         Self { ends_at: Some(ends_at), ..self }
     }
