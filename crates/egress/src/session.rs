@@ -245,7 +245,7 @@ impl Session {
     }
 }
 
-/// Any 2xx carries a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
+/// Any 2xx contains a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
 fn is_read(status: http::StatusCode, kind: BodyKind) -> bool {
     match kind {
         BodyKind::Robots => status.is_success(),

@@ -1,4 +1,4 @@
-//! What the operator decides about outgoing requests.
+//! Settings of the operator for outgoing requests.
 
 use std::net::SocketAddr;
 

@@ -389,7 +389,7 @@ static ENDINGS: LazyLock<Endings> = LazyLock::new(|| {
     Endings { slots, phrases }
 });
 
-/// What is between the words of a text.
+/// How the words of a text are separated.
 #[derive(PartialEq, Eq)]
 enum Separators {
     None,

@@ -205,7 +205,7 @@ fn whole_float(value: f64) -> Option<u64> {
     (value.fract() == 0.0 && (0.0..=EXACT_FLOAT_MAX).contains(&value)).then_some(value as u64)
 }
 
-/// The JSON type of a value in words.
+/// The JSON type of a value, with its article.
 pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

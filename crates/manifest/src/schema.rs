@@ -10,7 +10,7 @@ use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
 
-/// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
+/// The part of a request that contains a parameter. The order decides which of two equal names keeps its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Location {
     Path,

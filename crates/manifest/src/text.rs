@@ -158,7 +158,8 @@ fn without_markup(text: &str) -> String {
     out
 }
 
-/// After `<`: skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as `<slug>` stay.
+/// `after` begins behind a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as
+/// `<slug>` stay.
 fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let is_tag =
         after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
@@ -198,7 +199,7 @@ const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside au
     script search section select slot small source span strike strong style sub summary sup svg table \
     tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp";
 
-/// After `&`: decodes the entities common in prose; others stay.
+/// `after` begins behind an `&`. Decodes the entities that are common in prose, and keeps others.
 fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
     for (entity, letter) in [
         ("amp;", '&'),

@@ -242,7 +242,7 @@ fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityA
     merged
 }
 
-/// The order of caution; a class that is not known says nothing.
+/// The order of caution; `None` for an unknown class.
 const fn caution(class: SafetyClass) -> Option<u8> {
     match class {
         SafetyClass::Unknown => None,

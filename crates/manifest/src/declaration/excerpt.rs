@@ -1,4 +1,4 @@
-//! What is kept of a declaration beside its manifest, so that neither merging nor indexing it reads the manifest.
+//! The part of a declaration that is stored separately from its manifest, so that merging and indexing do not read the manifest.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which id answers for the declarations of one capability, and what changed since the last decision.
+//! Chooses the id of the declarations of one capability, and reports what changed since the last choice.
 //!
 //! A capability that was known keeps its id, whatever declaration leads it now. Where known capabilities become one, the id of
 //! the fullest declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration

@@ -60,7 +60,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// The type in words; `None` where there is none.
+    /// The type as text; `None` if there is none.
     pub(super) fn kind(&self) -> Option<String> {
         match self.schema.get("type")? {
             Value::String(kind) => Some(kind.clone()),
@@ -102,7 +102,7 @@ impl Statement {
         STATEMENT_BYTES + facts + parameters + place
     }
 
-    /// The place of the declaration, for people: the document and the pointer.
+    /// The location of the declaration as text: the document and the pointer.
     pub(super) fn place(&self) -> String {
         let document = self.pointer_document.as_deref().unwrap_or_else(|| self.url.as_str());
         if self.pointer.is_empty() { document.to_owned() } else { format!("{document}#{}", self.pointer) }

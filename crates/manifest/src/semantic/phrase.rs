@@ -4,10 +4,10 @@ use super::lexicon::{self, Meaning};
 use super::vocabulary::COMPOUNDS;
 use crate::text;
 
-/// Words of a phrase that says one thing. A longer text says several.
+/// Maximum number of words of a phrase with one meaning. A longer text has several meanings.
 const WORDS_MAX: usize = 6;
 
-/// The words that carry meaning, in order.
+/// The words with a meaning (no stop words), in order.
 #[derive(Debug, Default)]
 pub(super) struct Phrase {
     words: Vec<Meaning>,

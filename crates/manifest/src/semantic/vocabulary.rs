@@ -24,7 +24,7 @@ impl Entry {
         required.fold(0, |bits, (group, _)| bits | 1 << group)
     }
 
-    /// Whether the verb says the type, whatever its object is.
+    /// Whether the verb determines the type, whatever its object is.
     pub(super) fn takes_any_object(&self) -> bool {
         self.groups.contains(&"*")
     }

@@ -64,7 +64,7 @@ impl KeyLocation {
         Ok(Self::KeySet(url))
     }
 
-    /// The location that a DID stands for. The domain of a did:web has to be of the site that serves the signed document.
+    /// The location of the key of a DID. The domain of a did:web has to be of the site that serves the signed document.
     pub(super) fn of_did(did: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
         if did.starts_with("did:key:") {
             return Ok(Self::DidKey(did.to_owned()));

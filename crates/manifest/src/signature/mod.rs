@@ -33,7 +33,7 @@ findings! {
             => "Publish the key at the origin that serves the document (`jku`), or in the DID document of its domain.";
 }
 
-/// Signatures of one card that are checked: two keys while they rotate, and some room.
+/// Signatures of one card that are checked: more than the two keys of a rotation.
 const SIGNATURES_MAX: usize = 8;
 /// Trust manifests of one catalog that are checked: a signature takes at most a millisecond.
 const TRUST_MANIFESTS_MAX: usize = 500;

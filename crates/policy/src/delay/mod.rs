@@ -130,11 +130,11 @@ string_enum! {
 pub struct Gap {
     /// The wait, jitter included.
     pub wait: Duration,
-    /// What decided.
+    /// The bound that determined the gap.
     pub reason: GapReason,
 }
 
-/// What the gap of an authority depends on.
+/// Inputs of the gap between requests to an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthorityPace {
     /// `--delay`.

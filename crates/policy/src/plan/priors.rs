@@ -12,7 +12,7 @@ use super::table::{BodyKind, PATHS, PlannedPath, find};
 
 /// Sites by the paths at which they publish.
 const SHARES: &str = include_str!("shares.txt");
-/// Paths on which the counted sites say nothing, and an assumed number of sites among 10,000 with anything that have
+/// Paths without data from the counted sites, and an assumed number of sites among 10,000 with anything that have
 /// something there alone. Two belong to dialects that are newer than the count. The home page leads to files at other paths:
 /// 11 % of the counted sites had such files alone, and a tenth of these is assumed to link to them.
 const ASSUMED: [(&str, u16); 3] =
@@ -43,7 +43,7 @@ impl Rows {
     }
 }
 
-/// What a crawl knows of the paths of one site that has a manifest.
+/// The requested and the found paths of one site that has a manifest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SitePaths {
     requested: Rows,

@@ -36,7 +36,7 @@ impl LeaseRequest {
     }
 }
 
-/// The right to visit a site. Each lease of a site carries a higher fence than the one before.
+/// The right to visit a site. Each lease of a site has a higher fence than the one before.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseToken {
     pub site: SiteName,

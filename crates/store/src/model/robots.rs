@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct RobotsRecord {
     pub host: Host,
     pub kind: RobotsKind,
-    /// The reason in words, where there is no file.
+    /// Why there is no file, as text.
     pub cause: Option<String>,
     /// HTTP status of the answer.
     pub status: Option<u16>,

@@ -47,7 +47,7 @@ pub struct SiteState {
     /// A client, or the operator's `check`, has submitted the site.
     #[serde(default)]
     pub is_submitted: bool,
-    /// Who claims to own the site, and who does.
+    /// The pending claim of the site, and its verified owner.
     #[serde(default)]
     pub claim: Option<Claim>,
 }
@@ -180,7 +180,7 @@ pub struct SiteSummary {
     pub last_visit_at: Option<DateTime<Utc>>,
     /// `None` while the site is blocked or suspended, and if no seed requires a visit.
     pub next_visit_at: Option<DateTime<Utc>>,
-    /// Why the next visit is then, in words.
+    /// Why the next visit is at this time, as text.
     pub next_visit_reason: Option<String>,
     pub last_end: Option<VisitEnd>,
     pub first_seen_at: DateTime<Utc>,
@@ -204,7 +204,7 @@ pub struct SiteReport {
 /// The block of a site whose owner opted out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRecord {
-    /// Explanation that people read.
+    /// Explanation, shown to people.
     pub reason: String,
     pub at: DateTime<Utc>,
 }

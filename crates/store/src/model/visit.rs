@@ -49,7 +49,7 @@ pub struct VisitProgress {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParkedVisit {
     pub resume_at: DateTime<Utc>,
-    /// Explanation that people read.
+    /// Explanation, shown to people.
     pub reason: String,
     /// The crawler's serialised state.
     pub progress: Value,
@@ -58,7 +58,7 @@ pub struct ParkedVisit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextVisit {
     pub at: DateTime<Utc>,
-    /// Explanation that people read.
+    /// Explanation, shown to people.
     pub reason: String,
 }
 
@@ -119,7 +119,7 @@ pub struct FetchRecord {
     /// The manifest that links to it.
     pub linked_from: Option<ManifestUrl>,
     pub outcome: FetchOutcome,
-    /// Why it has this outcome, in words.
+    /// Why it has this outcome, as text.
     pub reason: Option<String>,
     /// The robots.txt line that decided.
     pub robots_rule: Option<String>,

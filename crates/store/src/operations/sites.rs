@@ -127,7 +127,7 @@ impl Store {
         reading!(self, "next_due_at", stats::next_due_at())
     }
 
-    /// Parked visits by when their sites are due: site, time, reason in words.
+    /// Parked visits by when their sites are due: site, time, reason as text.
     #[boxed]
     pub async fn parked_list(&self, max: u32) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
         reading!(self, "parked_list", site::parked_list(i64::from(max)))

@@ -227,7 +227,7 @@ pub(crate) async fn site_suspend(
     let is_blocked = block_find(connection, site.as_str()).await?.is_some();
     let purge = Purge {
         status: if is_blocked { Status::OptedOut } else { Status::Suspended },
-        // The feed says why, so that its consumers need not ask.
+        // The feed contains the reason, so that its consumers need no second request.
         feed_reason: Cow::Owned(suspension.reason.feed_reason()),
     };
     let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, suspension.at).await?;

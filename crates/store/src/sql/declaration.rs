@@ -1,4 +1,4 @@
-//! Which declarations of a site are one capability, and which ids answer for it.
+//! Stores which declarations of a site are one capability, and the ids under which it is served.
 
 use std::collections::{BTreeMap, HashSet};
 
