@@ -1,4 +1,4 @@
-//! Errors of the index and of searches; their texts say what to do.
+//! Errors of the index and of searches; their texts contain the remedy.
 
 use std::path::PathBuf;
 

@@ -75,7 +75,7 @@ pub struct Filter {
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
 
-/// What the filters and the exact names of a document are read from.
+/// Source of the filter values and exact names of a document.
 pub(crate) struct FilterSource<'a> {
     pub(crate) id: &'a CapabilityId,
     pub(crate) key: &'a str,
@@ -93,7 +93,7 @@ pub(crate) struct FilterSource<'a> {
     safety: SafetyClass,
     schemes: &'a [AuthScheme],
     degraded: bool,
-    /// Of the leading declaration alone: another one says nothing about who published this one.
+    /// Identity of the publisher of the leading declaration; other declarations are no evidence for it.
     identity: Vec<IdentityMark>,
     price: Option<&'a Payment>,
     payment_schemes: Vec<String>,

@@ -54,7 +54,7 @@ const SITE_WORDS_MAX: usize = 10;
 /// Bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// What all capabilities of a manifest share.
+/// Data that all capabilities of a manifest share.
 pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
     /// Examples that the operator gives.

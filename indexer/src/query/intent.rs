@@ -1,4 +1,4 @@
-//! What a request asks for beyond its words: intents, opposites, and whether it only asks to look.
+//! The intent of a request beyond its words: actions, opposites, and whether it only reads.
 
 use std::sync::LazyLock;
 
@@ -72,7 +72,7 @@ static OPPOSITE_STEMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
 });
 static ENDING_STEMS: LazyLock<Vec<String>> = LazyLock::new(|| ENDING.iter().map(|verb| stem(verb)).collect());
 
-/// What a text asks for.
+/// The intents of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intent {
     /// Stems of capabilities that answer it.

@@ -39,7 +39,7 @@ const SYNONYM_WEIGHT: f32 = 0.15;
 const TRANSLATION_WEIGHT: f32 = 0.8;
 const NEAR_TRANSLATION_WEIGHT: f32 = 0.4;
 const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
-/// Maximum number of concepts that one word stands for.
+/// Maximum number of concepts of one word.
 const CONCEPTS_MAX: usize = 3;
 /// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
 const FORMS_MAX: usize = 6;
@@ -198,7 +198,7 @@ impl Plan {
     }
 
     /// Searches for words of conversation that can name a topic ("plan", "next") if no capability has another word.
-    /// `count_of` says how many capabilities have a term.
+    /// `count_of` returns the number of capabilities that have a term.
     pub(crate) fn add_topical<E>(&mut self, count_of: impl Fn(&str) -> Result<u64, E>) -> Result<(), E> {
         if self.words.iter().any(|word| word.count > 0) {
             return Ok(());
@@ -270,8 +270,8 @@ impl Plan {
     }
 
     /// Adds the forms that the words have in the other languages of the index, of those that some capability has.
-    /// `count_of` says how many capabilities have a term, `rarity_of` how much a word of so many counts: all forms of a word
-    /// count like one.
+    /// `count_of` returns the number of capabilities that have a term, `rarity_of` the weight of a word with that number: all
+    /// forms of a word count like one.
     pub(crate) fn add_variants<E>(
         &mut self,
         languages: &[Stemming],
@@ -294,7 +294,7 @@ impl Plan {
                     counted.push((count, form));
                 }
             }
-            // The most frequent form stands for the word; of equal ones the first.
+            // The most frequent form represents the word; of equal ones the first.
             counted.sort_by_key(|(count, _)| Reverse(*count));
             counted.truncate(FORMS_MAX);
             word.count = counted.iter().map(|(count, _)| count).sum();

@@ -13,7 +13,7 @@ use crate::index::Fields;
 /// Maximum number of distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
 const VALUES_MAX: usize = 100;
 
-/// Maximum number of types that all `namespace:*` of one filter stand for.
+/// Maximum number of types that all `namespace:*` of one filter expand to.
 const TYPES_MAX: usize = 1_000;
 
 /// One restriction, and the facet that ignores it when it is counted.

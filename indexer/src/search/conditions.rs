@@ -24,8 +24,8 @@ impl Conditions {
 
     /// The filters, except those of one facet.
     pub(super) fn filters(&self, without: Option<FacetKey>) -> impl Iterator<Item = &Restriction> {
-        let counts = move |part: &&FilterPart| without.is_none() || part.facet != without;
-        self.filters.iter().filter(counts).map(|part| &part.restriction)
+        let is_included = move |part: &&FilterPart| without.is_none() || part.facet != without;
+        self.filters.iter().filter(is_included).map(|part| &part.restriction)
     }
 }
 

@@ -30,7 +30,7 @@ impl WordShares {
         Self { found: vec![0.0; plan.words.len()], importance: vec![0.0; plan.words.len()] }
     }
 
-    /// Adds a term that stands for a word; `share` says how much of it the candidate has.
+    /// Adds a term of a word; `share` is the part of it that the candidate has, 0 to 1.
     fn add(&mut self, term: &QueryTerm, importance: f32, share: f32) {
         let role_share = match term.role {
             Role::Word | Role::Variant => 1.0,

@@ -351,7 +351,7 @@ impl<'a> SearchExecutor<'a> {
         Ok(hit)
     }
 
-    /// What is behind a result.
+    /// The results that are grouped behind a result.
     fn group(&self, ranked: &Ranked) -> Result<Option<Group>, IndexError> {
         if ranked.members.is_empty() {
             return Ok(None);

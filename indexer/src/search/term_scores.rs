@@ -54,7 +54,7 @@ pub(super) struct TermScores {
     pub(super) columns: Vec<Column>,
     /// Scores in rows, one row for each candidate.
     values: Vec<f32>,
-    /// What the selection has scored of words that only the examples of a candidate have: as examples they count less.
+    /// Score that the selection gave for words that only the examples of a candidate have; words of examples count less.
     excess: Vec<f32>,
     /// Inverse document frequency of each term of the plan.
     pub(super) rarity: Vec<f32>,

@@ -55,7 +55,7 @@ impl VectorSearch {
         opened: &OpenedIndex,
     ) -> Result<OpenedVectors, VectorsError> {
         let Some(vectors) = Vectors::read(index_dir)? else { return Ok(OpenedVectors::Missing) };
-        if !vectors.is_of(embedder.embedder()) {
+        if !vectors.made_by(embedder.embedder()) {
             return Ok(OpenedVectors::OfAnotherModel);
         }
         let embedder = Arc::clone(embedder);

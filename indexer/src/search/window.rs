@@ -206,7 +206,8 @@ impl WindowQuery<'_> {
         Ok(found)
     }
 
-    /// What the documents have to which a text belongs: an id, the name of a site or of its host, or an identifier with its domain.
+    /// The term of the documents that a text identifies: an id, the name of a site or of its host, or an identifier with its
+    /// domain.
     fn owner_of(&self, text: &str) -> Option<Term> {
         let fields = &self.opened.fields;
         if CapabilityId::parse(text).is_ok() {

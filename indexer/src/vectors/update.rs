@@ -308,7 +308,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
 /// be temporary.
 fn read_vectors(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsError> {
     match Vectors::read(index_dir) {
-        Ok(Some(vectors)) if vectors.is_of(embedder) => return Ok(vectors),
+        Ok(Some(vectors)) if vectors.made_by(embedder) => return Ok(vectors),
         Ok(Some(_)) => tracing::warn!("the vectors are of another model: embedding everything again"),
         Ok(None) => {}
         Err(error @ VectorsError::Damaged { .. }) => {

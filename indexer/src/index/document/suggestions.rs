@@ -1,4 +1,4 @@
-//! What a capability suggests to someone who types: its name, its types, its site, and requests that people would type.
+//! Autocomplete entries of a capability: its name, its types, its site, and likely requests.
 //!
 //! A text is also found by the beginning of each of its later words. Such an entry begins with the rest of the text from that
 //! word on.
