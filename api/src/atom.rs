@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     author: String,
     /// Link to the HTML page.
     url: String,
-    /// What it is about, if that has no page.
+    /// Link to the JSON of the subject, if it has no HTML page.
     json_url: Option<String>,
     summary: String,
     at: DateTime<Utc>,

@@ -32,7 +32,7 @@ const CONTACT_BYTES_MAX: usize = 300;
 /// Time to live of cached responses that read whole tables.
 pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
-/// What was wrong with the configuration; the text says what to write instead.
+/// An invalid setting; the text describes a valid one.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]

@@ -9,7 +9,7 @@ use manifest::Manifest;
 use runtime::{OwnedDocument, ReadError, ReaderLimits, ReaderPool, ReaderProgram, Unread, read_isolated};
 
 use crate::client::Client;
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::Shares;
 
@@ -65,7 +65,8 @@ impl DocumentReaders {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let share = self.shares.take(client.address, 1).map_err(|full| no_room("documents", full))?;
+        let share =
+            self.shares.take(client.address, 1).map_err(|full| capacity_problem("documents", full))?;
         let counted = move || {
             let answer = read();
             drop(share);

@@ -1,7 +1,7 @@
 //! Rate limits: one bucket for each client address, refilled steadily.
 //!
 //! Reads and submissions have separate buckets. Programs on this machine have a large one: the operator's own tools
-//! are trusted. Every response carries the remaining quota (`RateLimit-*`).
+//! are trusted. Every response contains the remaining quota (`RateLimit-*`).
 
 use std::hash::Hash;
 use std::net::IpAddr;

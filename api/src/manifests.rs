@@ -20,7 +20,7 @@ use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
 
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
@@ -87,7 +87,9 @@ impl ManifestPermits {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
         let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit.map_err(|_| no_room("bytes", LimitReached::All))?.map_err(|error| Problem::internal(&error))
+        permit
+            .map_err(|_| capacity_problem("bytes", LimitReached::All))?
+            .map_err(|error| Problem::internal(&error))
     }
 }
 
@@ -328,7 +330,7 @@ impl ManifestReader<'_> {
     /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
     /// before they are read.
     pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
-        let full = |full| no_room("bytes", full);
+        let full = |full| capacity_problem("bytes", full);
         let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
         let mut share = self.buffered.take(self.client.address, announced).map_err(full)?;
         let document = self.store.document_find(&manifest.content_hash).await?;
@@ -347,7 +349,7 @@ impl ManifestReader<'_> {
 
     fn has_room(self) -> Result<(), Problem> {
         let is_at_limit = self.buffered.is_at_limit(self.client.address);
-        if is_at_limit { Err(no_room("bytes", LimitReached::Client)) } else { Ok(()) }
+        if is_at_limit { Err(capacity_problem("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct RejectionResponse {
 }
 
 /// The problem of a request without capacity; `reason` is `requests`, `bytes` or `documents`.
-pub(crate) fn no_room(reason: &'static str, full: LimitReached) -> Problem {
+pub(crate) fn capacity_problem(reason: &'static str, full: LimitReached) -> Problem {
     match full {
         LimitReached::Client => {
             metrics::rejected(reason);

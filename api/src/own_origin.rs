@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use crate::config::ApiConfig;
 use crate::problem::Problem;
-use crate::server_names::{LOOPBACK, authority, plain};
+use crate::server_names::{LOOPBACK, authority, comparable};
 
 /// Browsers send it even with requests that have no `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -49,7 +49,7 @@ fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
         .any(|own| Url::parse(own).is_ok_and(|own| own.origin() == origin.origin()));
     let is_fixed = match origin.host() {
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
-        Some(Host::Domain(name)) => LOOPBACK.contains(&plain(name).as_str()),
+        Some(Host::Domain(name)) => LOOPBACK.contains(&comparable(name).as_str()),
         None => false,
     };
     let is_asked = authority(&origin)

@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 use crate::admin::bearer;
 use crate::problem::Problem;
 
-/// What a request says about its sender, before it is checked.
+/// The value of `Authorization`, before it is checked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnerCredentials(Option<String>);
 

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 
 /// Maximum number of `name=value` pairs in one request: every known parameter several times over.
 const PAIRS_MAX: usize = 64;
-/// Maximum length of a value in bytes: room for a question in full sentences.
+/// Maximum length of a value in bytes: enough for a question in full sentences.
 const VALUE_BYTES_MAX: usize = 1_024;
 /// Parameters that take a cursor of an earlier response, up to [`CURSOR_BYTES_MAX`].
 const CURSORS: [&str; 2] = ["cursor", "pageToken"];

@@ -28,7 +28,7 @@ pub(crate) fn json_bytes_left_after(value: &impl Serialize, bytes: usize) -> Opt
     Some(room.0)
 }
 
-/// Counts what is written, and fails when there is no room.
+/// Counts written bytes, and fails when the limit is exceeded.
 struct Room(usize);
 
 impl io::Write for Room {

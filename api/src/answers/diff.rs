@@ -124,7 +124,7 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
     }
 }
 
-/// The room for changes that one difference lists.
+/// Remaining number of changes that one difference may list.
 struct Room {
     changes: usize,
     bytes: usize,
@@ -138,7 +138,7 @@ impl Room {
         Self { changes: CHANGES_MAX, bytes: TEXTS_BYTES_MAX, left_out: 0, breaks_unlisted: false }
     }
 
-    /// Lists a change, or counts it if there is no room.
+    /// Lists a change; counts it if the list is full.
     fn add(
         &mut self,
         changes: &mut Vec<FieldChange>,

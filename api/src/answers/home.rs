@@ -62,7 +62,7 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let is_word = |hit: &Hit| hit.name.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS_MIN;
     let distinct = first.into_iter().chain(rest).filter(is_word);
     let mut distinct: Vec<Hit> = distinct.filter(|hit| names.insert(hit.name.to_lowercase())).collect();
-    // One word alone ("Detail") says little.
+    // A single word such as "Detail" is not informative.
     distinct.sort_by_key(|hit| words_of(&hit.name) < 2);
     distinct.truncate(EXAMPLES_MAX);
     distinct

@@ -1,4 +1,4 @@
-//! What the store knows of one capability beyond the row of the index: the members that `view=full` adds.
+//! The members of a capability that `view=full` adds from the store to the row of the index.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -49,7 +49,7 @@ pub(crate) struct SearchPage {
     took_ms: f64,
 }
 
-/// What a search found, and how long that took.
+/// Results of a search, with its duration.
 pub(crate) struct SearchResults {
     pub(crate) answer: SearchAnswer,
     pub(crate) took_ms: f64,
@@ -217,7 +217,7 @@ fn shared_of(hit: &Hit) -> SharedCapability {
     SharedCapability { id: hit.id.clone(), members: hit.declarations.iter().map(member).collect() }
 }
 
-/// What `view=full` adds to a row.
+/// Members that `view=full` adds to a row.
 pub(crate) enum Details {
     Whole(Map<String, Value>),
     /// The rows before have used up the bytes of the page, or those that are read for it.

@@ -41,7 +41,7 @@ const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
 /// Maximum length of a capability's summary, in characters.
 const SUMMARY_CHARS_MAX: usize = 140;
-/// Minimum length of a description that says more than a name.
+/// Minimum length of a description that is more informative than a name.
 const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
@@ -191,7 +191,7 @@ pub(crate) struct ManifestLine {
     pub(crate) findings: Vec<Finding>,
     /// How many findings there are.
     pub(crate) findings_total: usize,
-    /// What the page of the site shows beyond this line.
+    /// Data for the page of the site, not part of the JSON.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) profile: Profile,
@@ -201,7 +201,7 @@ pub(crate) struct ManifestLine {
     bytes: usize,
 }
 
-/// What a manifest says of its site.
+/// Statements of a manifest about its site.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) title: Option<String>,

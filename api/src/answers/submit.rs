@@ -192,7 +192,7 @@ fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Optio
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
-/// A time to wait in words, not shorter than the time: `3 minutes`.
+/// Formats a waiting time, rounded up: `3 minutes`.
 fn wait_words(seconds: u32) -> String {
     match seconds.div_ceil(60) {
         0 | 1 => "1 minute".to_owned(),

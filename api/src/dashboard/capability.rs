@@ -58,7 +58,7 @@ impl Fact {
     }
 }
 
-/// A finding in words.
+/// A finding as text.
 pub(crate) struct FindingView {
     pub(crate) severity: &'static str,
     pub(crate) text: String,

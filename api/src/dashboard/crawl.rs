@@ -17,7 +17,7 @@ struct VisitRow {
     id: i64,
     site: String,
     site_icon: String,
-    /// The outcome in words, and its colour.
+    /// The outcome as text, and its colour.
     outcome: String,
     class: &'static str,
     /// `12 requests in 3.1 s`

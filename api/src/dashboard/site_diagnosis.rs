@@ -1,4 +1,4 @@
-//! Why nothing of a site is in the index, in words, and what its owner can do about it.
+//! Explains why nothing of a site is in the index, and what its owner can do about it.
 
 use manifest::Format;
 use policy::{RobotsKind, VisitEnd};

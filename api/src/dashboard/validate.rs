@@ -32,7 +32,7 @@ const UNFOUND_MAX: usize = 20;
 /// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
-/// What the empty box shows.
+/// Placeholder of the empty text field.
 const PLACEHOLDER: &str = r#"{
   "awp_version": "0.1",
   "domain": "example.org",

@@ -78,7 +78,7 @@ pub(crate) async fn show(
     context.json(&row.ok_or_else(unknown)?, Caching::Record)
 }
 
-/// What manifests declare under one name.
+/// The servers that manifests declare under one name.
 struct Versions {
     name: String,
     found: Vec<Declared>,

@@ -21,7 +21,7 @@ use crate::answers::search_parameters::instant;
 use crate::buffers::{CountedBytes, Reserved};
 use crate::cursor;
 use crate::manifests::off_runtime;
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -117,7 +117,7 @@ pub(super) fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64)
     (ids, is_last)
 }
 
-/// Which servers a client wants.
+/// The filters of a request for servers.
 struct ServerFilter {
     since: Option<DateTime<Utc>>,
     search: Option<String>,
@@ -177,7 +177,7 @@ impl Page {
     }
 
     fn write(&mut self, text: &str) -> Result<(), Problem> {
-        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| no_room("bytes", limit))
+        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| capacity_problem("bytes", limit))
     }
 
     fn finish(mut self, next: Option<String>) -> Result<(Vec<u8>, Option<Share>), Problem> {

@@ -200,7 +200,7 @@ impl Parts<'_> {
         contract.supported == Some(true) && (by_method || by_tool || self.takes_key())
     }
 
-    /// Whether a parameter carries an idempotency key: the declared one, or one of the usual name.
+    /// Whether a parameter is an idempotency key: the declared one, or one of the usual name.
     fn takes_key(&self) -> bool {
         let properties = self.parameters.as_ref().and_then(|schema| schema.get("properties"));
         let declared = self.capability.idempotency.key_field.as_deref();

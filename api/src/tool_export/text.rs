@@ -22,7 +22,7 @@ pub(super) fn title(capability: &Capability) -> String {
     if title.is_empty() { capability.id.as_str().to_owned() } else { title }
 }
 
-/// The publisher's text is cut to make room for our warnings.
+/// The publisher's text is truncated so that our warnings fit.
 pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Option<&str>) -> String {
     let mut ours = cautions(capability);
     let site = manifest.url.site();

@@ -58,7 +58,7 @@ pub(crate) struct Field {
 }
 
 pub(crate) struct UseIt {
-    /// What a person should know before the call, in words.
+    /// Sentences that a person should read before the call.
     pub(crate) warning: Option<String>,
     pub(crate) credentials: Vec<Credential>,
     /// The credentials that are needed but not described.
@@ -104,7 +104,7 @@ pub(crate) fn use_it(
     }
 }
 
-/// What a call may do to a person, in words; nothing for a call that only reads.
+/// A warning about the effects of a call; nothing for a call that only reads.
 fn warning(capability: &Capability) -> Option<String> {
     let safety = &capability.safety;
     let effect = match safety.class {
