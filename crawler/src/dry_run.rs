@@ -26,7 +26,7 @@ const SITES_MAX: usize = 10_000;
 /// Sites read from the store at once.
 const PAGE: u32 = 500;
 
-/// What would be requested.
+/// The requests that a crawl would send.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DryRun {
     pub seeds: SeedReport,

@@ -39,7 +39,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
 
-/// What an operator can do about visits that end like this.
+/// Advice to the operator on visits with this end.
 pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
     ADVICE.iter().find(|(known, _)| *known == end).map(|(_, advice)| *advice)
 }

@@ -111,7 +111,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Only where the store refuses the attempt, or this machine has no room: every thread is blocked for longer than
+    /// Only where the store refuses the attempt, or this machine has no capacity: every thread is blocked for longer than
     /// [`QUEUE_WAIT`], or no second reader can be run.
     pub(crate) async fn read(
         &self,

@@ -45,7 +45,7 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// What one source gave.
+/// Result of reading one source of seeds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     pub source: String,

@@ -205,8 +205,8 @@ impl Visit<'_> {
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
     }
 
-    /// A manifest contains its parts: what is said about training with one of them applies to the whole. Of a part that was not
-    /// requested, what its last response said.
+    /// A manifest contains its parts: a preference on training with one of them applies to the whole. A part that was not
+    /// requested has the preference of its last response.
     fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
         let fetched = &self.progress.findings.fetched;
         let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);

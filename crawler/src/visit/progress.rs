@@ -95,7 +95,7 @@ impl Progress {
             return None;
         }
         self.saved_at = Some(now);
-        // thousands of these wait to be written: little more room than they need
+        // thousands of these wait to be written, so their capacity is close to their length
         let mut state = Vec::with_capacity(self.written_bytes + WRITTEN_MORE_BYTES);
         serde_json::to_writer(&mut state, self).ok()?;
         if state.len() > WRITTEN_BYTES_MAX {
@@ -130,7 +130,7 @@ impl Progress {
     /// Plans the requests that an answer leads to, and keeps its links to other sites.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
-            self.findings.read_for_itself(&task.url);
+            self.findings.treat_part_as_manifest(&task.url);
         }
         self.plan.add_next(follow_ups.tasks);
         self.findings.add_seeds(follow_ups.seeds);

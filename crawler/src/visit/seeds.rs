@@ -1,4 +1,4 @@
-//! Links to other sites that a visit carries: their limits and their serialization.
+//! Links to other sites that a visit has found: their limits and their serialization.
 //!
 //! The links of one document share its URL, in memory and in JSON.
 
@@ -26,7 +26,7 @@ pub(super) fn held_bytes(seeds: &[Seed]) -> usize {
     size_of_val(seeds) + hosts + written_bytes(seeds)
 }
 
-/// Adds as many of the seeds as a visit may carry.
+/// Adds seeds up to the limits of a visit.
 pub(super) fn add(seeds: &mut Vec<Seed>, more: Vec<Seed>) {
     let mut bytes = written_bytes(seeds);
     for seed in more {

@@ -105,7 +105,7 @@ fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String
     Ok(all)
 }
 
-/// Fewer requests say nothing: one of them moves a measure by more than a twentieth.
+/// Fewer requests are not significant: one of them moves a measure by more than a twentieth.
 const PART_MIN: usize = 20;
 
 /// The measures of the requests about the demo, by half, and of those about published files, if there are enough of them.
