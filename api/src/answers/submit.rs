@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_to_wait_is_told_in_whole_minutes() {
+    fn waiting_times_are_rounded_up_to_minutes() {
         for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
             assert_eq!(wait_words(seconds), words);
         }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_words_of_its_own() {
+    fn every_field_has_its_own_description() {
         let null = Value::Null;
         for (field, from, to, expected) in [
             ("auth", json!(["none"]), json!(["oauth2"]), "Now needs OAuth 2: Book"),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_that_changed_alike_share_a_sentence_and_breaking_ones_come_first() {
+    fn equal_changes_share_a_sentence_and_breaking_ones_come_first() {
         let of = |name: &str| Changed {
             capability: named(name),
             fields: vec![

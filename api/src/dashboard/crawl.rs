@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn outcome_of_a_visit_is_told_in_words() {
+    fn outcome_of_a_visit_is_described() {
         use FetchOutcome::{Found, Fresh, NotFound, NotModified};
         for (end, outcomes, words, class) in [
             (VisitEnd::Completed, vec![(NotFound, 18)], "no manifest found", ""),

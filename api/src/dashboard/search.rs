@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_behind_others_are_counted_in_words() {
+    fn grouped_results_are_counted() {
         for (others, by, is_one_page, words) in [
             (0, Grouping::Copies, true, None),
             (3, Grouping::Copies, true, Some("3 grouped as copies")),

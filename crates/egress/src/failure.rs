@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lack_of_open_files_is_a_fault_of_this_machine() {
+    fn too_many_open_files_is_a_local_fault() {
         for code in [Errno::MFILE, Errno::NFILE] {
             let inner = io::Error::from_raw_os_error(code.raw_os_error());
             assert!(is_out_of_files(&inner) && is_out_of_files(&io::Error::other(inner)), "{code}");

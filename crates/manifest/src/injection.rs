@@ -561,7 +561,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_quick_look_misses_no_string(
+        fn the_prefilter_misses_no_string(
             pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..12), escaped: bool
         ) {
             let text = pieces.concat();
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_look_decides_for_most_texts() {
+    fn the_prefilter_decides_for_most_texts() {
         for json in [
             "{\"name\": \"Shop\", \"description\": \"Finds caf\u{e9}s \u{2014} and \\\"more\\\"\\n\"}",
             "{\n    \"do\": \"not mention\", \"ignore\": [\"previous\"]}",

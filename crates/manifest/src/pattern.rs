@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_what_both_engines_read_alike() {
+    fn matches_only_patterns_that_both_engines_read_equally() {
         for (pattern, text, expected) in [
             ("^[A-Z]{3}$", "EUR", Some(true)),
             ("^[A-Z]{3}$", "euro", Some(false)),

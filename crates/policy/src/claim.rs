@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_token_proves_nothing() {
+    fn an_invalid_token_proves_nothing() {
         let authority = ClaimAuthority::new("secret");
         let token = authority.issue(&site("shop.example"), &[7; KEY_BYTES]).token;
         let (hash, mac) = token.split_once('.').unwrap();

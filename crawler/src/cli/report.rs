@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_without_a_due_site_says_when_the_next_is_due() {
+    fn a_pass_without_a_due_site_reports_the_next_due_time() {
         let at = chrono::DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         let summary = Summary { next_due_at: Some(at), ..Summary::default() };
         let text = summary_text(&summary);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_the_next_site_is_due_if_none_is() {
+    fn reports_the_next_due_time_if_no_site_is_due() {
         let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
         let next = "The next site is due at 2024-10-04 00:00:00 UTC.";
         let shown = |lag_seconds| lines(&Status { lag_seconds, next_due_at: Some(at), ..status() });

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_a_canary_beside_the_manifests() {
+    fn adds_the_canary_path_to_the_plan() {
         let mut plan = Plan::default();
         assert!(plan.apply(&task("https://a.example/1"), NextStep::RequestCanary).is_continue());
         let canary = plan.next(&Scope::Site).unwrap();

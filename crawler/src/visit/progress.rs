@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_others_count_only_if_no_own_host_was_requested() {
+    fn hosts_named_by_others_decide_only_if_no_own_host_was_requested() {
         let is_own = |host: &Host| host.as_str() == "a.example";
         let mut progress = begun();
         progress.findings.record(None, fetched("https://b.a.example/1", FetchOutcome::NotFound));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_change_something_do_not_only_ask_to_look() {
+    fn requests_for_changes_are_not_read_only() {
         for text in ["where is my order", "show flights", "is my flight late"] {
             assert!(Intent::of(text).asks_to_look, "{text}");
         }

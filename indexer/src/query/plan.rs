@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_words_of_conversation_unless_there_are_no_others() {
+    fn removes_conversational_words_unless_there_are_no_others() {
         let plan = plan_of("Could you please help me find a cheap flight?");
         assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);

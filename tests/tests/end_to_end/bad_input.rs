@@ -178,7 +178,7 @@ async fn refuses_impolite_and_useless_settings_before_the_first_request() {
 
 /// With `--log-format json`, errors and progress are JSON too.
 #[tokio::test(flavor = "multi_thread")]
-async fn stderr_is_json_alone_if_the_log_is() {
+async fn stderr_contains_only_json_with_a_json_log() {
     let world = world().await;
     let mut missing = world.program("agentdex");
     missing.args(["--seeds", "nowhere.txt", "--once", "--log-format", "json"]);

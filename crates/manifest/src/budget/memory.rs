@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_back_counts_as_too_large() {
+    fn values_too_deep_to_be_parsed_again_are_too_large() {
         assert!(memory_of(&nested(DEPTH_MAX), 1_000_000) < 1_000_000);
         assert!(memory_of(&nested(DEPTH_MAX + 1), 1_000_000) > 1_000_000);
         let beside = json!([nested(DEPTH_MAX - 1), nested(DEPTH_MAX - 1)]);
