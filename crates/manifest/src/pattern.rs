@@ -134,7 +134,7 @@ enum Count {
     Reversed,
 }
 
-/// Skips `2}`, `2,}` or `2,5}` after `{`; skips nothing where a brace stands for itself.
+/// Skips `2}`, `2,}` or `2,5}` after `{`; skips nothing if the brace is a literal.
 fn count(rest: &mut Peekable<Chars<'_>>) -> Count {
     let mut ahead = rest.clone();
     let mut number = || {

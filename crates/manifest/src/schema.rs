@@ -69,7 +69,7 @@ fn parts_of_template(invocation: &Invocation) -> (&str, &str) {
     template.split_once('?').unwrap_or((template, ""))
 }
 
-/// Adds the variables of an address that no parameter stands for: a call cannot be made without those of the path.
+/// Adds the variables of an address that have no parameter: a call cannot be made without those of the path.
 pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocation) {
     if invocation.url_template.is_none() {
         return;

@@ -322,7 +322,7 @@ fn each_word_of_any_script(identifier: &str, mut show: impl FnMut(&str)) {
     flush(&mut word);
 }
 
-/// Whether one letter added, dropped, replaced or exchanged with its neighbour makes one text the other.
+/// Whether one letter added, dropped, replaced or exchanged with the next letter makes one text the other.
 pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
     let (mut a, mut b) = (one.as_bytes(), other.as_bytes());
     while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_first(), b.split_first())

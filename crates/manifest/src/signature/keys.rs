@@ -14,7 +14,7 @@ use crate::text::capped;
 const KEY_DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
 /// Keys of one document that are compared: publishers rotate a handful.
 const KEYS_MAX: usize = 64;
-/// What is parsed of a key document. Verification methods nest four levels.
+/// The parsed part of a key document. Verification methods nest four levels.
 const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 

@@ -91,7 +91,7 @@ const fn limits(in_flight_max: u32, gap: Duration, requests_per_day_max: Option<
     ScopeLimits { in_flight_max, gap, requests_per_day_max }
 }
 
-/// Whose network an address is in.
+/// Kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// A public network: every rule applies.

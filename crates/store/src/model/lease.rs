@@ -1,4 +1,4 @@
-//! Leases: which worker may visit a site and until when, and the fence that rejects a late worker.
+//! Leases: which worker may visit a site, when that right expires, and the fence that rejects a late worker.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ pub struct ReadAttempt {
     pub hash: ContentHash,
     /// Version of the reader.
     pub reader_version: u32,
-    /// Whose visit reads it.
+    /// Site whose visit reads it.
     pub site: SiteName,
     /// Where it was found.
     pub url: ManifestUrl,
@@ -45,7 +45,7 @@ pub enum ReadAttemptWrite {
 /// An attempt of the same reader version, or a newer one, that is in the table already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAttempt {
-    /// Whose visit read it.
+    /// Site whose visit read it.
     pub site: SiteName,
     /// When reading began.
     pub began_at: DateTime<Utc>,

@@ -21,7 +21,7 @@ pub struct RobotsRecord {
     #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
     pub body: Option<Arc<[u8]>>,
     pub fetched_at: DateTime<Utc>,
-    /// Until when it may be used without another request (RFC 9309 §2.4).
+    /// When it expires and has to be requested again (RFC 9309 §2.4).
     pub expires_at: DateTime<Utc>,
     /// Failed attempts in a row.
     pub failures_in_row: u32,

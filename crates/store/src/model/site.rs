@@ -139,7 +139,7 @@ pub struct ResourceState {
     pub last_modified: Option<String>,
     /// The serialised freshness policy.
     pub cache: Option<Value>,
-    /// Until when it need not be requested (RFC 9111 §4.2).
+    /// When it becomes stale and may be requested again (RFC 9111 §4.2).
     pub fresh_until: Option<DateTime<Utc>>,
     /// Hash of the last body that was read.
     pub content_hash: Option<ContentHash>,
