@@ -59,7 +59,7 @@ pub struct Filter {
     pub key: FacetKey,
     /// Heading of the facet in the dashboard.
     pub label: &'static str,
-    /// Position of the facet beside the results in the dashboard, which shows only facets that have one.
+    /// Position of the facet next to the results in the dashboard, which shows only facets that have one.
     pub dashboard_position: Option<u8>,
     /// Name of the operator in a phrasing: `type` in `type:travel:*`.
     pub operator: Option<&'static str>,

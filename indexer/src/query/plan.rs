@@ -28,14 +28,14 @@ const INTENT_WEIGHT: f32 = 0.5;
 const OPPOSITE_WEIGHT: f32 = -1.0;
 /// Shortest part of a word that is searched for in two parts.
 const PART_CHARS_MIN: usize = 3;
-/// Maximum number of words of a request whose neighbours are searched for in one word.
+/// Maximum number of words of a request that are also searched joined with the next word.
 const JOINED_WORDS_MAX: usize = 8;
 /// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
-/// Weights of the closest English word for a word of another language: alone, and beside words that some capability has. Weight of
-/// the other English words.
+/// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
+/// Weight of the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
 const NEAR_TRANSLATION_WEIGHT: f32 = 0.4;
 const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
@@ -321,7 +321,7 @@ impl Plan {
         }
     }
 
-    /// Adds English words for those of other languages that no capability has. They count less beside words that some have.
+    /// Adds English words for those of other languages that no capability has. They count less together with words that some have.
     pub(crate) fn add_translations(&mut self) {
         let words = self.words.clone();
         let is_known = words.iter().any(|word| word.count > 0);

@@ -39,8 +39,8 @@ impl FieldPostings {
     }
 }
 
-/// What decides the rank of a document beside its text. Side by side in memory, since the columns of the index would cost four
-/// scattered reads of a file.
+/// Values besides the text that decide the rank of a document. They are adjacent in memory, since the columns of the index
+/// would cost four scattered reads of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DocumentTraits {
     /// Hash of the id.

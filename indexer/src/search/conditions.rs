@@ -1,4 +1,4 @@
-//! The conditions on every result beside its words: filters, phrases and exclusions.
+//! The conditions on every result besides its words: filters, phrases and exclusions.
 
 use std::collections::BTreeSet;
 

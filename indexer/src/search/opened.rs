@@ -30,7 +30,7 @@ pub struct IndexGeneration {
     pub position: FeedPosition,
     pub opstamp: u64,
     pub schema_version: u32,
-    /// Identifies the vectors beside the index; 0 if searches use none.
+    /// Identifies the vectors next to the index; 0 if searches use none.
     pub vectors: u64,
 }
 

@@ -33,7 +33,7 @@ const COPIES_MAX: usize = 3;
 /// A document without a vector.
 const NO_ROW: u32 = u32::MAX;
 
-/// The vectors beside one commit.
+/// The vectors for one commit.
 pub(super) struct VectorSearch {
     embedder: Arc<QueryEmbedder>,
     vectors: Arc<Vectors>,

@@ -138,7 +138,7 @@ struct Updater {
     last: Option<PassState>,
     /// Texts that the model rejected.
     refused: HashSet<u64>,
-    /// Since when the file has rows of texts that are gone.
+    /// When the file first had rows of deleted texts.
     obsolete_since: Option<Instant>,
     obsolete_time_max: Duration,
 }
