@@ -75,7 +75,7 @@ impl Entry {
         }
     }
 
-    /// Points to JSON beside the page.
+    /// Links to the JSON in addition to the page.
     pub(crate) fn with_json(self, url: String) -> Self {
         Self { json_url: Some(url), ..self }
     }

@@ -1,4 +1,4 @@
-//! Rejects requests without capacity, and tells clients when to retry.
+//! Rejects requests when there is no capacity, with the time after which clients may retry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
 //! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many
-//! values are a 400 with the valid ones, so that a typo never looks like an empty result.
+//! values are a 400 with the valid ones, so that a typo never causes an empty result.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -31,9 +31,9 @@ const VISITS_MAX: u32 = 20;
 const HOSTS_MAX: u32 = 200;
 /// Bytes of the texts of all listed capabilities and findings; the others are only counted.
 const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of a line beside its texts: identifiers and names of members.
+/// Bytes of a line besides its texts: identifiers and names of members.
 const LINE_BYTES: usize = 150;
-/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
+/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full next to each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
 /// Longest text and address of a profile, and the most endpoints and schemes.

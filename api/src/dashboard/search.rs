@@ -17,7 +17,7 @@ use crate::answers::stats::StatsAnswer;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
-/// The facets beside the results, in order.
+/// The facets next to the results, in order.
 pub(crate) fn facets() -> Vec<FacetKey> {
     let mut keys: Vec<FacetKey> = FacetKey::ALL.to_vec();
     keys.retain(|key| key.filter().dashboard_position.is_some());

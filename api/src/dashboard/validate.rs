@@ -22,7 +22,7 @@ const ECHO_BYTES_MAX: usize = 1024 * 1024;
 const WORDS_CHARS_MAX: usize = 1_000;
 /// Findings of the document as a whole that are shown.
 const ELSEWHERE_MAX: usize = 200;
-/// Maximum number of findings beside one line, and beside all lines.
+/// Maximum number of findings next to one line, and next to all lines.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 const FINDINGS_OF_LINES_MAX: usize = 1_000;
 /// Findings in the list of what to fix first.

@@ -156,7 +156,7 @@ fn bounds(map: &Map<String, Value>, out: &mut Map<String, Value>) {
             Some(value) if value.is_number() => {
                 out.insert(key.to_owned(), value.clone());
             }
-            // Draft 4 and OpenAPI 3.0 have a boolean flag beside the number.
+            // Draft 4 and OpenAPI 3.0 have a boolean flag next to the number.
             Some(Value::Bool(true)) => {
                 let plain = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
                 if let Some(value) = map.get(plain).filter(|value| value.is_number()) {

@@ -38,11 +38,11 @@ pub(crate) struct Snippet {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) text: Option<String>,
-    /// Why there is no text, or where it is if it is too long.
+    /// The sentence shown instead of a missing or too long text.
     pub(crate) instead: String,
     /// A note about the text.
     pub(crate) note: String,
-    /// The text alone.
+    /// Link to the text alone.
     pub(crate) href: Option<String>,
 }
 
