@@ -31,7 +31,7 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     samples: VecDeque<Sample>,
-    /// The number of sites done, and since when it has been the same.
+    /// The number of sites done, and the time of its last change.
     sites_done: Option<(u64, Instant)>,
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     Ok(())
 }
 
-/// For how long the oldest due visit has been due.
+/// Time since the oldest due visit became due.
 fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
 }
