@@ -8,10 +8,10 @@ use super::rank::Ranked;
 use super::term_scores::TermScores;
 use crate::query::{Plan, QueryTerm, Role};
 
-/// Evidence below which a result does not speak of the request. Chosen on the labelled requests: one in a hundred that has an
-/// answer is left without, and half of those without an answer that share a word with something.
+/// Evidence below which a result is not relevant. Chosen on the labelled requests: of those with an answer, 1 % get no relevant
+/// result; of those without an answer that share a word with a capability, half.
 const EVIDENCE_MIN: f32 = 0.2;
-/// Results among which the best evidence is sought.
+/// Number of first results among which the best evidence is looked up.
 const BEST_AMONG: usize = 10;
 /// Shares of the best evidence and of the best score that a result needs.
 const EVIDENCE_SHARE_MIN: f32 = 0.5;
@@ -88,7 +88,7 @@ pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// How many of the first results speak of the request. Those whose evidence is unknown count if a later one does.
+/// Number of leading relevant results. A result with unknown evidence counts if a later result is relevant.
 pub(super) fn relevant(ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
     let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
     let evidence_min = EVIDENCE_MIN.max(EVIDENCE_SHARE_MIN * best);
