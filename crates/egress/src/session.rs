@@ -40,7 +40,7 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only permitted port, the default of https.
 const PORT: u16 = 443;
-/// Hosts whose connections a visit keeps: many sites redirect between two of them.
+/// Maximum number of hosts whose connections a visit keeps: many sites redirect between two of them.
 const HOSTS_CONNECTED_MAX: usize = 2;
 
 /// The addresses of a name in this visit.

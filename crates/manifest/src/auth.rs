@@ -3,7 +3,7 @@
 use crate::model::{Auth, AuthScheme, Protocol};
 use crate::text;
 
-/// Characters of a published word for a scheme.
+/// Maximum number of characters of a published word for a scheme.
 const WORD_CHARS_MAX: usize = 200;
 
 /// The scheme of a published word; `Other` for unknown words.

@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use regex::bytes::RegexBuilder;
 
-/// Bytes of a pattern and of a text that are matched; published patterns have up to 80.
+/// Maximum number of bytes of a pattern and of a text that are matched; published patterns have up to 80.
 const MATCHED_BYTES_MAX: usize = 200;
 /// Memory in bytes of a compiled pattern, which limits the time to compile it; the pattern of a UUID takes 4 KiB.
 const COMPILED_BYTES_MAX: usize = 16 * 1_024;

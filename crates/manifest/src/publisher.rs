@@ -12,7 +12,7 @@ use crate::name::SiteName;
 use crate::signature::CLOCK_SKEW;
 use crate::text::capped;
 
-/// Characters of a declared identity: the longest DIDs have a few hundred.
+/// Maximum number of characters of a declared identity: the longest DIDs have a few hundred.
 const VALUE_CHARS_MAX: usize = 500;
 
 crate::string_enum! {

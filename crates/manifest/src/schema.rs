@@ -233,7 +233,7 @@ fn names_in(text: &str) -> Vec<&str> {
     if names.len() > 1 && names.iter().all(is_name) { names } else { Vec::new() }
 }
 
-/// Names of parameters in one text that are read.
+/// Maximum number of names of parameters in one text that are read.
 const NAMES_MAX: usize = 100;
 
 /// Members with the parameters of a call.

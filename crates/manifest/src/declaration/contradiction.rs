@@ -19,7 +19,7 @@ use crate::text::capped;
 
 /// Contradictions of one capability that are listed.
 const CONTRADICTIONS_MAX: usize = 32;
-/// Characters of a stated value that are listed.
+/// Maximum number of characters of a stated value that are listed.
 const VALUE_CHARS_MAX: usize = 100;
 
 findings! {

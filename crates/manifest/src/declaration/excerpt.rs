@@ -7,11 +7,12 @@ use crate::entry;
 use crate::model::{Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, SourceKind};
 use crate::text::capped;
 
-/// Characters of texts that are not compared. The search finds a declaration that does not lead by this much of its description.
+/// Maximum number of characters of texts that are not compared. The search finds a declaration that does not lead by this much
+/// of its description.
 const TEXT_CHARS_MAX: usize = 500;
-/// Characters of an address or a word inside of a fact.
+/// Maximum number of characters of an address or a word inside of a fact.
 const WORD_CHARS_MAX: usize = 200;
-/// Bytes of each list of words: scopes, tags, types.
+/// Maximum number of bytes of each list of words: scopes, tags, types.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 /// A declaration in few bytes: what it states, and by what it is found.

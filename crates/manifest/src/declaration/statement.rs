@@ -12,7 +12,8 @@ use crate::schema::required_properties;
 /// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
-/// Bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual length take half.
+/// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual
+/// length take half.
 const PARAMETERS_BYTES_MAX: usize = 8 * 1024;
 /// Keywords of a parameter's schema that are kept, bytes of such a value, and types of a list.
 const KEYWORDS: [&str; 3] = ["type", "format", "x-in"];

@@ -10,9 +10,9 @@ use crate::budget::{self, Limits};
 use crate::name::ManifestUrl;
 use crate::text::capped;
 
-/// Bytes of a key set or DID document: a hundred keys of RSA take 50 KiB.
+/// Maximum number of bytes of a key set or DID document: a hundred keys of RSA take 50 KiB.
 const KEY_DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
-/// Keys of one document that are compared: publishers rotate a handful.
+/// Maximum number of keys of one document that are compared: publishers rotate a handful.
 const KEYS_MAX: usize = 64;
 /// The parsed part of a key document. Verification methods nest four levels.
 const KEY_DOCUMENT: Limits =

@@ -41,7 +41,7 @@ const TRUST_MANIFESTS_MAX: usize = 500;
 const KEY_DOCUMENTS_MAX: usize = 4;
 /// How far the clock of a publisher may be from ours.
 pub(crate) const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(5);
-/// Characters of a key id in a result.
+/// Maximum number of characters of a key id in a result.
 const KEY_ID_CHARS_MAX: usize = 200;
 
 /// Why a signature is not verified.

@@ -5,7 +5,7 @@
 
 use manifest::{Format, string_enum};
 
-/// Bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
+/// Maximum number of bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
 
 string_enum! {

@@ -15,7 +15,7 @@ use crate::usage::STATEMENT_BYTES_MAX;
 
 /// Content-Usage rules with a path that are kept of one group. What further ones deny, they deny for every path.
 const RULES_MAX: usize = 100;
-/// Characters of a line that are shown of a statement that is too long.
+/// Maximum number of characters of a line that are shown of a statement that is too long.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// The preferences that apply to a path.

@@ -23,7 +23,7 @@ const DECLARATIONS_MAX: i64 = 20_000;
 /// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
 /// more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
-/// Manifests of one visit whose declarations get the keys and statements that they lack.
+/// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
 /// Statements that are written at once.
 const STATEMENTS_WRITTEN_MAX: usize = 200;
