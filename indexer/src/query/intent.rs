@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::analysis::{Stemming, words};
 
-/// Words of a request that are read for its intent.
+/// Maximum number of words of a request that are read for its intent.
 const WORDS_MAX: usize = 64;
 
 /// Expressions of everyday language, and the words of capabilities that answer them.

@@ -35,9 +35,9 @@ use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 const COVERAGE_MIN: f32 = 0.05;
 /// Results among which one is sought that can be undone.
 const HARMLESS_AMONG: usize = 10;
-/// Results of a group that are listed; the others are counted.
+/// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
-/// Characters of a capability's own text that similar ones are searched by.
+/// Maximum number of characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]

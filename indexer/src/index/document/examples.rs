@@ -17,7 +17,7 @@ use crate::analysis::{Stemming, is_chat_verb, is_stop_word, words};
 /// Examples of one manifest, and of one capability, that are checked.
 const EXAMPLES_MAX: usize = 100;
 const EXAMPLES_OF_ONE_MAX: usize = 10;
-/// Capabilities of one manifest that are compared, and their terms.
+/// Maximum number of capabilities of one manifest that are compared, and their terms.
 const CAPABILITIES_MAX: usize = 500;
 const TERMS_MAX: usize = 100_000;
 /// Parameters of BM25.

@@ -13,9 +13,9 @@ use super::super::schema::{Fields, REST_MARK, SUGGESTION_MARK};
 use crate::analysis::{fold_exact, is_stop_word};
 use crate::answer::SuggestionKind;
 
-/// Words of a request or a name that is suggested; longer ones fit no list below a search box.
+/// Maximum number of words of a request or a name that is suggested; longer ones fit no list below a search box.
 const WORDS_MAX: usize = 8;
-/// Words of the clause that begins a description.
+/// Maximum number of words of the clause that begins a description.
 const CLAUSE_WORDS_MAX: usize = 6;
 /// Example requests of a capability, and of its manifest, that are suggested.
 const EXAMPLES_MAX: usize = 10;
