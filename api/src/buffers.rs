@@ -21,7 +21,7 @@ use runtime::{LimitReached, Share, Shares};
 
 /// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes kept for all clients together.
+/// Maximum number of bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Responses up to this size are not counted: the connection's own buffers hold them. The first bytes of a body are not either.
 const SMALL_BYTES: usize = 32 * 1024;

@@ -15,9 +15,9 @@ use runtime::Shares;
 
 /// Documents read at the same time: one for every second core, so that searches keep the others.
 const CORES_PER_DOCUMENT: usize = 2;
-/// Documents that wait for a thread.
+/// Maximum number of documents that wait for a thread.
 const QUEUE_MAX: usize = 16;
-/// Documents of one client that are read or wait.
+/// Maximum number of documents of one client that are read or wait.
 const CLIENT_DOCUMENTS_MAX: usize = 4;
 /// Longest wait for a thread and longest time for one document: together below the deadline of a request.
 const QUEUE_WAIT: Duration = Duration::from_secs(3);

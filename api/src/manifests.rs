@@ -41,7 +41,7 @@ const HISTORY_BYTES: u64 = 192 * 1024;
 /// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
 /// second, during which no other client may read large manifests.
 pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
+/// Maximum number of bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);

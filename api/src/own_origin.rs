@@ -11,7 +11,7 @@ use crate::server_names::{LOOPBACK, authority, comparable};
 
 /// Browsers send it even with requests that have no `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Characters of another origin that an error repeats.
+/// Maximum number of characters of another origin that an error repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so

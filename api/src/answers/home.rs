@@ -13,7 +13,7 @@ use crate::index::IndexHandle;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-/// Fields that are shown, and examples of each.
+/// Maximum number of fields that are shown, and examples of each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
 /// Minimum number of letters of a meaningful name.

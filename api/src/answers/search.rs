@@ -26,7 +26,7 @@ use crate::manifests::ManifestReader;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 
-/// Bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
+/// Maximum number of bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The answer, names and order as documented.

@@ -29,7 +29,7 @@ use crate::text::{self, is_hidden};
 const VISITS_MAX: u32 = 20;
 /// Listed hosts: the host named like the site first, then those with requests.
 const HOSTS_MAX: u32 = 200;
-/// Bytes of the texts of all listed capabilities and findings; the others are only counted.
+/// Maximum number of bytes of the texts of all listed capabilities and findings; the others are only counted.
 const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of a line besides its texts: identifiers and names of members.
 const LINE_BYTES: usize = 150;

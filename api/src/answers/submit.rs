@@ -15,7 +15,7 @@ use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// Hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
+/// Maximum number of hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
 const HOSTS_MAX: u32 = 50;
 /// Shortest time between a visit and the next requested one.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);

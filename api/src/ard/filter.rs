@@ -16,7 +16,7 @@ use crate::problem::Problem;
 const VALUES_MAX: usize = 50;
 /// Maximum length of a value in bytes: more than the longest identifier.
 const VALUE_BYTES_MAX: usize = 1_024;
-/// Terms of one filter that entries are compared with.
+/// Maximum number of terms of one filter that entries are compared with.
 const TERMS_MAX: usize = 8;
 /// Steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
 const SEGMENTS_MAX: usize = 8;

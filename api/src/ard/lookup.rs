@@ -20,7 +20,8 @@ use crate::state::App;
 
 /// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
 const IDENTIFIER_BYTES_MAX: usize = 512;
-/// Entries among which the one with the identifier is looked for; others only differ in case, or have it as a name.
+/// Maximum number of entries among which the one with the identifier is looked for; others only differ in case, or have it as a
+/// name.
 const CANDIDATES_MAX: usize = 100;
 
 /// The entry with an identifier, as ARD 0.91 defines it.

@@ -12,7 +12,7 @@ use super::labels;
 use crate::answers::diff::{Changed, Difference, FieldChange, Named};
 use crate::text;
 
-/// Names in one sentence.
+/// Maximum number of names in one sentence.
 const NAMED_MAX: usize = 3;
 /// Sentences about one change of a manifest.
 const SENTENCES_MAX: usize = 5;

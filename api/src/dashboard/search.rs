@@ -25,7 +25,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
     keys
 }
 
-/// Values shown in one group; the JSON answer has more.
+/// Maximum number of values shown in one group; the JSON answer has more.
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
 const NEWEST_SHOWN: usize = 6;

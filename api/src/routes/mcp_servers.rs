@@ -35,7 +35,7 @@ const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.
 pub(super) const PAGE: u32 = 100;
 pub(super) const PAGES_MAX: u32 = 10;
-/// Bytes of manifests read in one request, as JSON; the last manifest may exceed it.
+/// Maximum number of bytes of manifests read in one request, as JSON; the last manifest may exceed it.
 pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;

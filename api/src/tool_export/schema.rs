@@ -15,7 +15,7 @@ use crate::text::one_line;
 const DEPTH_MAX: usize = 10;
 /// Maximum number of schemas in one definition; a model reads all of them.
 const SCHEMAS_MAX: usize = 2_000;
-/// Values of one `enum`, or members of one list of alternatives.
+/// Maximum number of values of one `enum`, or members of one list of alternatives.
 const VALUES_MAX: usize = 200;
 /// Maximum length of a property's text.
 const TEXT_CHARS_MAX: usize = 500;

@@ -26,7 +26,7 @@ use crate::tool_export::{self, ToolShape};
 
 /// Longest text of one tab, in bytes; a longer definition is linked instead.
 const TEXT_BYTES_MAX: usize = 32 * 1_024;
-/// Fields of the form; a capability with more is better called from a program.
+/// Maximum number of fields of the form; a capability with more is better called from a program.
 const FIELDS_MAX: usize = 30;
 /// Longest name that a client shows for a server, in characters.
 const SERVER_NAME_CHARS_MAX: usize = 40;
