@@ -21,7 +21,7 @@ use crate::priors::PathPriors;
 use crate::seeds::{SeedError, SeedReader, SeedReport};
 use crate::visit;
 
-/// Sites that are listed; the rest are counted.
+/// Maximum number of sites that are listed; the rest are counted.
 const SITES_MAX: usize = 10_000;
 /// Sites read from the store at once.
 const PAGE: u32 = 500;

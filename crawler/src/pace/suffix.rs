@@ -25,7 +25,7 @@ const WAIT_MAX: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// A permit that is not released expires after this: longer than a request may take.
 const LIFE: Duration = Duration::from_mins(1);
-/// Permits released by one statement.
+/// Maximum number of permits released by one statement.
 const RELEASED_MAX: usize = 100;
 
 /// Reserves permits and releases them.

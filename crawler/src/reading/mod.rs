@@ -30,7 +30,7 @@ use crate::clock;
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Longest wait for a thread. A visit waits rather than lose what it fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
-/// Documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
+/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
 const QUEUE_MAX: usize = 100_000;
 
 /// The result of reading a document.

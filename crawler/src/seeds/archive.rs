@@ -12,7 +12,7 @@ const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const FILES_MAX: usize = 1_000;
 /// How a file begins in the table of files.
 const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
-/// Bytes of the list for one byte of the archive: domains compress about 3:1.
+/// Maximum number of bytes of the list for one byte of the archive: domains compress about 3:1.
 const RATIO_MAX: u64 = 50;
 /// Bytes of a list that are accepted at any ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;

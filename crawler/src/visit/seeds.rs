@@ -8,7 +8,7 @@ use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::Seed;
 
-/// Seeds that a visit may add: ten catalogs' worth.
+/// Maximum number of seeds that a visit may add: ten catalogs' worth.
 pub(super) const SEEDS_MAX: usize = 10_000;
 /// The same in bytes of URLs: that many of common length.
 pub(super) const SEEDS_BYTES_MAX: usize = 1024 * 1024;
