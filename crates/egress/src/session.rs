@@ -51,12 +51,12 @@ pub struct Resolved {
     pub took: Duration,
 }
 
-/// The network of a host.
+/// Kind of network that a host is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
-    /// A third party's: every rule of politeness applies.
+    /// A network of a third party: every politeness rule applies.
     Global,
-    /// The operator's own: delays may be shorter than the minimum.
+    /// The operator's own network: delays may be shorter than the minimum.
     Own,
 }
 
@@ -64,7 +64,7 @@ pub enum NetworkScope {
 pub struct Session {
     /// The only site that is contacted.
     site: SiteName,
-    /// Of the hosts that were requested last, the latest first.
+    /// Clients of the hosts that were requested last, the latest first.
     clients: Mutex<VecDeque<(Host, reqwest::Client)>>,
     pins: Pins,
     probe: Probe,

@@ -323,7 +323,7 @@ struct Window {
     count: usize,
 }
 
-/// As many bytes as the longest phrase has, or more.
+/// At least the number of bytes of the longest phrase.
 const WINDOW_BYTES: usize = 64;
 
 impl Default for Window {

@@ -1,4 +1,4 @@
-//! Checks the syntax of regular expressions (ECMA-262), as JSON Schema's `pattern` has them, and matches short ones.
+//! Checks the syntax of regular expressions (ECMA-262), as in JSON Schema's `pattern`, and matches short ones.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -9,7 +9,7 @@ use regex::bytes::RegexBuilder;
 const MATCHED_BYTES_MAX: usize = 200;
 /// Memory in bytes of a compiled pattern, which limits the time to compile it; the pattern of a UUID takes 4 KiB.
 const COMPILED_BYTES_MAX: usize = 16 * 1_024;
-/// What this engine reads differently than ECMA-262: set operations, named classes, word borders, an open quantifier.
+/// Syntax that this engine interprets differently from ECMA-262: set operations, named classes, word borders, an open quantifier.
 const OTHER_SYNTAX: &[&str] = &["&&", "--", "~~", "[[", "[:", "\\<", "\\>", "{,", "\\z", "\\A"];
 
 /// Whether a text matches a pattern, in time linear in both. `None` where ECMA-262 and this engine may differ: beyond ASCII,

@@ -90,7 +90,7 @@ impl TryFrom<String> for KeyHash {
 pub struct IssuedClaim {
     /// The secret key of the owner.
     pub key: String,
-    /// To be published, with [`TOKEN_PREFIX`] before it.
+    /// The token that the owner publishes after [`TOKEN_PREFIX`].
     pub token: String,
 }
 
@@ -159,7 +159,7 @@ pub struct Claim {
 pub enum CheckResult {
     /// Valid tokens are published.
     Proven { keys: Vec<KeyHash>, proof: Proof },
-    /// None is, or they could not be read, for this reason.
+    /// No valid token is published, or it could not be read, for this reason.
     Nothing { reason: String },
 }
 

@@ -103,7 +103,7 @@ fn statement_in(headers: &HeaderMap, name: &str) -> Vec<u8> {
     lines.join(b", ".as_slice())
 }
 
-/// Of two statements on one use: a denial, then a condition, then a permission.
+/// The more restrictive of two statements on one use: a denial, then a condition, then a permission.
 pub const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
     match (one, other) {
         (PolicyChoice::Deny, _) | (_, PolicyChoice::Deny) => PolicyChoice::Deny,

@@ -45,7 +45,7 @@ pub struct Statement {
     pub(super) deprecated: bool,
     pub degraded: bool,
     pub(super) addresses_reader: bool,
-    /// By name; `None` where the declaration has no parameters at all.
+    /// Parameters by name; `None` if the declaration has no parameters at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parameters: Option<BTreeMap<String, Parameter>>,
 }

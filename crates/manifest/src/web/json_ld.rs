@@ -160,7 +160,7 @@ enum Tag {
     #[default]
     Other,
     Script,
-    /// Of a script, at the value of its `type`.
+    /// A script element; the next value is that of its `type`.
     ScriptType,
 }
 

@@ -27,7 +27,7 @@ const PARAMETER_BYTES_MAX: usize = 256;
 pub struct WebLink {
     /// Lower case, one for each word of `rel`.
     pub rels: Vec<String>,
-    /// As written: relative targets are not resolved.
+    /// The target as written; relative ones are not resolved.
     pub href: String,
     pub media_type: Option<String>,
 }

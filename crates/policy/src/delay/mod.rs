@@ -139,7 +139,7 @@ pub struct Gap {
 pub struct AuthorityPace {
     /// `--delay`.
     pub configured: Duration,
-    /// Of the current robots.txt, clamped by [`crate::robots`].
+    /// Crawl-delay of the current robots.txt, clamped by [`crate::robots`].
     pub crawl_delay: Option<Duration>,
     /// Time from the last request to the end of its response.
     pub last_latency: Option<Duration>,
@@ -224,7 +224,7 @@ pub enum Pace {
     Busy {
         scope: Scope,
     },
-    /// Not before the next day.
+    /// The budget is used up; send it on the next day.
     OverBudget {
         scope: Scope,
         /// When the next day begins.

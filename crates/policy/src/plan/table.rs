@@ -44,7 +44,7 @@ impl BodyKind {
 /// One row of the path table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PlannedPath {
-    /// Its position in packed records; never reused for another path.
+    /// Position of the path in packed records; never reused for another path.
     pub slot: u8,
     pub path: &'static str,
     pub body: BodyKind,

@@ -62,9 +62,9 @@ impl UsageRule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usages {
     rules: Vec<UsageRule>,
-    /// Of rules without a path, which apply where no path matches.
+    /// Preferences of rules without a path, which apply where no path matches.
     elsewhere: Stated,
-    /// Of Content-Signal lines, which apply to every path.
+    /// Preferences of Content-Signal lines, which apply to every path.
     everywhere: Stated,
     work: Work,
 }

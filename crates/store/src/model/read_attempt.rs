@@ -33,7 +33,7 @@ pub enum ReadAttemptWrite {
     },
     /// The document crashed or stalled its reader.
     Quarantine {
-        /// Its attempt; a row of the same document is replaced.
+        /// The attempt to read it; a row of the same document is replaced.
         attempt: ReadAttempt,
         /// When it was quarantined.
         at: DateTime<Utc>,

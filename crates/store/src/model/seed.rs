@@ -88,7 +88,7 @@ pub struct SeedsAdded {
     pub known: u64,
     /// Seeds of blocked sites.
     pub blocked: u64,
-    /// Not added, because a limit on links, hosts or URLs is reached.
+    /// Seeds that were not added because a limit on links, hosts or URLs is reached.
     pub refused: u64,
 }
 

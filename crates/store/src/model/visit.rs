@@ -39,7 +39,7 @@ pub struct ClockWrite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitProgress {
     pub site: SiteName,
-    /// Of the visit's lease; progress of an older lease is not stored.
+    /// Fence of the visit's lease; progress of an older lease is not stored.
     pub fence: i64,
     /// The crawler's state, as JSON.
     pub state: String,

@@ -179,7 +179,7 @@ async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) 
     Ok(())
 }
 
-/// Those of the listed sites that are blocked or suspended.
+/// The listed sites that are blocked or suspended.
 pub(crate) async fn blocked_among(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
     let blocked = sqlx::query_scalar(concat!(
         "SELECT site FROM block WHERE site IN ",

@@ -212,7 +212,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     })
 }
 
-/// The clocks of those of the addresses that have one.
+/// The clocks of the listed addresses that have one.
 pub(crate) async fn address_clocks(
     connection: &mut Connection,
     addresses: &[IpAddr],

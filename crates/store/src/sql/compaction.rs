@@ -41,7 +41,7 @@ impl SiteRow {
     }
 }
 
-/// Those of the sites that are compacted, by name. The rows of some may be damaged.
+/// The listed sites that are compacted, by name. The rows of some may be damaged.
 pub(super) async fn compacted_among(
     connection: &mut Connection,
     sites: &str,

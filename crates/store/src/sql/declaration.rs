@@ -283,7 +283,7 @@ impl TryFrom<StatementsRow> for StoredDeclaration {
     }
 }
 
-/// Those of the listed declarations in the index whose statements are stored, in no order.
+/// The listed declarations in the index whose statements are stored, in no order.
 pub(crate) async fn declarations_load(
     connection: &mut Connection,
     ids: &[CapabilityId],
