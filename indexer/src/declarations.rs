@@ -130,7 +130,7 @@ pub struct SharedCapabilities<T> {
 /// How a declaration is shown.
 #[derive(Debug)]
 pub enum Place<'a, T> {
-    /// As a capability of its own.
+    /// As its own capability.
     Alone,
     /// As the capability of this id, with what was read of the other declarations, in their order.
     Leads(&'a CapabilityId, Vec<&'a T>),

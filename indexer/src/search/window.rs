@@ -44,14 +44,14 @@ pub(super) struct Window {
     /// All results, including those that are not candidates.
     pub(super) total: u64,
     pub(super) coverage: f32,
-    /// How many of the first results speak of the request.
+    /// Number of leading relevant results.
     pub(super) relevant: u64,
     /// Whether all documents that have the words are candidates.
     pub(super) is_complete: bool,
 }
 
 impl Window {
-    /// The documents that speak of the request.
+    /// The relevant documents.
     pub(super) fn relevant_documents(&self) -> Vec<DocAddress> {
         let relevant = usize::try_from(self.relevant).unwrap_or(usize::MAX);
         self.ranked.iter().take(relevant).map(|hit| hit.candidate.address).collect()
