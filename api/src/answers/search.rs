@@ -93,7 +93,7 @@ pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteNam
     }
 }
 
-/// As [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
+/// Like [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
 /// of one page; the next page begins with them.
 pub(crate) async fn search_readable(
     index: &IndexHandle,

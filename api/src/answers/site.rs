@@ -214,7 +214,7 @@ pub(crate) struct Profile {
     /// Endpoints of agents, as the declaration names their protocol.
     pub(crate) interfaces: Vec<(Protocol, String)>,
     pub(crate) auth: Vec<Auth>,
-    /// Of all capabilities: how many are described, state their parameters, and can be called.
+    /// Numbers of capabilities that are described, state their parameters, and can be called.
     pub(crate) described: usize,
     pub(crate) with_schema: usize,
     pub(crate) callable: usize,

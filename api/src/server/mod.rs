@@ -83,7 +83,7 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     _slot: OwnedSemaphorePermit,
-    /// None for a trusted proxy, which connects for many.
+    /// `None` for a trusted proxy, which connects for many clients.
     _share: Option<Share>,
 }
 
