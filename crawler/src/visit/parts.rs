@@ -31,7 +31,7 @@ pub(super) enum StoredCopy<Bytes = ()> {
     Whole(Bytes),
     /// It may not be kept, or was not there.
     Missing,
-    /// Its bytes are not those that were fetched: it has to come whole, to be replaced.
+    /// The stored bytes are not those that were fetched: it has to be fetched completely and replaced.
     Damaged,
 }
 
