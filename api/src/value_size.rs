@@ -23,15 +23,15 @@ pub(crate) fn bytes_left_after(value: &Value, bytes: usize) -> Option<usize> {
 
 /// The remaining bytes after a value is written as JSON; `None` if there are too few. Writes no more than `bytes`.
 pub(crate) fn json_bytes_left_after(value: &impl Serialize, bytes: usize) -> Option<usize> {
-    let mut room = Room(bytes);
-    serde_json::to_writer(&mut room, value).ok()?;
-    Some(room.0)
+    let mut left = BytesLeft(bytes);
+    serde_json::to_writer(&mut left, value).ok()?;
+    Some(left.0)
 }
 
 /// Counts written bytes, and fails when the limit is exceeded.
-struct Room(usize);
+struct BytesLeft(usize);
 
-impl io::Write for Room {
+impl io::Write for BytesLeft {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         self.0 = self.0.checked_sub(part.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(part.len())

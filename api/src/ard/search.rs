@@ -49,7 +49,7 @@ pub(super) struct SearchBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = ArdQuery)]
 pub(super) struct Query {
-    /// The query, in words.
+    /// The query text.
     text: Option<String>,
     /// From a field to the value or the values that it may have.
     #[serde(default)]

@@ -23,7 +23,7 @@ pub(crate) struct SiteChangesAnswer {
     site: SiteName,
     #[schema(value_type = Vec<crate::openapi::schemas::FeedLine>)]
     changes: Vec<FeedEntry>,
-    /// To earlier changes; null at the first.
+    /// Cursor of the earlier changes; null on the last page.
     next_cursor: Option<String>,
 }
 
