@@ -29,7 +29,7 @@ const NAME_FOLLOWS: u8 = 2;
 const IS_SEEDED: u8 = 0b100;
 const CLOCK_FOLLOWS: u8 = 0b1000;
 const ROBOTS_FOLLOWS: u8 = 0b1_0000;
-/// Set only together with [`IS_SEEDED`].
+/// Has a meaning only together with [`IS_SEEDED`].
 const IS_LISTED: u8 = 0b10_0000;
 
 struct Reader<'a>(&'a [u8]);
