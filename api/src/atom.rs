@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     author: String,
     /// Link to the HTML page.
     url: String,
-    /// What it is about, if that has no page.
+    /// Link to the JSON of the subject, if it has no HTML page.
     json_url: Option<String>,
     summary: String,
     at: DateTime<Utc>,
@@ -75,7 +75,7 @@ impl Entry {
         }
     }
 
-    /// Points to JSON beside the page.
+    /// Links to the JSON in addition to the page.
     pub(crate) fn with_json(self, url: String) -> Self {
         Self { json_url: Some(url), ..self }
     }

@@ -21,7 +21,7 @@ use runtime::{LimitReached, Share, Shares};
 
 /// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes kept for all clients together.
+/// Maximum number of bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Responses up to this size are not counted: the connection's own buffers hold them. The first bytes of a body are not either.
 const SMALL_BYTES: usize = 32 * 1024;
@@ -37,7 +37,7 @@ pub(crate) enum BodyError {
     TooSlow,
     /// The client disconnected, or violated the protocol.
     Broken,
-    NoRoom(LimitReached),
+    OverCapacity(LimitReached),
 }
 
 /// Reads a body while its client sends fast enough. Beyond the first bytes, the memory that is reserved for it counts for the
@@ -65,7 +65,7 @@ pub(crate) async fn read(
         if kept.len() + data.len() > bytes_max {
             return Err(BodyError::TooLarge);
         }
-        kept.push(&data, whole).map_err(BodyError::NoRoom)?;
+        kept.push(&data, whole).map_err(BodyError::OverCapacity)?;
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
         let held = shares.take(CLIENT, 80_000).unwrap();
         assert_eq!(
             read_of(Body::from(vec![0; 50_000])).await.unwrap_err(),
-            BodyError::NoRoom(LimitReached::Client)
+            BodyError::OverCapacity(LimitReached::Client)
         );
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
@@ -280,7 +280,10 @@ mod tests {
         let (bytes, share) = read(Body::from(small.clone()), 100_000, PACE, &shares, CLIENT).await.unwrap();
         assert_eq!((bytes.len(), share.is_none()), (small.len(), true));
         let larger = Body::from(vec![b'x'; SMALL_BYTES + 1]);
-        assert!(matches!(read(larger, 100_000, PACE, &shares, CLIENT).await, Err(BodyError::NoRoom(_))));
+        assert!(matches!(
+            read(larger, 100_000, PACE, &shares, CLIENT).await,
+            Err(BodyError::OverCapacity(_))
+        ));
     }
 
     #[tokio::test]

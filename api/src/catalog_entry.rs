@@ -13,7 +13,7 @@ use crate::answers::TEXT_IS;
 /// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
 const QUERIES_MAX: usize = 5;
-/// Names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
+/// Maximum number of names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
 const CAPABILITIES_MAX: usize = 100;
 /// Tags of one entry.
 const TAGS_MAX: usize = 20;

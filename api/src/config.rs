@@ -32,7 +32,7 @@ const CONTACT_BYTES_MAX: usize = 300;
 /// Time to live of cached responses that read whole tables.
 pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
-/// What was wrong with the configuration; the text says what to write instead.
+/// An invalid setting; the text describes a valid one.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error(transparent)]
@@ -73,15 +73,15 @@ pub struct ApiConfig {
     pub trusted_proxies: Vec<IpNet>,
     /// File with the hashes of the admin tokens; without it, admin routes are disabled.
     pub admin_tokens: Option<PathBuf>,
-    /// Signs the A2A card of this server.
+    /// Signs the A2A agent card of this server.
     pub card_signer: Option<Arc<CardSigner>>,
-    /// Where owners of suspended sites answer: an email address or an https address.
+    /// Where owners of suspended sites can reach the operator: an email address or an https URL.
     pub contact: Option<String>,
     /// Whether `POST /feedback` stores the choices of users.
     pub feedback: bool,
     /// Time to live of cached answers that read whole tables.
     pub counts_kept_for: Duration,
-    /// Detects a stalled runtime.
+    /// Whether the async runtime responds; `/readyz` reads it.
     pub runtime_health: RuntimeHealth,
     /// Reads the documents of clients in a separate process; without it they are read in this one.
     pub reader: Option<ReaderProgram>,
@@ -126,14 +126,14 @@ pub struct ApiSettings {
     /// Addresses or ranges like 10.0.0.0/8.
     pub trusted_proxies: Vec<String>,
     pub admin_tokens: Option<PathBuf>,
-    /// The private key that signs the A2A card, in PEM (Ed25519); in the file only.
+    /// File of the private Ed25519 key that signs the A2A agent card, in PEM; read from the file only.
     pub card_key: Option<PathBuf>,
-    /// Where owners of suspended sites answer; in the file only.
+    /// Where owners of suspended sites can reach the operator; read from the file only.
     pub contact: Option<String>,
     pub feedback: bool,
-    /// Serve the parts of the design system at `/styleguide`; in the file only.
+    /// Whether `/styleguide` shows the components of the design system; read from the file only.
     pub styleguide: bool,
-    /// In the file only.
+    /// Rate and concurrency limits; read from the file only.
     pub limits: LimitsConfig,
     pub index_from: Option<SnapshotLocation>,
 }
@@ -212,13 +212,13 @@ fn card_signer(path: &Path, public_url: Option<&Url>) -> Result<Arc<CardSigner>,
     Ok(Arc::new(signer))
 }
 
-/// An address, or a range of them.
+/// Parses one IP address or a range in CIDR notation.
 fn range(text: &str) -> Result<IpNet, ConfigError> {
     let address = || text.parse::<IpAddr>().map(IpNet::from);
     text.parse().or_else(|_| address()).map_err(|_| ConfigError::Proxy { text: text.to_owned() })
 }
 
-/// An address that owners of sites can write to.
+/// Checks a contact: an email address or an https URL.
 fn contact(text: String) -> Result<String, ConfigError> {
     let is_page = Url::parse(&text).is_ok_and(|url| url.scheme() == "https" && url.has_host());
     let is_email = text.split_once('@').is_some_and(|(name, host)| {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Maximum length of a cursor in bytes: the longest host name, the binding, and base64 of both, with room to spare.
+/// Maximum length of a cursor in bytes: more than base64 of the longest host name and the binding.
 const CURSOR_BYTES_MAX: usize = 512;
 /// Bytes of the hash that binds a cursor to its listing: enough to detect mistakes; it is not a security feature.
 const BINDING_BYTES: usize = 6;

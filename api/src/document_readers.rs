@@ -9,15 +9,15 @@ use manifest::Manifest;
 use runtime::{OwnedDocument, ReadError, ReaderLimits, ReaderPool, ReaderProgram, Unread, read_isolated};
 
 use crate::client::Client;
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::Shares;
 
 /// Documents read at the same time: one for every second core, so that searches keep the others.
 const CORES_PER_DOCUMENT: usize = 2;
-/// Documents that wait for a thread.
+/// Maximum number of documents that wait for a thread.
 const QUEUE_MAX: usize = 16;
-/// Documents of one client that are read or wait.
+/// Maximum number of documents of one client that are read or wait.
 const CLIENT_DOCUMENTS_MAX: usize = 4;
 /// Longest wait for a thread and longest time for one document: together below the deadline of a request.
 const QUEUE_WAIT: Duration = Duration::from_secs(3);
@@ -53,7 +53,7 @@ impl DocumentReaders {
         Self { pool: ReaderPool::new("api-validation", limits), shares, reader: DocumentReader(program) }
     }
 
-    /// For the work of [`Self::run`].
+    /// The reader to use inside the closure that [`Self::run`] runs.
     pub(crate) fn reader(&self) -> DocumentReader {
         self.reader.clone()
     }
@@ -65,7 +65,8 @@ impl DocumentReaders {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let share = self.shares.take(client.address, 1).map_err(|full| no_room("documents", full))?;
+        let share =
+            self.shares.take(client.address, 1).map_err(|full| capacity_problem("documents", full))?;
         let counted = move || {
             let answer = read();
             drop(share);

@@ -1,7 +1,7 @@
 //! Rate limits: one bucket for each client address, refilled steadily.
 //!
 //! Reads and submissions have separate buckets. Programs on this machine have a large one: the operator's own tools
-//! are trusted. Every response carries the remaining quota (`RateLimit-*`).
+//! are trusted. Every response contains the remaining quota (`RateLimit-*`).
 //!
 //! A client is an IPv6 /64, of which one customer of a provider may have 65,536. So the clients of a /48 share buckets, too.
 

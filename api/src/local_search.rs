@@ -15,7 +15,7 @@ use crate::state::App;
 /// Why a search has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSearchError {
-    /// The query is wrong; the text says what would be right.
+    /// The query is invalid; the text describes a valid one.
     #[error("{0}")]
     Query(String),
     /// The index or the database cannot be used.

@@ -20,7 +20,7 @@ use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
 
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
@@ -41,7 +41,7 @@ const HISTORY_BYTES: u64 = 192 * 1024;
 /// Bytes of manifests that are read for one page, as JSON; the first manifest may exceed it. Decoding them takes a quarter of a
 /// second, during which no other client may read large manifests.
 pub(crate) const PAGE_READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
+/// Maximum number of bytes of manifests that are read for the page of a site, as JSON, likewise: half a second of processor time.
 const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -87,7 +87,9 @@ impl ManifestPermits {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
         let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit.map_err(|_| no_room("bytes", LimitReached::All))?.map_err(|error| Problem::internal(&error))
+        permit
+            .map_err(|_| capacity_problem("bytes", LimitReached::All))?
+            .map_err(|error| Problem::internal(&error))
     }
 }
 
@@ -143,7 +145,7 @@ where
 #[derive(Debug)]
 pub(crate) struct SiteManifests<S> {
     pub(crate) report: SiteReport,
-    /// Of the manifests that were read.
+    /// Results for the manifests that were read.
     pub(crate) visited: Vec<S>,
     /// The manifests in the index that were not read.
     pub(crate) left_out: HashSet<ManifestId>,
@@ -328,7 +330,7 @@ impl ManifestReader<'_> {
     /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
     /// before they are read.
     pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
-        let full = |full| no_room("bytes", full);
+        let full = |full| capacity_problem("bytes", full);
         let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
         let mut share = self.buffered.take(self.client.address, announced).map_err(full)?;
         let document = self.store.document_find(&manifest.content_hash).await?;
@@ -347,7 +349,7 @@ impl ManifestReader<'_> {
 
     fn has_room(self) -> Result<(), Problem> {
         let is_at_limit = self.buffered.is_at_limit(self.client.address);
-        if is_at_limit { Err(no_room("bytes", LimitReached::Client)) } else { Ok(()) }
+        if is_at_limit { Err(capacity_problem("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
 

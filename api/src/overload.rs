@@ -1,4 +1,4 @@
-//! Rejects requests without capacity, and tells clients when to retry.
+//! Rejects requests when there is no capacity, with the time after which clients may retry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ pub(crate) struct RejectionResponse {
 }
 
 /// The problem of a request without capacity; `reason` is `requests`, `bytes` or `documents`.
-pub(crate) fn no_room(reason: &'static str, full: LimitReached) -> Problem {
+pub(crate) fn capacity_problem(reason: &'static str, full: LimitReached) -> Problem {
     match full {
         LimitReached::Client => {
             metrics::rejected(reason);

@@ -7,11 +7,11 @@ use url::{Host, Url};
 
 use crate::config::ApiConfig;
 use crate::problem::Problem;
-use crate::server_names::{LOOPBACK, authority, plain};
+use crate::server_names::{LOOPBACK, authority, comparable};
 
 /// Browsers send it even with requests that have no `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Characters of a foreign origin that an error repeats.
+/// Maximum number of characters of another origin that an error repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Whether a request comes from a program or from a page of this server. Clients send one `Origin` (RFC 6454 section 7.3), so
@@ -49,7 +49,7 @@ fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
         .any(|own| Url::parse(own).is_ok_and(|own| own.origin() == origin.origin()));
     let is_fixed = match origin.host() {
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
-        Some(Host::Domain(name)) => LOOPBACK.contains(&plain(name).as_str()),
+        Some(Host::Domain(name)) => LOOPBACK.contains(&comparable(name).as_str()),
         None => false,
     };
     let is_asked = authority(&origin)

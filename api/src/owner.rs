@@ -17,7 +17,7 @@ use crate::admin::bearer;
 use crate::clock;
 use crate::problem::Problem;
 
-/// What a request says about its sender, before it is checked.
+/// The value of `Authorization`, before it is checked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnerCredentials(Option<String>);
 

@@ -1,5 +1,5 @@
 //! Query strings, parsed strictly: an unknown name, an unknown value of a closed vocabulary, an invalid encoding or too many
-//! values are a 400 with the valid ones, so that a typo never looks like an empty result.
+//! values are a 400 with the valid ones, so that a typo never causes an empty result.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 
 /// Maximum number of `name=value` pairs in one request: every known parameter several times over.
 const PAIRS_MAX: usize = 64;
-/// Maximum length of a value in bytes: room for a question in full sentences.
+/// Maximum length of a value in bytes: enough for a question in full sentences.
 const VALUE_BYTES_MAX: usize = 1_024;
 /// Parameters that take a cursor of an earlier response, up to [`CURSOR_BYTES_MAX`].
 const CURSORS: [&str; 2] = ["cursor", "pageToken"];

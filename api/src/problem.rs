@@ -158,7 +158,7 @@ impl Problem {
         self
     }
 
-    /// The same problem for a caller that knows the parameter by another name.
+    /// The same problem for a caller that uses another name for the parameter.
     pub(crate) fn renamed(mut self, parameter: &str, known_as: &str) -> Self {
         if self.0.parameter.as_deref() == Some(parameter) {
             self.0.parameter = Some(known_as.to_owned());

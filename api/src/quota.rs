@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 pub(crate) struct RemainingQuota {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
-    /// Until the bucket is full again.
+    /// Seconds until the bucket is full again.
     pub(crate) reset_s: u64,
 }
 

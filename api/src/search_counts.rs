@@ -16,7 +16,7 @@ use crate::clock;
 
 /// How often counts are written and new owners are noticed.
 pub(crate) const WRITE_INTERVAL: Duration = Duration::from_mins(1);
-/// Sites whose searches are counted: their names take some megabytes.
+/// Maximum number of sites whose searches are counted: their names take some megabytes.
 const SITES_MAX: u32 = 100_000;
 /// Counts in memory while the database cannot be written: a day of all counted sites.
 const COUNTS_MAX: usize = 100_000;

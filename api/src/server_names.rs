@@ -31,7 +31,7 @@ impl ServerNames {
         Self(LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// As text, for the MCP server. It ignores case, too, but not a final dot, so each name is listed with and without one.
+    /// The names as text, for the MCP library. It ignores case but not a final dot, so each name is listed with and without one.
     pub(crate) fn list(&self) -> Vec<String> {
         let with_dot = |name: &Authority| {
             let port = name.port().map_or_else(String::new, |port| format!(":{port}"));
@@ -50,14 +50,14 @@ impl ServerNames {
     /// A name without a port matches any port.
     fn include(&self, requested: &Authority) -> bool {
         self.0.iter().any(|own| {
-            plain(own.host()) == plain(requested.host())
+            comparable(own.host()) == comparable(requested.host())
                 && own.port_u16().is_none_or(|port| requested.port_u16() == Some(port))
         })
     }
 }
 
 /// Normalizes a host name for comparisons: lower case, without a final dot.
-pub(crate) fn plain(host: &str) -> String {
+pub(crate) fn comparable(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 

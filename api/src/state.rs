@@ -46,7 +46,7 @@ use crate::{clock, metrics};
 /// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
 
-/// Why the API cannot start or run; the text says what to do.
+/// Why the API cannot start or run; the text contains the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     #[error("the database {url} cannot be used: {source}")]

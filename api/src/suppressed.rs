@@ -24,7 +24,7 @@ impl Suppressed {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(site);
     }
 
-    /// Their names, sorted.
+    /// Names of the sites, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let sites = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<String> = sites.iter().map(ToString::to_string).collect();

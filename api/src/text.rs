@@ -1,4 +1,4 @@
-//! Makes foreign text safe to repeat: no hidden characters, bounded length.
+//! Makes text of clients and publishers safe to repeat: no hidden characters, bounded length.
 
 /// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
 pub(crate) fn is_hidden(character: char) -> bool {

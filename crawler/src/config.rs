@@ -133,7 +133,7 @@ impl SeedSource {
     ///
     /// # Errors
     ///
-    /// With the name of the file.
+    /// If the file cannot be read or is a directory; the error names the file.
     pub fn check_readable(&self) -> Result<(), SeedError> {
         let Self::File(path) = self else { return Ok(()) };
         let read = std::fs::File::open(path).and_then(|file| file.metadata());
@@ -151,7 +151,7 @@ impl SeedSource {
         if let Self::File(path) = self { Some(path) } else { None }
     }
 
-    /// Its name in messages.
+    /// Name of the source in messages.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),

@@ -15,7 +15,7 @@ use crate::seed_files::{self, ReadAgain, SeedFiles};
 use crate::seeding::{Reading, seed};
 use crate::visit::Tools;
 
-/// What scheduled tasks use.
+/// Shared state of the scheduled tasks.
 #[derive(Clone)]
 pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,

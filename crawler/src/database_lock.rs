@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use store::WorkerId;
 
-/// Ending of the lock file beside the database.
+/// File name extension of the lock file next to the database.
 const LOCK_EXTENSION: &str = "crawler.lock";
 /// Longest worker name that is read back; names are shorter, and the file may be anything.
 const NAME_BYTES_MAX: u64 = 1024;

@@ -21,12 +21,12 @@ use crate::priors::PathPriors;
 use crate::seeds::{SeedError, SeedReader, SeedReport};
 use crate::visit;
 
-/// Sites that are listed; the rest are counted.
+/// Maximum number of sites that are listed; the rest are counted.
 const SITES_MAX: usize = 10_000;
 /// Sites read from the store at once.
 const PAGE: u32 = 500;
 
-/// What would be requested.
+/// The requests that a crawl would send.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DryRun {
     pub seeds: SeedReport,

@@ -19,7 +19,7 @@ use crate::visit::StandaloneRequests;
 const LIST_PATH: &str = "/v0.1/servers";
 /// Servers per page; the maximum of the official registry.
 const PAGE_SIZE: usize = 100;
-/// Hosts that one server may name: published entries have one to three.
+/// Maximum number of hosts that one server may name: published entries have one to three.
 const HOSTS_PER_SERVER_MAX: usize = 10;
 /// Publishers whose names are those of accounts, not of domains.
 const ACCOUNTS: [&str; 3] = ["github.io", "github.com", "gitlab.io"];

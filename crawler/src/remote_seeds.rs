@@ -17,7 +17,7 @@ use crate::registry_pages::{Incomplete, PageRequest, PagedRegistry, denial_text,
 use crate::seeds::SeedError;
 use crate::visit::{Message, StandaloneRequests};
 
-/// Redirects of a list; Tranco's has one.
+/// Maximum number of redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;
 /// Results per page; the maximum of ARD.
 const PAGE_SIZE: u32 = 100;

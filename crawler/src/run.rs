@@ -74,7 +74,7 @@ pub async fn run(
     Ok(summary)
 }
 
-/// After the seeds: checks that there is something to visit, and makes sites due for `--revisit`.
+/// Checks, after the seeds were added, that there is something to visit, and makes sites due for `--revisit`.
 async fn begin(config: &CrawlConfig, tools: &Tools, summary: &Summary) -> Result<(), CrawlError> {
     let (read, rejected) = (summary.seeds.read, summary.seeds.rejected_count);
     tools.events.write(Event::Seeded { read, rejected });

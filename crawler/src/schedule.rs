@@ -1,4 +1,4 @@
-//! When a daemon runs its tasks beside visits.
+//! When a daemon runs tasks other than visits.
 
 use std::fmt;
 

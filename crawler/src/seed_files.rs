@@ -73,7 +73,7 @@ pub(crate) enum ReadAgain {
 #[derive(Debug)]
 pub(crate) struct SeedFiles {
     sources: Vec<SeedSource>,
-    /// Of the files that were read.
+    /// State of each file when it was read.
     read: Vec<Option<FileState>>,
     /// Whether a file may have been incomplete, or was not stored, when it was read.
     is_uncertain: bool,

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pipe_that_nobody_writes_does_not_hold_up_a_stop() {
+    async fn a_pipe_without_a_writer_does_not_delay_shutdown() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -12,7 +12,7 @@ use store::{NextVisit, VisitRecord, VisitSaved};
 use crate::events::Event;
 use crate::seeds::SeedReport;
 
-/// Capabilities that a summary shows.
+/// Maximum number of capabilities that a summary shows.
 const SAMPLES_MAX: usize = 3;
 
 /// An example of a found capability.

@@ -113,7 +113,7 @@ async fn a_site_with_nothing_gets_ten_requests_and_three_visits_cover_the_table(
 }
 
 #[tokio::test]
-async fn the_web_of_the_counted_sites_is_found_in_three_visits() {
+async fn three_visits_find_the_manifests_of_the_counted_sites() {
     let mut declaring = 0;
     let hosts = shares::paths(shares::SITES).enumerate().filter_map(|(number, paths)| {
         declaring += usize::from(!paths.is_empty());
@@ -169,7 +169,7 @@ async fn agentmaps_and_manifests_lead_to_the_full_table_in_the_same_visit() {
 }
 
 #[tokio::test]
-async fn a_home_page_that_links_leads_to_the_full_table() {
+async fn links_of_a_home_page_cause_requests_of_the_full_table() {
     let page = "<html><head><link rel='agent-manifest' href='/hidden/awp.json'></head></html>";
     let host = Host::new("shop.example")
         .route("/", Answer::html(page))

@@ -160,7 +160,7 @@ async fn keeps_what_robots_and_responses_say_about_training() {
 
 /// The server answers 304 to every conditional request, so the crawler has to ask without conditions.
 #[tokio::test]
-async fn a_manifest_that_was_denied_for_a_while_comes_back_unchanged() {
+async fn a_manifest_is_unchanged_after_a_temporary_denial() {
     let denials = [
         Answer::json(AWP.replace("buy_book", "sell_book")).header("content-usage", "search=n"),
         Answer::status(403),

@@ -52,7 +52,7 @@ pub struct Hit {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
     pub source: SourceKind,
-    /// Whose it is: the binding of the leading declaration, and its signature.
+    /// Identity of the publisher: the binding of the leading declaration, and its signature.
     #[serde(default)]
     pub identity_marks: Vec<IdentityMark>,
     pub status: Status,

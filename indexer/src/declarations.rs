@@ -12,7 +12,7 @@ use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManife
 
 /// Declarations that are read at once: at most 16 MiB, usually a quarter.
 const LOADED_MAX: usize = 256;
-/// Bytes of manifests that are read for declarations without a stored statement.
+/// Maximum number of bytes of manifests that are read for declarations without a stored statement.
 const MANIFESTS_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Bytes in memory that a declaration usually takes.
 const USUAL_BYTES: usize = 4 * 1024;
@@ -130,7 +130,7 @@ pub struct SharedCapabilities<T> {
 /// How a declaration is shown.
 #[derive(Debug)]
 pub enum Place<'a, T> {
-    /// As a capability of its own.
+    /// As its own capability.
     Alone,
     /// As the capability of this id, with what was read of the other declarations, in their order.
     Leads(&'a CapabilityId, Vec<&'a T>),

@@ -1,4 +1,4 @@
-//! Errors of the index and of searches; their texts say what to do.
+//! Errors of the index and of searches; their texts contain the remedy.
 
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ impl IndexError {
         text.split(": run `indexer").next().unwrap_or_default().to_owned()
     }
 
-    /// For `map_err`.
+    /// Converts an error of tantivy, for `map_err`.
     pub(crate) fn engine(operation: &'static str) -> impl Fn(tantivy::TantivyError) -> Self {
         move |source| Self::Engine { operation, source }
     }

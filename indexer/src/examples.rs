@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use manifest::CapabilityId;
 use serde::Deserialize;
 
-/// Bytes of a file, and of one request.
+/// Maximum number of bytes of a file, and of one request.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const REQUEST_BYTES_MAX: usize = 1_024;
-/// Requests of one capability; later lines are ignored.
+/// Maximum number of requests of one capability; later lines are ignored.
 const REQUESTS_MAX: usize = 10;
 
 /// FNV-1a of 64 bits, which is the same in every process.

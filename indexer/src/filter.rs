@@ -59,7 +59,7 @@ pub struct Filter {
     pub key: FacetKey,
     /// Heading of the facet in the dashboard.
     pub label: &'static str,
-    /// Position of the facet beside the results in the dashboard, which shows only facets that have one.
+    /// Position of the facet next to the results in the dashboard, which shows only facets that have one.
     pub dashboard_position: Option<u8>,
     /// Name of the operator in a phrasing: `type` in `type:travel:*`.
     pub operator: Option<&'static str>,
@@ -75,7 +75,7 @@ pub struct Filter {
     values_of: fn(&FilterSource<'_>) -> Vec<String>,
 }
 
-/// What the filters and the exact names of a document are read from.
+/// Source of the filter values and exact names of a document.
 pub(crate) struct FilterSource<'a> {
     pub(crate) id: &'a CapabilityId,
     pub(crate) key: &'a str,
@@ -83,7 +83,7 @@ pub(crate) struct FilterSource<'a> {
     pub(crate) name: &'a str,
     pub(crate) title: Option<&'a str>,
     pub(crate) manifest_name: Option<&'a str>,
-    /// Of the manifest.
+    /// URL of the manifest.
     pub(crate) url: &'a ManifestUrl,
     format: Format,
     status: Status,
@@ -93,13 +93,13 @@ pub(crate) struct FilterSource<'a> {
     safety: SafetyClass,
     schemes: &'a [AuthScheme],
     degraded: bool,
-    /// Of the leading declaration alone: another one says nothing about who published this one.
+    /// Identity of the publisher of the leading declaration; other declarations are no evidence for it.
     identity: Vec<IdentityMark>,
     price: Option<&'a Payment>,
     payment_schemes: Vec<String>,
     kind: CapabilityKind,
     tags: &'a [String],
-    /// As an entry of a catalog.
+    /// Identifier of the declaration as an entry of a catalog.
     pub(crate) urn: &'a str,
     media_type: &'a str,
     publisher: &'a str,
@@ -143,7 +143,7 @@ impl<'a> FilterSource<'a> {
         }
     }
 
-    /// Of a declaration whose manifest is not read.
+    /// The source for a declaration whose manifest is not read.
     pub(crate) fn of_declaration(stored: &'a StoredDeclaration, language: &'a str) -> Self {
         let excerpt = &stored.excerpt;
         let statement = &excerpt.statement;

@@ -68,9 +68,9 @@ pub struct Summary {
     pub was_rebuilt: bool,
 }
 
-/// Entries per batch; a few statements load their manifests.
+/// Maximum number of entries per batch; a few statements load their manifests.
 const ENTRIES_MAX: u32 = 500;
-/// Manifests per batch: a manifest may have thousands of capabilities.
+/// Maximum number of manifests per batch: a manifest may have thousands of capabilities.
 const MANIFESTS_MAX: u32 = 100;
 /// Capabilities after which it commits before the end of the feed.
 const COMMIT_CAPABILITIES: u64 = 50_000;

@@ -7,7 +7,7 @@ use store::{Store, StoreError};
 
 use crate::index::{Following, Shared};
 
-/// Bytes of the declarations that are held while a batch of manifests is indexed.
+/// Maximum number of bytes of the declarations that are held while a batch of manifests is indexed.
 const FOLLOWING_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// What these manifests share with others, ready to be indexed. Each declaration is read for the manifest that leads it, so that

@@ -126,7 +126,7 @@ fn formats(hit: &Hit) -> Vec<Format> {
 }
 
 #[tokio::test]
-async fn a_second_declaration_joins_leads_and_leaves_the_document_of_the_first() {
+async fn a_second_declaration_joins_leads_and_leaves_the_document() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     visit(&store, vec![fetch(AWP, Some(declares(AWP, "Toss.", "/juggle", 1)), hour(0))], hour(0)).await;

@@ -27,7 +27,7 @@ fn a_capability_is_found_by_words_that_only_its_examples_have() {
 }
 
 #[test]
-fn examples_that_find_nothing_or_something_else_are_reported() {
+fn examples_that_do_not_find_their_capability_are_reported() {
     let check = check_examples(&web().manifest);
     let unfound: Vec<(&str, Option<usize>, Option<&str>)> =
         check.unfound.iter().map(|of| (of.example.as_str(), of.place, of.first.as_deref())).collect();

@@ -61,7 +61,7 @@ fn search(searcher: &Searcher, group_by: Grouping, limit: usize, cursor: Option<
 }
 
 #[test]
-fn near_copies_are_one_row_with_the_others_behind_it() {
+fn near_copies_are_grouped_in_one_row() {
     let dir = tempfile::tempdir().unwrap();
     let searcher = searcher(&dir);
     let ungrouped = search(&searcher, Grouping::None, 20, None);
@@ -117,7 +117,7 @@ fn a_site_is_one_row_with_its_best_result() {
 
 /// Copies of a declaration with other addresses, on sites that rank higher since they have more results.
 #[test]
-fn copies_that_call_another_site_hide_nothing() {
+fn copies_that_call_different_sites_are_not_grouped() {
     let mut web = web();
     web.truncate(1);
     for number in 0..7 {
@@ -140,7 +140,7 @@ fn copies_that_call_another_site_hide_nothing() {
 
 /// A site whose service is on another domain, and a copy on a third site, which could state other places to sign in.
 #[test]
-fn copies_of_a_site_with_a_foreign_address_hide_nothing() {
+fn copies_are_not_grouped_without_the_site_that_they_call() {
     let mut web = web();
     web.remove(0);
     let dir = tempfile::tempdir().unwrap();

@@ -85,7 +85,7 @@ fn ranks_an_exact_id_name_or_site_first() {
 
 /// Sixty capabilities of another site that are called like a domain, an id and an identifier.
 #[test]
-fn a_domain_and_an_id_are_no_names_of_others() {
+fn a_domain_or_an_id_does_not_match_other_names() {
     let id = searcher(&web()).1.search(&request("cart add")).unwrap().hits[0].id.clone();
     let mut squatter = support::manifest("squatter.example", "shop.example");
     for number in 0..60 {

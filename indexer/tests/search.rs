@@ -178,7 +178,7 @@ fn native_files_rank_before_synthetic_ones() {
 }
 
 #[test]
-fn returns_nothing_good_instead_of_irrelevant_results() {
+fn reports_nothing_good_instead_of_irrelevant_results() {
     let (_dir, searcher) = searcher(&web());
     let answer = searcher.search(&request("photosynthesis of seaweed")).unwrap();
     assert!(answer.nothing_good);

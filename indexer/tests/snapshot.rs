@@ -204,7 +204,7 @@ fn a_damaged_snapshot_does_not_replace_the_index() {
 }
 
 #[test]
-fn rejects_a_manifest_with_foreign_paths_or_another_version() {
+fn rejects_a_manifest_with_unsafe_paths_or_another_version() {
     for_each_storage(|world| {
         assert!(matches!(world.fetch(), Err(SnapshotError::Missing { .. })));
         world.build(&["flight"], 5);
@@ -294,7 +294,7 @@ fn the_write_check_removes_its_file() {
 }
 
 #[test]
-fn keeps_foreign_files_below_a_prefix() {
+fn keeps_files_of_other_programs_below_a_prefix() {
     for_each_storage(|world| {
         if matches!(world.storage, Storage::Directory) {
             return; // only agentdex uses a directory

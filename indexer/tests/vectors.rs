@@ -1,4 +1,4 @@
-//! Vectors beside a small index, from an embedder with a few concepts: search results, and updates of the file.
+//! Vectors for a small index, from an embedder with a few concepts: search results, and updates of the file.
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 

@@ -77,7 +77,7 @@ fn the_verb_decides_among_actions_of_one_object() {
 }
 
 #[test]
-fn what_undoes_the_opposite_is_not_first() {
+fn an_operation_that_does_the_opposite_is_not_first() {
     let mut web = web();
     web[1].manifest.capabilities.retain(|capability| capability.native_id != "unblock-card");
     let (_dir, searcher) = searcher(&web);
@@ -87,7 +87,7 @@ fn what_undoes_the_opposite_is_not_first() {
 }
 
 #[test]
-fn what_cannot_be_undone_is_not_first_for_a_request_that_asks_to_look() {
+fn an_irreversible_operation_is_not_first_for_a_read_request() {
     let mut web = web();
     web[0].manifest.capabilities.retain(|capability| capability.native_id != "order.cancel");
     web[0].manifest.capabilities[1].description = Some("Order order order.".to_owned());
@@ -97,7 +97,7 @@ fn what_cannot_be_undone_is_not_first_for_a_request_that_asks_to_look() {
 }
 
 #[test]
-fn words_of_conversation_count_if_there_is_no_other_word() {
+fn conversational_words_are_used_if_there_is_no_other_word() {
     let (_dir, searcher) = searcher(&web());
     assert_eq!(found(&searcher, "plan a weekend in lisbon"), ["plan-trip"]);
     assert_eq!(found(&searcher, "next bus"), ["departures"]);

@@ -25,7 +25,7 @@ const NOTHING_LEARNT: &str = "agentdex, nothing learnt";
 /// Our index with the vectors of the given model; the gate compares results without vectors.
 const WITH_EMBEDDER: &str = "agentdex with the embedder";
 
-/// By engine and set.
+/// Measures by engine, then by set.
 type Table = BTreeMap<String, BTreeMap<String, Measures>>;
 
 #[derive(Default)]

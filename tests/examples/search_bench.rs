@@ -21,7 +21,7 @@ use store::{FeedPosition, Store};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Requests of a kind for a slow peer.
+/// Maximum number of requests of a kind for a slow peer.
 const PEER_QUERIES_MAX: usize = 100;
 
 /// Benchmark of searches over many generated capabilities.

@@ -250,7 +250,7 @@ fn every_watched_metric_is_emitted() {
 
 /// Programs of the previous version have to work with an expanded schema, and recognise a contraction by its name.
 #[test]
-fn migrations_that_remove_something_are_named_contractions() {
+fn migrations_that_drop_or_rename_are_named_contractions() {
     for folder in ["migrations/postgres", "migrations/sqlite"] {
         for file in files_below(folder) {
             let statements = text(&format!("{folder}/{file}")).to_ascii_uppercase();

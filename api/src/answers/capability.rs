@@ -1,4 +1,4 @@
-//! One capability with everything that its declaration says.
+//! One capability with every member of its declaration.
 
 use indexer::{Hit, MergedCapability};
 use manifest::CapabilityId;
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// A capability with the manifest of the declaration that leads it.
 pub(crate) struct FoundCapability {
-    /// Of the leading declaration.
+    /// Id of the leading declaration.
     declaration: CapabilityId,
     shared: SharedDeclarations,
     stored: Permitted<StoredManifest>,
@@ -57,7 +57,7 @@ pub(crate) fn details(
     object_of(&record::detail(stored, merged))
 }
 
-/// The same for a line of the export, with fewer bytes of what the manifest states once.
+/// Details for a line of the export. Members that the manifest states once for all capabilities are shortened more.
 pub(crate) fn exported_details(
     stored: &StoredManifest,
     merged: &MergedCapability,

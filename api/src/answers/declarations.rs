@@ -15,11 +15,12 @@ use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManife
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
-/// Capabilities of one site or manifest whose declarations are compared for an answer; the others are answered one by one.
+/// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
+/// answered one by one.
 const COMPARED_MAX: usize = 200;
 /// Contradictions of an answer after which no further capability is compared.
 const CONTRADICTIONS_MAX: usize = 500;
-/// Bytes of the declarations that are held for an answer; the others are not listed.
+/// Maximum number of bytes of the declarations that are held for an answer; the others are not listed.
 const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Shared capabilities with the declarations that were read.

@@ -22,7 +22,7 @@ use crate::value_size::bytes_left_after;
 const CHANGES_MAX: usize = 2_000;
 /// Maximum size of their names and values. A value counts 8 bytes besides its texts.
 const TEXTS_BYTES_MAX: usize = 512 * 1_024;
-/// Times that the name of a field is repeated in what breaks.
+/// Maximum number of times that the name of a field is repeated in `breaking_changes`.
 const NAME_FACTOR: usize = 3;
 
 /// The difference, as answered.
@@ -30,17 +30,17 @@ const NAME_FACTOR: usize = 3;
 pub(crate) struct Difference {
     pub(crate) added: Vec<Named>,
     pub(crate) removed: Vec<Named>,
-    /// With at most 2,000 changed fields, whose names and values have at most 512 KiB.
+    /// Changed capabilities, with at most 2,000 changed fields, whose names and values have at most 512 KiB.
     pub(crate) changed: Vec<Changed>,
     /// Changed fields that are not listed.
     pub(crate) fields_left_out: u64,
     /// Whether a caller of the earlier version may fail with the later one.
     pub(crate) breaking: bool,
-    /// What breaks, in words, for what is listed.
+    /// Sentences on the listed changes that break a caller.
     pub(crate) breaking_changes: Vec<String>,
     /// Whether the document's own version rose in its first number; null where either version has none.
     pub(crate) major_version_raised: Option<bool>,
-    /// Breaking, and the document's version does not say so.
+    /// Whether the change is breaking and the major version of the document was not raised.
     pub(crate) breaking_without_major_version: bool,
 }
 
@@ -93,14 +93,14 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
         missing.map(Named::of).collect()
     };
     let (added, removed) = (only(to, &before), only(from, &after));
-    let mut room = Room::new();
+    let mut budget = ChangeBudget::new();
     let changed: Vec<Changed> = to
         .capabilities
         .iter()
         .filter_map(|capability| {
-            let left_out = room.left_out;
-            let fields = fields(before.get(&capability.id)?, capability, &mut room);
-            let has_changed = !fields.is_empty() || room.left_out > left_out;
+            let left_out = budget.left_out;
+            let fields = fields(before.get(&capability.id)?, capability, &mut budget);
+            let has_changed = !fields.is_empty() || budget.left_out > left_out;
             has_changed.then(|| Changed { capability: Named::of(capability), fields })
         })
         .collect();
@@ -110,13 +110,13 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
         broken.map(|why| format!("{}: {why}", changed.capability.native_id))
     });
     let breaking_changes: Vec<String> = gone.chain(altered).collect();
-    let breaking = !breaking_changes.is_empty() || room.breaks_unlisted;
+    let breaking = !breaking_changes.is_empty() || budget.breaks_unlisted;
     let major_version_raised = major_raised(from, to);
     Difference {
         added,
         removed,
         changed,
-        fields_left_out: room.left_out,
+        fields_left_out: budget.left_out,
         breaking,
         breaking_changes,
         major_version_raised,
@@ -124,8 +124,8 @@ pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
     }
 }
 
-/// The room for changes that one difference lists.
-struct Room {
+/// Remaining number of changes that one difference may list.
+struct ChangeBudget {
     changes: usize,
     bytes: usize,
     left_out: u64,
@@ -133,12 +133,12 @@ struct Room {
     breaks_unlisted: bool,
 }
 
-impl Room {
+impl ChangeBudget {
     const fn new() -> Self {
         Self { changes: CHANGES_MAX, bytes: TEXTS_BYTES_MAX, left_out: 0, breaks_unlisted: false }
     }
 
-    /// Lists a change, or counts it if there is no room.
+    /// Lists a change; counts it if the list is full.
     fn add(
         &mut self,
         changes: &mut Vec<FieldChange>,
@@ -172,11 +172,11 @@ fn major_raised(from: &Manifest, to: &Manifest) -> Option<bool> {
     Some(major(to)? > major(from)?)
 }
 
-fn fields(from: &Capability, to: &Capability, room: &mut Room) -> Vec<FieldChange> {
+fn fields(from: &Capability, to: &Capability, budget: &mut ChangeBudget) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let mut compare = |field: &str, from: Value, to: Value, breaks: Option<&str>| {
         if from != to {
-            room.add(&mut changes, field, [&from, &to], breaks.map(ToOwned::to_owned));
+            budget.add(&mut changes, field, [&from, &to], breaks.map(ToOwned::to_owned));
         }
     };
     compare("name", json!(from.name), json!(to.name), None);
@@ -205,8 +205,8 @@ fn fields(from: &Capability, to: &Capability, room: &mut Room) -> Vec<FieldChang
     let scopes = has_more(&from.auth.scopes, &to.auth.scopes).then_some("it needs another scope");
     compare("scopes", json!(from.auth.scopes), json!(to.auth.scopes), scopes);
     compare("deprecated", json!(from.deprecated), json!(to.deprecated), None);
-    parameters(from.parameters.as_ref(), to.parameters.as_ref(), room, &mut changes);
-    response(from.response.as_ref(), to.response.as_ref(), room, &mut changes);
+    parameters(from.parameters.as_ref(), to.parameters.as_ref(), budget, &mut changes);
+    response(from.response.as_ref(), to.response.as_ref(), budget, &mut changes);
     changes
 }
 
@@ -220,7 +220,7 @@ fn has_more<T: Eq + Hash>(known: &[T], list: &[T]) -> bool {
 fn more_dangerous(from: &Capability, to: &Capability) -> Option<&'static str> {
     let (was, is) = (from.safety.class, to.safety.class);
     let is_known = was != SafetyClass::Unknown && is != SafetyClass::Unknown;
-    (is_known && is > was).then_some("it does more to the world than it said")
+    (is_known && is > was).then_some("its declared effect is more severe")
 }
 
 fn properties(schema: Option<&Value>) -> BTreeMap<&str, &Value> {
@@ -232,7 +232,12 @@ fn required(schema: Option<&Value>) -> BTreeSet<&str> {
     schema.into_iter().flat_map(required_properties).collect()
 }
 
-fn parameters(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: &mut Vec<FieldChange>) {
+fn parameters(
+    from: Option<&Value>,
+    to: Option<&Value>,
+    budget: &mut ChangeBudget,
+    changes: &mut Vec<FieldChange>,
+) {
     let (was, is) = (properties(from), properties(to));
     let (was_required, is_required) = (required(from), required(to));
     let names: BTreeSet<&str> = was.keys().chain(is.keys()).copied().collect();
@@ -245,14 +250,14 @@ fn parameters(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes
             _ => None,
         };
         if was.get(name) != is.get(name) {
-            room.add(changes, &field, [was.get(name), is.get(name)].map(or_null), breaks);
+            budget.add(changes, &field, [was.get(name), is.get(name)].map(or_null), breaks);
         }
         let demanded = was.contains_key(name) && is.contains_key(name);
         let (before, after) = (was_required.contains(name), is_required.contains(name));
         if demanded && before != after {
             let breaks = after.then(|| format!("\"{name}\" has to be given now"));
             let values = [&Value::Bool(before), &Value::Bool(after)];
-            room.add(changes, &format!("parameters.{name}.required"), values, breaks);
+            budget.add(changes, &format!("parameters.{name}.required"), values, breaks);
         }
     }
 }
@@ -278,7 +283,7 @@ fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
         return Some(format!("\"{name}\" takes another type"));
     }
     if before.get("x-in") != after.get("x-in") {
-        return Some(format!("\"{name}\" travels elsewhere"));
+        return Some(format!("\"{name}\" is sent in another part of the request"));
     }
     let is_fewer = match (values(before), values(after)) {
         (None, Some(_)) => true,
@@ -307,7 +312,12 @@ fn values(schema: &Value) -> Option<&[Value]> {
     schema.get("enum").and_then(Value::as_array).map(Vec::as_slice)
 }
 
-fn response(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: &mut Vec<FieldChange>) {
+fn response(
+    from: Option<&Value>,
+    to: Option<&Value>,
+    budget: &mut ChangeBudget,
+    changes: &mut Vec<FieldChange>,
+) {
     let (was, is) = (properties(from), properties(to));
     for name in was.keys().chain(is.keys()).copied().collect::<BTreeSet<&str>>() {
         let (before, after) = (was.get(name), is.get(name));
@@ -322,7 +332,7 @@ fn response(from: Option<&Value>, to: Option<&Value>, room: &mut Room, changes: 
             }
             Some(_) => None,
         };
-        room.add(changes, &format!("response.{name}"), [before, after].map(or_null), breaks);
+        budget.add(changes, &format!("response.{name}"), [before, after].map(or_null), breaks);
     }
 }
 

@@ -100,7 +100,7 @@ fn changed_endpoint_or_safety_is_breaking() {
         ),
         (
             book(&json!({"safety": {"class": "irreversible", "source": "declared", "confirmation": "none"}})),
-            Some("more to the world"),
+            Some("more severe"),
         ),
         (book(&json!({"safety": {"class": "read", "source": "declared", "confirmation": "none"}})), None),
         (
@@ -175,7 +175,7 @@ fn narrowed_parameters_are_breaking() {
                 &["seat"],
                 &json!({"seat": {"type": "string", "maxLength": 5, "x-in": "query"}, "cabin": cabin}),
             ),
-            Some("travels elsewhere"),
+            Some("is sent in another part of the request"),
         ),
         (
             parameters(

@@ -13,7 +13,7 @@ use crate::index::IndexHandle;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-/// Fields that are shown, and examples of each.
+/// Maximum number of fields that are shown, and examples of each.
 const TOPICS_MAX: usize = 9;
 const EXAMPLES_MAX: usize = 3;
 /// Minimum number of letters of a meaningful name.
@@ -62,7 +62,7 @@ fn of_different_sites(hits: Vec<Hit>) -> Vec<Hit> {
     let is_word = |hit: &Hit| hit.name.chars().filter(|c| c.is_alphabetic()).count() >= NAME_LETTERS_MIN;
     let distinct = first.into_iter().chain(rest).filter(is_word);
     let mut distinct: Vec<Hit> = distinct.filter(|hit| names.insert(hit.name.to_lowercase())).collect();
-    // One word alone ("Detail") says little.
+    // A single word such as "Detail" is not informative.
     distinct.sort_by_key(|hit| words_of(&hit.name) < 2);
     distinct.truncate(EXAMPLES_MAX);
     distinct

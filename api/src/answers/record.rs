@@ -1,4 +1,4 @@
-//! What the store knows of one capability beyond the row of the index: the members that `view=full` adds.
+//! The members of a capability that `view=full` adds from the store to the row of the index.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -93,7 +93,8 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Bytes of the accepted schemes in the record of a capability. They are stated once in a document, and repeated for each capability.
+/// Maximum number of bytes of the accepted schemes in the record of a capability. They are stated once in a document, and
+/// repeated for each capability.
 const AUTHENTICATION_BYTES_MAX: usize = 64 * 1_024;
 /// The same in a line of the export, which has a line for each capability of a document.
 const EXPORTED_AUTHENTICATION_BYTES_MAX: usize = 8 * 1_024;

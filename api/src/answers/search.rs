@@ -26,7 +26,7 @@ use crate::manifests::ManifestReader;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 
-/// Bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
+/// Maximum number of bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The answer, names and order as documented.
@@ -49,7 +49,7 @@ pub(crate) struct SearchPage {
     took_ms: f64,
 }
 
-/// What a search found, and how long that took.
+/// Results of a search, with its duration.
 pub(crate) struct SearchResults {
     pub(crate) answer: SearchAnswer,
     pub(crate) took_ms: f64,
@@ -93,7 +93,7 @@ pub(crate) fn leave_out(answer: &mut SearchAnswer, is_left_out: impl Fn(&SiteNam
     }
 }
 
-/// As [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
+/// Like [`search`], for an answer that reads the manifests of its results. The page ends before manifests that exceed the bytes
 /// of one page; the next page begins with them.
 pub(crate) async fn search_readable(
     index: &IndexHandle,
@@ -217,7 +217,7 @@ fn shared_of(hit: &Hit) -> SharedCapability {
     SharedCapability { id: hit.id.clone(), members: hit.declarations.iter().map(member).collect() }
 }
 
-/// What `view=full` adds to a row.
+/// Members that `view=full` adds to a row.
 pub(crate) enum Details {
     Whole(Map<String, Value>),
     /// The rows before have used up the bytes of the page, or those that are read for it.

@@ -13,7 +13,7 @@ vocabulary! {
     ViewWord = View,
 }
 
-/// What is searched for. Repeats and commas mean OR within a key, keys mean AND.
+/// The query and its filters. Values of one parameter are combined with OR, parameters with AND.
 pub(crate) struct SearchQuery;
 
 /// The words of a search.
@@ -48,7 +48,7 @@ impl IntoParams for SearchQuery {
     }
 }
 
-/// The parameter of a filter: a list of any strings, or of the words of its vocabulary.
+/// The parameter of a filter: a list of strings; if the filter has a vocabulary, only of its words.
 fn filter_parameter(key: FacetKey) -> Parameter {
     let filter = key.filter();
     let words = filter.vocabulary.map(|words| words());

@@ -1,4 +1,4 @@
-//! What kinds of capabilities there are, as a tree with counts.
+//! The semantic types of all capabilities, as a tree with counts.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(crate) async fn semantic_types(store: &Store) -> Result<SemanticTypesAnswer,
     Ok(SemanticTypesAnswer { total: semantic_types.len(), semantic_types, namespaces })
 }
 
-/// Each namespace with its types, both in the order they come.
+/// Groups the types by namespace; keeps the order of namespaces and types.
 fn tree(namespaces: Vec<NamespaceCount>, types: &[SemanticTypeCount]) -> Vec<NamespaceBranch> {
     let mut leaves: BTreeMap<&str, Vec<TypeOfNamespace>> = BTreeMap::new();
     for counted in types {

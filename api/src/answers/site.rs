@@ -30,11 +30,11 @@ use crate::text::{self, is_hidden};
 const VISITS_MAX: u32 = 20;
 /// Listed hosts: the host named like the site first, then those with requests.
 const HOSTS_MAX: u32 = 200;
-/// Bytes of the texts of all listed capabilities and findings; the others are only counted.
+/// Maximum number of bytes of the texts of all listed capabilities and findings; the others are only counted.
 const LINES_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of a line beside its texts: identifiers and names of members.
+/// Bytes of a line besides its texts: identifiers and names of members.
 const LINE_BYTES: usize = 150;
-/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
+/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full next to each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
 /// Longest text and address of a profile, and the most endpoints and schemes.
@@ -42,7 +42,7 @@ const PROFILE_CHARS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 10;
 /// Maximum length of a capability's summary, in characters.
 const SUMMARY_CHARS_MAX: usize = 140;
-/// Minimum length of a description that says more than a name.
+/// Minimum length of a description that is more informative than a name.
 const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
@@ -192,7 +192,7 @@ pub(crate) struct ManifestLine {
     pub(crate) findings: Vec<Finding>,
     /// How many findings there are.
     pub(crate) findings_total: usize,
-    /// What the page of the site shows beyond this line.
+    /// Data for the page of the site, not part of the JSON.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) profile: Profile,
@@ -202,7 +202,7 @@ pub(crate) struct ManifestLine {
     bytes: usize,
 }
 
-/// What a manifest says of its site.
+/// Statements of a manifest about its site.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) title: Option<String>,
@@ -215,7 +215,7 @@ pub(crate) struct Profile {
     /// Endpoints of agents, as the declaration names their protocol.
     pub(crate) interfaces: Vec<(Protocol, String)>,
     pub(crate) auth: Vec<Auth>,
-    /// Of all capabilities: how many are described, state their parameters, and can be called.
+    /// Numbers of capabilities that are described, state their parameters, and can be called.
     pub(crate) described: usize,
     pub(crate) with_schema: usize,
     pub(crate) callable: usize,

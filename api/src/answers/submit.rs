@@ -15,7 +15,7 @@ use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// Hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
+/// Maximum number of hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
 const HOSTS_MAX: u32 = 50;
 /// Shortest time between a visit and the next requested one.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
@@ -196,7 +196,7 @@ fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Optio
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
-/// A time to wait in words, not shorter than the time: `3 minutes`.
+/// Formats a waiting time, rounded up: `3 minutes`.
 fn wait_words(seconds: u32) -> String {
     match seconds.div_ceil(60) {
         0 | 1 => "1 minute".to_owned(),
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_to_wait_is_told_in_whole_minutes() {
+    fn waiting_times_are_rounded_up_to_minutes() {
         for (seconds, words) in [(1, "1 minute"), (60, "1 minute"), (61, "2 minutes"), (600, "10 minutes")] {
             assert_eq!(wait_words(seconds), words);
         }

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 const PLACEHOLDER_URL: &str = "https://document.invalid/";
 /// The finding that a document declares another site than the one that serves it.
 const OTHER_SITE: &str = "origin.mismatch";
-/// Findings that get their line and column: each costs a scan of the document.
+/// Maximum number of findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -28,7 +28,7 @@ pub(crate) struct VersionLine {
     #[schema(value_type = String)]
     pub(crate) hash: ContentHash,
     pub(crate) first_seen_at: DateTime<Utc>,
-    /// As the document numbers itself.
+    /// The version that the document states for itself.
     pub(crate) document_version: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn compare<R: Send + 'static>(
     response.await
 }
 
-/// Where a version is in the list, which begins with the latest.
+/// Index of a version in the list, which begins with the latest.
 fn position(versions: &[VersionRecord], hash: &ContentHash, name: &str) -> Result<usize, Problem> {
     versions.iter().position(|version| version.hash == *hash).ok_or_else(|| {
         let detail = format!("this manifest has no version {}", hash.as_str());

@@ -14,9 +14,9 @@ use crate::problem::Problem;
 
 /// Maximum number of values of one key.
 const VALUES_MAX: usize = 50;
-/// Maximum length of a value in bytes: the longest identifier, with room to spare.
+/// Maximum length of a value in bytes: more than the longest identifier.
 const VALUE_BYTES_MAX: usize = 1_024;
-/// Terms of one filter that entries are compared with.
+/// Maximum number of terms of one filter that entries are compared with.
 const TERMS_MAX: usize = 8;
 /// Steps of a path into `trustManifest` or `metadata`; those of the standard's examples have two.
 const SEGMENTS_MAX: usize = 8;
@@ -89,9 +89,9 @@ pub(super) fn facet_paths() -> impl Iterator<Item = Path> {
 /// The filter of a query.
 #[derive(Debug, Default)]
 pub(super) struct EntryFilter {
-    /// What the index restricts.
+    /// Filters that the index applies.
     pub(super) filters: Filters,
-    /// What entries are compared with, since the index does not have it.
+    /// Filters that are applied to each entry, since the index does not have their fields.
     pub(super) terms: Vec<TermFilter>,
 }
 

@@ -20,7 +20,8 @@ use crate::state::App;
 
 /// Longest identifier in bytes: those of this index have a host name of up to 253 and a native id of up to 200.
 const IDENTIFIER_BYTES_MAX: usize = 512;
-/// Entries among which the one with the identifier is looked for; others only differ in case, or have it as a name.
+/// Maximum number of entries among which the one with the identifier is looked for; others only differ in case, or have it as a
+/// name.
 const CANDIDATES_MAX: usize = 100;
 
 /// The entry with an identifier, as ARD 0.91 defines it.
@@ -82,8 +83,8 @@ async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Op
     among(app, client, of_publisher, identifier).await
 }
 
-/// The entry in the catalog of the publisher's site: the index knows a minted identifier of a capability with several
-/// declarations by another suffix, and nothing yet of what was just saved.
+/// The entry in the catalog of the publisher's site, which is also complete where the index is not: the index has another suffix
+/// for a minted identifier of a capability with several declarations, and may lag behind the store.
 async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
     let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
     let entries = catalog::entries_of_site(app, client, &host.site()).await?;

@@ -25,7 +25,7 @@ use crate::state::App;
 
 const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
-/// Entries that one request compares with the terms of its filter.
+/// Maximum number of entries that one request compares with the terms of its filter.
 const CANDIDATES_MAX: usize = 500;
 /// Registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
@@ -49,7 +49,7 @@ pub(super) struct SearchBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = ArdQuery)]
 pub(super) struct Query {
-    /// The query, in words.
+    /// The query text.
     text: Option<String>,
     /// From a field to the value or the values that it may have.
     #[serde(default)]

@@ -13,7 +13,7 @@ pub(super) struct TermFilter {
     pub(super) term: String,
     /// Literal path into the value of the term.
     pub(super) path: Vec<String>,
-    /// Any of them.
+    /// Accepted values; one of them has to match.
     pub(super) values: Vec<String>,
 }
 

@@ -58,7 +58,7 @@ impl Fact {
     }
 }
 
-/// A finding in words.
+/// A finding as text.
 pub(crate) struct FindingView {
     pub(crate) severity: &'static str,
     pub(crate) text: String,
@@ -145,7 +145,7 @@ pub(crate) struct CapabilityPage {
     raw_allowed: bool,
     attribution: Option<String>,
     findings: Vec<FindingView>,
-    /// Of a capability with several.
+    /// All declarations of a capability that has several; otherwise empty.
     declarations: Vec<DeclarationView>,
     more_findings: Option<String>,
     siblings: Vec<Link>,

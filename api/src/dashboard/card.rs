@@ -59,7 +59,7 @@ pub(crate) struct Card {
     pub(crate) tags: Vec<Tag>,
     pub(crate) updated: Moment,
     pub(crate) status: &'static str,
-    /// How many results are behind this one, in words.
+    /// A sentence with the number of results that are grouped behind this one.
     pub(crate) others: Option<String>,
     /// The best of them: the id, and name and site.
     pub(crate) members: Vec<(String, String)>,

@@ -1,6 +1,6 @@
 //! The difference of two versions of a manifest in a few sentences: "Now needs OAuth 2: Book seat, Check in".
 //!
-//! Capabilities that changed alike share a sentence. What may break a caller comes first.
+//! Capabilities with the same change share a sentence. What may break a caller comes first.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::labels;
 use crate::answers::diff::{Changed, Difference, FieldChange, Named};
 use crate::text;
 
-/// Names in one sentence.
+/// Maximum number of names in one sentence.
 const NAMED_MAX: usize = 3;
 /// Sentences about one change of a manifest.
 const SENTENCES_MAX: usize = 5;
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_words_of_its_own() {
+    fn every_field_has_its_own_description() {
         let null = Value::Null;
         for (field, from, to, expected) in [
             ("auth", json!(["none"]), json!(["oauth2"]), "Now needs OAuth 2: Book"),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_that_changed_alike_share_a_sentence_and_breaking_ones_come_first() {
+    fn equal_changes_share_a_sentence_and_breaking_ones_come_first() {
         let of = |name: &str| Changed {
             capability: named(name),
             fields: vec![

@@ -1,4 +1,4 @@
-//! The page of recent changes: what changed in words, grouped by day.
+//! The page of recent changes: a sentence for each change, grouped by day.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const REASON_CHARS_MAX: usize = 240;
 struct Row {
     at: Moment,
     change: FeedChange,
-    /// How many entries of the feed the row stands for.
+    /// Number of entries of the feed that the row combines.
     count: u64,
     /// Capabilities that new manifests declare.
     capabilities: u64,
@@ -47,7 +47,7 @@ impl Row {
             && self.details == other.details
     }
 
-    /// What new manifests declare.
+    /// A phrase with the number of capabilities in new manifests.
     fn capabilities_words(&self) -> Option<String> {
         let count = self.capabilities;
         (count > 0).then(|| format!("with {}", labels::counted(count, "capability", "capabilities")))
@@ -73,7 +73,7 @@ pub(crate) struct ChangesPage {
     next: Option<String>,
 }
 
-/// What the version behind an entry of the feed says.
+/// Summary of the version that an entry of the feed added.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// What changed, sentence by sentence.
@@ -86,12 +86,12 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of a manifest that is new.
+    /// The summary of a new manifest.
     pub(crate) fn of_new(version: &VersionRecord) -> Self {
         Self { capabilities: u64::from(version.capabilities), ..Self::default() }
     }
 
-    /// Of a version that replaced another one.
+    /// The summary of a version that replaced another one.
     pub(crate) fn of_difference(answer: &DiffAnswer) -> Self {
         Self {
             sentences: sentences(&answer.difference),
@@ -199,7 +199,7 @@ fn capabilities_of(ids: &str) -> String {
     labels::counted(ids.split(", ").count() as u64, "capability", "capabilities")
 }
 
-/// The reason of an entry in words.
+/// The reason of an entry as text.
 fn reason(slug: &str) -> String {
     if let Some(reason) = AbuseReason::of_feed_reason(slug) {
         return format!("Suspended: {}", reason.description());

@@ -1,16 +1,16 @@
 //! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
 //!
 //! The drawing library writes fixed colours; they are replaced by the style sheet's variables, so
-//! that one drawing serves the light and the dark theme. A table beside it has the data.
+//! that one drawing serves the light and the dark theme. A table next to it contains the data.
 
 use plotters::prelude::*;
 
 const WIDTH: u32 = 720;
-/// Dimensions of columns over time, which stand beside other things.
+/// Dimensions of a column chart over time that is shown next to other content.
 const COLUMNS_SIZE: (u32, u32) = (420, 150);
 const LABEL_WIDTH: u32 = 44;
 const LABEL_HEIGHT: u32 = 28;
-/// Labels below columns: as many as fit beside each other.
+/// Labels below columns: as many as fit without overlap.
 const LABELS_MAX: usize = 6;
 const FONT: (&str, u32) = ("sans-serif", 12);
 const BAR: RGBColor = RGBColor(1, 2, 3);
@@ -58,7 +58,7 @@ fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error
     draw(&mut svg).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
     let themed =
         PLACEHOLDERS.iter().fold(svg, |svg, (placeholder, variable)| svg.replace(placeholder, variable));
-    // Scales with the page; the table beside it has the values.
+    // Scales with the page; the table next to it contains the values.
     Some(themed.replacen("<svg ", "<svg class=\"chart\" aria-hidden=\"true\" ", 1))
 }
 

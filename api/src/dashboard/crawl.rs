@@ -17,7 +17,7 @@ struct VisitRow {
     id: i64,
     site: String,
     site_icon: String,
-    /// The outcome in words, and its colour.
+    /// The outcome as text, and its colour.
     outcome: String,
     class: &'static str,
     /// `12 requests in 3.1 s`
@@ -40,7 +40,8 @@ struct IntervalRow {
     troubled: String,
 }
 
-struct Host {
+/// A worker or a site, with a text about it.
+struct NamedText {
     site: String,
     text: String,
 }
@@ -59,9 +60,9 @@ pub(crate) struct CrawlPage {
     visits: Vec<VisitRow>,
     over_time: [OverTime; 2],
     ends: Vec<Bar>,
-    workers: Vec<Host>,
-    slowest: Vec<Host>,
-    failing: Vec<Host>,
+    workers: Vec<NamedText>,
+    slowest: Vec<NamedText>,
+    failing: Vec<NamedText>,
 }
 
 pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
@@ -69,8 +70,9 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
     let end = |slug: &str| {
         slug.parse().map_or_else(|_| slug.to_owned(), |end: VisitEnd| end.description().to_owned())
     };
-    let worker = |worker: &store::WorkerLoad| Host { site: worker.worker.to_string(), text: load(worker) };
-    let slow = |slow: &store::SlowSite| Host {
+    let worker =
+        |worker: &store::WorkerLoad| NamedText { site: worker.worker.to_string(), text: load(worker) };
+    let slow = |slow: &store::SlowSite| NamedText {
         site: slow.site.to_string(),
         text: format!("{} ms to the first byte", slow.first_byte_ms),
     };
@@ -173,10 +175,10 @@ fn load(worker: &store::WorkerLoad) -> String {
     }
 }
 
-fn failing(site: &store::FailingSite) -> Host {
+fn failing(site: &store::FailingSite) -> NamedText {
     let times = labels::counted(u64::from(site.failures_in_row), "failed visit", "failed visits in a row");
     let end = site.last_end.map(|end| format!(": {}", end.description())).unwrap_or_default();
-    Host { site: site.site.to_string(), text: format!("{times}{end}") }
+    NamedText { site: site.site.to_string(), text: format!("{times}{end}") }
 }
 
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn outcome_of_a_visit_is_told_in_words() {
+    fn outcome_of_a_visit_is_described() {
         use FetchOutcome::{Found, Fresh, NotFound, NotModified};
         for (end, outcomes, words, class) in [
             (VisitEnd::Completed, vec![(NotFound, 18)], "no manifest found", ""),

@@ -15,7 +15,7 @@ use crate::text;
 
 /// Maximum length of a displayed value, in characters; the JSON response has all of it.
 const VALUE_CHARS_MAX: usize = 600;
-/// Versions offered for comparison.
+/// Maximum number of versions offered for comparison.
 const VERSIONS_MAX: usize = 20;
 /// Displayed rows of each list, and changed fields of all capabilities; the JSON response has more.
 const ROWS_MAX: usize = 200;

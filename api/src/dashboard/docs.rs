@@ -166,7 +166,7 @@ fn response(document: &Value, status: &str, described: &Value) -> Response {
     }
 }
 
-/// The type of a schema in words.
+/// The type of a schema as text.
 fn kind(document: &Value, schema: &Value) -> String {
     let schema = resolved(document, schema);
     match &schema["type"] {

@@ -7,9 +7,9 @@ use manifest::{Capability, Manifest};
 use super::links;
 use crate::text;
 
-/// Maximum number of boxes in one column; a longer list is described beside the drawing.
+/// Maximum number of boxes in one column; a longer list is described next to the drawing.
 const COLUMN_MAX: usize = 6;
-/// Names of one direction in the text alternative.
+/// Maximum number of names of one direction in the text alternative.
 const NAMED_MAX: usize = 20;
 /// Longest name in a box, in characters.
 const NAME_CHARS_MAX: usize = 24;

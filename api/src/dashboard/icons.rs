@@ -40,7 +40,7 @@ pub(crate) const SEARCH: &str = icon!("<circle cx='7' cy='7' r='4.5'/><path d='M
 pub(crate) const KEY: &str = icon!("<circle cx='5' cy='11' r='2.8'/><path d='M7 9l6-6M10.5 5.500l2 2'/>");
 pub(crate) const FUNNEL: &str = icon!("<path d='M2.5 3.500h11L9.5 8.500v4L6.5 13.500v-5z'/>");
 
-/// What a call may do.
+/// The icon of a safety class.
 pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     match class {
         SafetyClass::Read => EYE,

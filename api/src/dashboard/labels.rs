@@ -16,7 +16,7 @@ pub(crate) fn is_unreadable(formats: &[Format]) -> bool {
         && formats.iter().any(|format| is_unreadable_as(*format))
 }
 
-/// Whether a dialect stands for a document that cannot be read.
+/// Whether a dialect marks a document that cannot be read.
 pub(crate) const fn is_unreadable_as(format: Format) -> bool {
     matches!(format, Format::Malformed | Format::Opaque)
 }
@@ -127,7 +127,7 @@ pub(crate) const fn proof(proof: Proof) -> &'static str {
     }
 }
 
-/// What stands out about an identity; most manifests are bound and not signed.
+/// Unusual properties of an identity; most manifests are bound and not signed.
 pub(crate) const fn identity(mark: IdentityMark) -> Option<&'static str> {
     if mark.is_usual() { None } else { Some(identity_value(mark)) }
 }
@@ -265,13 +265,13 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     known.map_or_else(|| value.replace('_', " "), ToOwned::to_owned)
 }
 
-/// The name of a semantic type without its namespace, in words: `Appointment create`.
+/// The name of a semantic type without its namespace, as text: `Appointment create`.
 pub(crate) fn type_in_words(name: &str) -> String {
     let leaf = if name.contains("://") { name } else { name.split_once(':').map_or(name, |(_, leaf)| leaf) };
     capitalised(&leaf.replace(['-', '_'], " "))
 }
 
-/// With an upper-case first letter.
+/// Converts the first letter to upper case.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The error page: what happened in words, and what to do next.
+//! The error page: what happened, and what to do next.
 
 use askama::Template;
 use manifest::SiteName;

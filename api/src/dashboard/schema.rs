@@ -68,7 +68,7 @@ fn row(name: &str, property: &Value, required: &HashSet<&str>) -> Row {
     }
 }
 
-/// The type in words.
+/// The type as text.
 pub(crate) fn kind(schema: &Value, depth_left: u8) -> String {
     if depth_left == 0 {
         return "…".to_owned();

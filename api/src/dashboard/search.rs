@@ -17,7 +17,7 @@ use crate::answers::stats::StatsAnswer;
 use crate::page_context::PageContext;
 use crate::parameters::QueryPairs;
 
-/// The facets beside the results, in order.
+/// The facets next to the results, in order.
 pub(crate) fn facets() -> Vec<FacetKey> {
     let mut keys: Vec<FacetKey> = FacetKey::ALL.to_vec();
     keys.retain(|key| key.filter().dashboard_position.is_some());
@@ -25,7 +25,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
     keys
 }
 
-/// Values shown in one group; the JSON answer has more.
+/// Maximum number of values shown in one group; the JSON answer has more.
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
 const NEWEST_SHOWN: usize = 6;
@@ -99,10 +99,10 @@ pub(crate) struct SearchPage {
     sorts: Vec<Choice>,
     facets: Vec<FacetGroup>,
     /// The site whose name was searched for.
-    site_asked: Option<String>,
+    searched_site: Option<String>,
     did_you_mean: Option<Link>,
     cards: Vec<Card>,
-    /// How many results are behind those shown, in words.
+    /// A sentence with the number of results that are grouped behind the shown ones.
     grouped: Option<String>,
     /// Results beyond the relevance cut-off.
     less_related: Vec<Card>,
@@ -120,7 +120,7 @@ pub(crate) struct SearchPage {
     atom: String,
 }
 
-/// What the home page shows beside the search.
+/// Content of the home page besides the search form.
 pub(crate) struct HomeContent<'a> {
     pub(crate) topics: &'a [Topic],
     pub(crate) stats: &'a StatsAnswer,
@@ -190,10 +190,10 @@ fn topic(topic: &Topic) -> TopicView {
     }
 }
 
-/// Where a page of results begins and ends.
+/// The position of a page in the list of results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paging {
-    /// From 1.
+    /// Number of the page, from 1.
     pub(crate) page: usize,
     pub(crate) per_page: usize,
     /// Pages that are counted; later ones follow a cursor.
@@ -255,10 +255,11 @@ pub(crate) fn results(
     let relevant = relevant_on_page(&answer, request, paging);
     let mut less_related =
         relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();
-    let site_asked = site_asked(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
-    let is_unread_site = site_asked.is_some() && cards.is_empty();
+    let searched_site =
+        searched_site(&words).filter(|_| !answer.hits.iter().any(|hit| hit.native_id == words));
+    let is_unread_site = searched_site.is_some() && cards.is_empty();
     if is_unread_site {
-        // who types the name of a site does not ask for what others offer
+        // a user who typed the name of a site does not want the offers of other sites
         less_related.clear();
     }
     let close = relevant.and(answer.relevant).filter(|close| *close > 0 && *close + others < answer.total);
@@ -277,7 +278,7 @@ pub(crate) fn results(
     frame.kept = hidden_fields(query);
     SearchPage {
         frame,
-        site_asked,
+        searched_site,
         query: words,
         active: active(query).map(|(_, _, link)| link).collect(),
         sorts: sorts(query, request.sort),
@@ -301,7 +302,7 @@ pub(crate) fn results(
     }
 }
 
-/// How many results are behind those of the page, which has fewer rows than are counted.
+/// A sentence with the number of results that are grouped behind those of the page, since the page has fewer rows than the count.
 fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String> {
     let place = if is_one_page { "" } else { " on this page" };
     let how = if by == Grouping::Site { "behind the best of their site" } else { "grouped as copies" };
@@ -309,7 +310,7 @@ fn grouped_words(others: u64, by: Grouping, is_one_page: bool) -> Option<String>
 }
 
 /// The site that a request names, if it is nothing but the name of a host or an address.
-fn site_asked(words: &str) -> Option<String> {
+fn searched_site(words: &str) -> Option<String> {
     let words = words.trim();
     let bare = words.strip_prefix("https://").or_else(|| words.strip_prefix("http://")).unwrap_or(words);
     let host = bare.split('/').next().filter(|host| host.contains('.'))?;
@@ -404,7 +405,7 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer, fallback: &Fallback) 
         };
         let listed = counts.get(..VALUES_MAX).unwrap_or(counts);
         let is_related = |facet: &&FacetCount| facet.relevant.is_none_or(|relevant| relevant > 0);
-        // Where no relevant result has a value, all values say the same of the request.
+        // If no relevant result has a value, no value is more related to the request than another.
         let related = listed.iter().take_while(is_related).count();
         let (first, others) = listed.split_at(if related == 0 { listed.len() } else { related });
         let values = |of: &[FacetCount]| of.iter().map(|facet| value(&facet.value, facet.count)).collect();
@@ -421,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_behind_others_are_counted_in_words() {
+    fn grouped_results_are_counted() {
         for (others, by, is_one_page, words) in [
             (0, Grouping::Copies, true, None),
             (3, Grouping::Copies, true, Some("3 grouped as copies")),
@@ -443,7 +444,7 @@ mod tests {
             ("flight", None),
             ("v1.2", None),
         ] {
-            assert_eq!(site_asked(words).as_deref(), site, "{words}");
+            assert_eq!(searched_site(words).as_deref(), site, "{words}");
         }
     }
 }

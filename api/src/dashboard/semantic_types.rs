@@ -10,7 +10,7 @@ use crate::page_context::PageContext;
 
 /// Types of a field that are shown before the others are folded.
 const OPEN_MAX: usize = 12;
-/// Fields of single sites that are shown; the JSON answer has all.
+/// Maximum number of fields of single sites that are shown; the JSON answer has all.
 const OWN_MAX: usize = 200;
 
 struct Branch {

@@ -288,7 +288,7 @@ fn frame(answer: &SiteAnswer, description: Option<&str>, context: &PageContext) 
     frame.described(&format!("{site} offers {offered} to AI agents. {said}")).with_json_ld(&data)
 }
 
-/// The status in words, and its class. A site that was visited without a result yet is not one that was never visited, and one
+/// The status as text, and its CSS class. A site that was visited without a result yet is not one that was never visited, and one
 /// whose documents cannot be read is not fresh.
 fn status(answer: &SiteAnswer, now: DateTime<Utc>) -> (String, &'static str) {
     let line = &answer.line;
@@ -422,7 +422,7 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     HostView { host: line.host.to_string(), robots }
 }
 
-/// The cause of a verdict: the outcome of the fetch in words, or a text.
+/// The cause of a verdict: the outcome of the fetch as text, or the given text.
 fn cause_words(cause: &str) -> String {
     cause
         .parse()

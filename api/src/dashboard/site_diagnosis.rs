@@ -1,4 +1,4 @@
-//! Why nothing of a site is in the index, in words, and what its owner can do about it.
+//! Explains why nothing of a site is in the index, and what its owner can do about it.
 
 use manifest::Format;
 use policy::{RobotsKind, VisitEnd};
@@ -35,7 +35,7 @@ pub(super) fn of(answer: &SiteAnswer) -> Option<Diagnosis> {
 /// A robots.txt that could not be read.
 #[derive(Clone, Copy)]
 struct UnreadRobots {
-    /// Of the response; `None` if there was none.
+    /// Status of the response; `None` if there was no response.
     http_status: Option<u16>,
 }
 

@@ -1,8 +1,8 @@
-//! Relative times, beside the exact ones.
+//! Relative and exact times for pages.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// A time to show: how long ago in words, and exactly.
+/// A time to show: relative ("3 hours ago"), and exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// "3 hours ago", "in 2 days".

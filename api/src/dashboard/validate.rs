@@ -16,23 +16,23 @@ use crate::text;
 const LINES_MAX: usize = 2_000;
 /// Maximum length of a displayed line, in characters.
 const LINE_CHARS_MAX: usize = 400;
-/// Bytes of a document, escaped, that its lines take, and that are put into the form again.
+/// Maximum number of bytes of a document, escaped, that its lines take, and that are put into the form again.
 const ECHO_BYTES_MAX: usize = 1024 * 1024;
 /// Longest address and longest reason of a refusal that are shown, in characters.
 const WORDS_CHARS_MAX: usize = 1_000;
-/// Findings of the document as a whole that are shown.
+/// Maximum number of findings of the document as a whole that are shown.
 const ELSEWHERE_MAX: usize = 200;
-/// Maximum number of findings beside one line, and beside all lines.
+/// Maximum number of findings next to one line, and next to all lines.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 const FINDINGS_OF_LINES_MAX: usize = 1_000;
-/// Findings in the list of what to fix first.
+/// Maximum number of findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;
 /// Maximum number of listed example requests.
 const UNFOUND_MAX: usize = 20;
 /// Maximum number of listed capabilities.
 const CAPABILITIES_MAX: usize = 50;
 
-/// What the empty box shows.
+/// Placeholder of the empty text field.
 const PLACEHOLDER: &str = r#"{
   "awp_version": "0.1",
   "domain": "example.org",
@@ -100,7 +100,7 @@ struct Verdict {
     elsewhere: Vec<FindingView>,
     /// How many example requests find their capability.
     examples: Option<String>,
-    /// Those that do not: the request, and what it finds.
+    /// Example requests that do not find their capability, each with what it finds instead.
     unfound: Vec<(String, String)>,
 }
 

@@ -1,6 +1,6 @@
 //! The Model Context Protocol: the tools over streamable HTTP at `/mcp` and over standard streams.
 //!
-//! There are no sessions, so any replica can answer any request. Requests with a foreign Host are refused, which prevents DNS
+//! There are no sessions, so any replica can answer any request. Requests with an unknown Host are refused, which prevents DNS
 //! rebinding. Tools that read answer pages of every origin; the others answer programs and pages of this server.
 
 use async_recursion::async_recursion as boxed;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
 use crate::client::Client;
 use crate::metrics;
-use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, no_room};
+use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 use crate::state::App;
@@ -63,7 +63,7 @@ async fn guarded(
         response
     } else {
         let counted = buffers::counted(response, &app.capacity.buffered_bytes, client.address);
-        counted.map_err(|full| no_room("bytes", full))?
+        counted.map_err(|full| capacity_problem("bytes", full))?
     };
     metrics::buffered(app.capacity.buffered_bytes.taken());
     // A route with its own bucket has written the headers of that one.
@@ -83,7 +83,8 @@ pub(super) fn read_quota(app: &App, client: Client) -> Result<RemainingQuota, Pr
 
 /// A slot for one request in progress.
 fn place(app: &App, client: Client) -> Result<Share, Problem> {
-    let place = app.capacity.requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
+    let place =
+        app.capacity.requests.take(client.address, 1).map_err(|full| capacity_problem("requests", full))?;
     metrics::requests_in_progress(app.capacity.requests.taken());
     Ok(place)
 }
@@ -125,7 +126,7 @@ fn unread(why: BodyError) -> Problem {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")
         }
         BodyError::Broken => Problem::bad_request("the body of the request broke off"),
-        BodyError::NoRoom(full) => no_room("bytes", full),
+        BodyError::OverCapacity(full) => capacity_problem("bytes", full),
     }
 }
 

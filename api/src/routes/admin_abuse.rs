@@ -20,7 +20,7 @@ use crate::text::one_line;
 const NOTE_CHARS_MAX: usize = 500;
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
-/// Sites that are listed with the number of their reports.
+/// Maximum number of sites that are listed with the number of their reports.
 const SITES_MAX: u32 = 50;
 
 /// Why a site is suspended.

@@ -1,4 +1,4 @@
-//! `GET /assets/{name}`: embedded files, each under a name that carries its hash.
+//! `GET /assets/{name}`: embedded files, each under a name that contains its hash.
 
 use axum::extract::Path;
 use axum::response::Response;

@@ -12,7 +12,7 @@ use crate::response::{Caching, HttpResult};
 
 /// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
 const CHARACTER_TENTHS: usize = 65;
-/// Room on either side of a text, in pixels.
+/// Padding on either side of a text, in pixels.
 const MARGIN: usize = 6;
 const LABEL: &str = "agentdex";
 

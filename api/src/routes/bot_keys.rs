@@ -1,6 +1,6 @@
 //! `GET /.well-known/http-message-signatures-directory`: the keys that our crawler signs its requests with (Web Bot Auth).
 //!
-//! The crawler writes them to the data directory, beside the index. Without a signing crawler there is nothing here.
+//! The crawler writes them to the data directory, next to the index. Without a signing crawler the response is 404.
 
 use axum::extract::State;
 

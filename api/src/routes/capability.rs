@@ -1,4 +1,4 @@
-//! `GET /capabilities/{id}`: one thing an agent can do, with everything that its declaration says.
+//! `GET /capabilities/{id}`: one capability with every member of its declaration.
 
 use axum::extract::Path;
 use manifest::CapabilityId;

@@ -25,11 +25,11 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 const LIMIT_DEFAULT: u32 = 100;
-/// Most entries on one page: a few hundred kilobytes of JSON.
+/// Maximum number of entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
-/// Rows on a page for people.
+/// Rows on the HTML page.
 const PAGE_ROWS: u32 = 50;
-/// Time in which versions are compared for one page; later changes are listed without words.
+/// Time limit for comparing versions for one page. Changes that are not compared in time are listed without a summary.
 const SUMMARIES_TIME_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -68,7 +68,7 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     }
     let after = after.unwrap_or(FeedPosition(0));
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    // One more than the page shows whether there is more.
+    // One entry more than the page has: if it exists, there is a next page.
     let FeedPage { entries: mut changes, read_to } = app.store.feed_page(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;
@@ -83,7 +83,7 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
     cursor::encode("changes", &format!("{}:{feed_id}", position.0))
 }
 
-/// The changes as people read them, the latest first: those before a cursor, or the last ones.
+/// The HTML page of changes, the latest first: those before a cursor, or the last ones.
 async fn page(
     app: &App,
     client: Client,
@@ -103,7 +103,7 @@ async fn page(
     context.page(&page, Caching::Search)
 }
 
-/// What the versions behind changes say. The page works without it.
+/// Summaries of the changes, from their versions. If they fail or time out, the page is shown without them.
 async fn summaries(app: &App, client: Client, changes: &[FeedEntry]) -> Summaries {
     let mut summaries = Summaries::new();
     let fill = fill_summaries(app, client, changes, &mut summaries);
@@ -149,7 +149,7 @@ async fn fill_summaries(
     Ok(())
 }
 
-/// Whether an entry stands for a version of its manifest.
+/// Whether an entry has a version of its manifest.
 const fn has_version(change: FeedChange) -> bool {
     matches!(change, FeedChange::Added | FeedChange::Changed)
 }

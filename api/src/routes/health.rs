@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
-/// What is searched for: a word that an index of capabilities is likely to have.
+/// Query of the check: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
 /// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
 /// takes, and short enough for a client that waits for the answer.

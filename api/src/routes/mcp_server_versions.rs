@@ -25,9 +25,9 @@ use crate::response::{Caching, HttpResult};
 use crate::state::App;
 
 const KNOWN: &[&str] = &["include_deleted"];
-/// Versions of one name: a name belongs to one publisher, who describes the server in one or two places.
+/// Maximum number of versions of one name: a name belongs to one publisher, who describes the server in one or two places.
 const VERSIONS_MAX: usize = 50;
-/// Results of a search for a name, each of which may be a tool of the server.
+/// Maximum number of results of a search for a name, each of which may be a tool of the server.
 const CANDIDATES_MAX: usize = 100;
 
 /// All versions of a server, the latest first.
@@ -79,7 +79,7 @@ pub(crate) async fn show(
     context.json(&row.ok_or_else(unknown)?, Caching::Record)
 }
 
-/// What manifests declare under one name.
+/// The servers that manifests declare under one name.
 struct Versions {
     name: String,
     found: Vec<Declared>,

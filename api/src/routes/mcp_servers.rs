@@ -21,7 +21,7 @@ use crate::answers::search_parameters::instant;
 use crate::buffers::{CountedBytes, Reserved};
 use crate::cursor;
 use crate::manifests::off_runtime;
-use crate::overload::no_room;
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -29,13 +29,13 @@ use crate::text::one_line;
 use runtime::Share;
 
 const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
-/// As in the registry.
+/// The default of the official MCP registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
 /// Manifests read at once, and in one request.
 pub(super) const PAGE: u32 = 100;
 pub(super) const PAGES_MAX: u32 = 10;
-/// Bytes of manifests read in one request, as JSON; the last manifest may exceed it.
+/// Maximum number of bytes of manifests read in one request, as JSON; the last manifest may exceed it.
 pub(super) const READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Remotes of one server; publishers declare a few.
 const REMOTES_MAX: usize = 100;
@@ -119,7 +119,7 @@ pub(super) fn take_within_budget(sizes: Vec<ManifestSize>, bytes_left: &mut u64)
     (ids, is_last)
 }
 
-/// Which servers a client wants.
+/// The filters of a request for servers.
 struct ServerFilter {
     since: Option<DateTime<Utc>>,
     search: Option<String>,
@@ -179,7 +179,7 @@ impl Page {
     }
 
     fn write(&mut self, text: &str) -> Result<(), Problem> {
-        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| no_room("bytes", limit))
+        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| capacity_problem("bytes", limit))
     }
 
     fn finish(mut self, next: Option<String>) -> Result<(Vec<u8>, Option<Share>), Problem> {

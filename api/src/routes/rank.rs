@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Results that are searched for the site: people read no further.
+/// Maximum number of results that are searched for the site: people read no further.
 const RESULTS_MAX: usize = 100;
 /// Results above the site's that are listed.
 const ABOVE_MAX: usize = 10;

@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
 const LIMIT_DEFAULT: u32 = 50;
-/// Most entries on one page.
+/// Maximum number of entries on one page.
 const LIMIT_MAX: u32 = 500;
 
 /// Changes of one site, the latest first; those of a site that opted out are all that is left of it.
@@ -23,7 +23,7 @@ pub(crate) struct SiteChangesAnswer {
     site: SiteName,
     #[schema(value_type = Vec<crate::openapi::schemas::FeedLine>)]
     changes: Vec<FeedEntry>,
-    /// To earlier changes; null at the first.
+    /// Cursor of the earlier changes; null on the last page.
     next_cursor: Option<String>,
 }
 

@@ -14,7 +14,8 @@ use crate::state::App;
 use crate::xml::escaped;
 
 const PAGES: [&str; 7] = ["/", "/semantic-types", "/sites", "/changes", "/stats", "/validate", "/docs"];
-/// Sites of one listing, and listings: a sitemap may have 50,000 addresses, and a reader of this one waits for it.
+/// Maximum number of sites of one listing, and listings: a sitemap may have 50,000 addresses, and a reader of this one waits
+/// for it.
 const LISTING_MAX: u32 = 500;
 const LISTINGS_MAX: usize = 10;
 const LISTING: &str = "sitemap";

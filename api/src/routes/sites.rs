@@ -14,7 +14,7 @@ use crate::{cursor, dashboard};
 
 const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
 const LIMIT_DEFAULT: u32 = 50;
-/// Most sites on one page: a hundred kilobytes of JSON.
+/// Maximum number of sites on one page: a hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 500;
 
 /// Every site that is known, in the order of names.

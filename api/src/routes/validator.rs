@@ -21,7 +21,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// Fields among which those of the form are looked for.
+/// Maximum number of fields among which those of the form are looked for.
 const FIELDS_MAX: usize = 16;
 
 /// The form; for programs, how to send a document.
@@ -103,7 +103,7 @@ async fn of_stored(
 /// The request of a form.
 enum Submission {
     Answered(Response),
-    /// To read the stored document of an address.
+    /// Validate the stored document of a URL.
     OfStored(FormInput, ManifestUrl),
 }
 

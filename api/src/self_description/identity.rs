@@ -15,7 +15,7 @@ pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"]
 /// The public address of this server.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
-    /// Without a slash at the end.
+    /// Base URL of this server, without a slash at the end.
     pub(super) base: String,
     /// The name alone.
     pub(super) host: String,

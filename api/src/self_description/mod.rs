@@ -104,7 +104,7 @@ fn served(context: &RequestContext, document: SelfDescription) -> Result<Respons
         SelfDescription::Text(text, content_type) => (text.into_bytes(), content_type),
     };
     let mut response = context.bytes(body, content_type, Caching::Description);
-    // ATP §2.2 requires these two on the manifest itself, beside the origin that every answer allows.
+    // ATP §2.2 requires these two on the manifest itself, besides the origin that every answer allows.
     let headers = response.headers_mut();
     let name = |name: &'static str| HeaderName::from_static(name);
     headers.insert(name("access-control-allow-methods"), HeaderValue::from_static("GET, OPTIONS"));

@@ -83,7 +83,7 @@ struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
     _slot: OwnedSemaphorePermit,
-    /// None for a trusted proxy, which connects for many.
+    /// `None` for a trusted proxy, which connects for many clients.
     _share: Option<Share>,
 }
 
@@ -108,7 +108,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     tasks.spawn(write_search_counts(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
         let to = config.index_dir.clone();
-        // Snapshots carry no vectors: a replica makes its own.
+        // Snapshots contain no vectors: a replica computes its own.
         if let Some(embedder) = &config.embedder {
             let embedder = Arc::clone(embedder);
             tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, stop_following.clone()));

@@ -76,7 +76,7 @@ struct Parts<'a> {
     manifest: &'a Manifest,
     capability: &'a Capability,
     name: String,
-    /// As declared, with local references replaced.
+    /// The declared schema, with local references replaced.
     parameters: Option<Value>,
     response: Option<Value>,
     is_response_left_out: bool,
@@ -200,7 +200,7 @@ impl Parts<'_> {
         contract.supported == Some(true) && (by_method || by_tool || self.takes_key())
     }
 
-    /// Whether a parameter carries an idempotency key: the declared one, or one of the usual name.
+    /// Whether a parameter is an idempotency key: the declared one, or one of the usual name.
     fn takes_key(&self) -> bool {
         let properties = self.parameters.as_ref().and_then(|schema| schema.get("properties"));
         let declared = self.capability.idempotency.key_field.as_deref();

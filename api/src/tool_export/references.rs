@@ -118,7 +118,7 @@ fn left_open(reference: &str, why: &str) -> Map<String, Value> {
     Map::from_iter([("description".to_owned(), Value::from(format!("{name}, which {why}.")))])
 }
 
-/// A named schema with the keywords beside the reference to it, which take precedence over those of the
+/// A named schema with the keywords next to the reference to it, which take precedence over those of the
 /// target. An open schema keeps its description.
 fn beside(mut named: Map<String, Value>, beside: Map<String, Value>) -> Map<String, Value> {
     let is_open = named.len() == 1 && named.contains_key("description");

@@ -15,7 +15,7 @@ use crate::text::one_line;
 const DEPTH_MAX: usize = 10;
 /// Maximum number of schemas in one definition; a model reads all of them.
 const SCHEMAS_MAX: usize = 2_000;
-/// Values of one `enum`, or members of one list of alternatives.
+/// Maximum number of values of one `enum`, or members of one list of alternatives.
 const VALUES_MAX: usize = 200;
 /// Maximum length of a property's text.
 const TEXT_CHARS_MAX: usize = 500;
@@ -156,7 +156,7 @@ fn bounds(map: &Map<String, Value>, out: &mut Map<String, Value>) {
             Some(value) if value.is_number() => {
                 out.insert(key.to_owned(), value.clone());
             }
-            // Draft 4 and OpenAPI 3.0 have a boolean flag beside the number.
+            // Draft 4 and OpenAPI 3.0 have a boolean flag next to the number.
             Some(Value::Bool(true)) => {
                 let plain = if key == "exclusiveMinimum" { "minimum" } else { "maximum" };
                 if let Some(value) = map.get(plain).filter(|value| value.is_number()) {

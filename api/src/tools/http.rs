@@ -37,7 +37,7 @@ pub(crate) enum ArgumentLocation {
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) method: &'static str,
-    /// With variables in braces.
+    /// Path with variables in braces.
     pub(crate) path: &'static str,
     /// The arguments.
     pub(crate) inputs: Vec<Input>,

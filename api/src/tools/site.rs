@@ -16,7 +16,7 @@ use crate::state::App;
 
 /// Number of visits that are read, latest first.
 const VISITS: u32 = 1;
-/// Names of capabilities that are listed for each manifest.
+/// Maximum number of names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
 const NAME_CHARS: usize = 80;
 /// Bytes reserved for everything besides the manifests.

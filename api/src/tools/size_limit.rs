@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Bytes of JSON in one result: about four thousand tokens, a small part of any model's context window.
+/// Maximum number of bytes of JSON in one result: about four thousand tokens, a small part of any model's context window.
 pub(super) const ANSWER_BYTES_MAX: usize = 16_000;
 
 /// Bytes of a value as it is sent.

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Findings that are listed: what to fix first.
+/// Maximum number of findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
 /// Bytes reserved for everything besides the findings.
 const HEAD_BYTES: usize = 1_500;

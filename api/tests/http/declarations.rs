@@ -227,7 +227,7 @@ async fn a_merge_is_a_change_with_the_ids() {
 }
 
 #[tokio::test]
-async fn another_leader_keeps_the_id() {
+async fn a_new_leading_declaration_keeps_the_id() {
     let world = World::new().await;
     let mut fuller = open_api();
     let capability = &mut fuller.capabilities[0];

@@ -96,7 +96,7 @@ pub(crate) fn offer(site: &str, name: &str, description: &str, semantic_type: &s
     manifest(&format!("https://{site}/agent.json"), "generic", &[offered], &json!({"name": site}))
 }
 
-/// A server that speaks MCP, without tools.
+/// An MCP server without tools.
 pub(crate) fn server(url: &str, name: &str) -> Manifest {
     let interfaces =
         json!([{"protocol": "mcp", "url": "https://tools.example/mcp", "transport": "streamable-http"}]);

@@ -18,7 +18,7 @@ fn signer() -> CardSigner {
 enum Signature {
     None,
     Good,
-    /// Of another content.
+    /// A signature of other content.
     Bad,
 }
 

@@ -32,7 +32,7 @@ async fn refuses_forms_from_other_origins() {
         &[("origin", "http://dex.example")],
         &[("origin", "https://dex.example.evil.example")],
         &[("origin", "http://localhost:9999"), ("host", "localhost:8080")],
-        // a foreign name that resolves to this server (DNS rebinding): same origin, but not ours
+        // another name that resolves to this server (DNS rebinding): same origin, but not ours
         &[
             ("origin", "http://rebound.example:8080"),
             ("host", "rebound.example:8080"),

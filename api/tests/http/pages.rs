@@ -106,7 +106,7 @@ async fn validator_page_does_not_repeat_a_large_document() {
 }
 
 #[tokio::test]
-async fn validator_page_shows_findings_beside_their_lines() {
+async fn validator_page_shows_findings_next_to_their_lines() {
     let world = World::new().await;
     let page =
         validated(&world, "{\n \"awp_version\": \"0.1\",\n \"actions\": [{\"id\": \"order\"}]\n}", "").await;
@@ -212,7 +212,7 @@ async fn style_guide_is_not_found_while_it_is_off() {
 }
 
 #[tokio::test]
-async fn similar_capabilities_are_of_other_sites_and_do_much_the_same() {
+async fn similar_capabilities_are_of_other_sites_and_closely_related() {
     let world = World::new().await;
     let said = "Book a flight: a seat on one of our departures.";
     for (site, name, semantic_type) in [
@@ -255,7 +255,7 @@ fn version(number: u8, change: impl Fn(&mut Vec<Value>)) -> Manifest {
 }
 
 #[tokio::test]
-async fn changes_are_told_in_words_for_every_version() {
+async fn changes_of_every_version_are_described() {
     let world = World::new().await;
     let needs_key = |capabilities: &mut Vec<Value>| {
         capabilities[1]["auth"] = json!({"required": "yes", "schemes": ["api_key"]});
@@ -315,7 +315,7 @@ async fn recheck_that_is_too_early_returns_an_explanation() {
 }
 
 #[tokio::test]
-async fn page_of_a_site_says_that_a_requested_visit_is_due() {
+async fn page_of_a_site_shows_that_a_requested_visit_is_due() {
     let world = World::new().await;
     let request = Request::post("/sites/weather.example/recheck").header("accept", "text/html");
     let requested = world.send(request.body(Body::empty()).unwrap()).await;
@@ -347,7 +347,7 @@ async fn result_pages_link_to_the_previous_and_the_next_page() {
 }
 
 #[tokio::test]
-async fn search_without_results_says_which_filter_to_drop() {
+async fn search_without_results_suggests_filters_to_remove() {
     let world = World::new().await;
     let page = world.page("/search?q=book+flight&format=woa").await.text();
     assert!(page.contains("without <b>Dialect: WoA</b>"), "{page}");
@@ -502,7 +502,7 @@ async fn added(world: &World, typed: &str) -> crate::answer::Answer {
 }
 
 #[tokio::test]
-async fn form_that_adds_a_site_takes_a_copied_address_and_stays_after_a_mistake() {
+async fn form_that_adds_a_site_accepts_a_url_and_keeps_invalid_input() {
     let world = World::new().await;
     let answer = added(&world, "https://copied.example/").await;
     assert_eq!((answer.status, answer.header("location")), (StatusCode::SEE_OTHER, "/sites/copied.example"));
@@ -514,7 +514,7 @@ async fn form_that_adds_a_site_takes_a_copied_address_and_stays_after_a_mistake(
 }
 
 #[tokio::test]
-async fn results_behind_others_are_counted_in_words() {
+async fn grouped_results_are_counted() {
     let world = World::new().await;
     for number in 0..3 {
         let site = format!("copy{number}.example");
@@ -532,7 +532,7 @@ async fn results_behind_others_are_counted_in_words() {
 }
 
 #[tokio::test]
-async fn search_for_the_name_of_an_unknown_site_leads_to_its_page_alone() {
+async fn search_for_an_unknown_domain_links_only_to_its_page() {
     let world = World::new().await;
     let found = world.get("/search?q=nowhere.example").await.json();
     let page = world.page("/search?q=nowhere.example").await.text();
@@ -543,7 +543,7 @@ async fn search_for_the_name_of_an_unknown_site_leads_to_its_page_alone() {
 }
 
 #[tokio::test]
-async fn validator_page_says_what_the_result_means_and_what_comes_next() {
+async fn validator_page_explains_the_result_and_the_next_step() {
     let world = World::new().await;
     let declares_a_site = "{\"awp_version\": \"0.1\", \"domain\": \"skyhop.example\", \"intent\": \"Fly.\",\n \"actions\": [{\"id\": \"order\"}]}";
     let page = validated(&world, declares_a_site, "").await;

@@ -101,7 +101,8 @@ async fn metrics_are_for_this_machine_and_admins() {
     }
 }
 
-/// A page in a browser can point its own name at this machine (DNS rebinding): the request is local, with a foreign name.
+/// A page in a browser can point its own name at this machine (DNS rebinding): the request is local, but has the name of
+/// another host.
 #[tokio::test]
 async fn foreign_host_names_are_not_local() {
     let public_url = Some("https://agentdex.example".parse().unwrap());

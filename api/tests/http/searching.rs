@@ -90,7 +90,7 @@ async fn search_pages_have_no_gaps_or_repeats() {
 }
 
 #[tokio::test]
-async fn the_results_of_a_site_are_behind_its_best_one_on_request() {
+async fn results_are_grouped_by_site_on_request() {
     let world = World::new().await;
     let answer = world.get("/search?q=book+flights&group_by=site").await.json();
     let rows = answer["results"].as_array().unwrap();

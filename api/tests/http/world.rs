@@ -47,7 +47,7 @@ pub(crate) struct Settings {
 }
 
 impl World {
-    /// With an index.
+    /// A server with an index.
     pub(crate) async fn new() -> Self {
         Self::with(Settings::default()).await
     }

@@ -362,7 +362,7 @@ async fn every_listed_identifier_is_found_exactly() {
 }
 
 #[tokio::test]
-async fn lookup_is_exact_and_refuses_what_is_no_identifier() {
+async fn lookup_is_exact_and_rejects_invalid_identifiers() {
     let world = World::new().await;
     let known = "urn:air:hub.example:agent:translator";
     assert_eq!(world.get(&format!("/agents/{known}")).await.ok()["identifier"], known);

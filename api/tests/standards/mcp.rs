@@ -39,7 +39,7 @@ async fn previous_mcp_version_is_supported() {
 }
 
 #[tokio::test]
-async fn mcp_refuses_foreign_hosts() {
+async fn mcp_refuses_unknown_hosts() {
     let world = World::new().await;
     for host in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "dex.example", "dex.example:443"] {
         assert_eq!(post(&world, &[("host", host)], &list()).await.status, StatusCode::OK, "{host}");

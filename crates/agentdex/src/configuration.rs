@@ -70,7 +70,7 @@ fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A key as TOML with the source of its value; a comment if it has no value.
+/// Formats a key as TOML with the source of its value; as a comment if it has no value.
 fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     let name = key.name;
     let variable = key.variable();
@@ -85,16 +85,16 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     };
     match (set, in_file, key.default) {
         (Some((_, text)), _, _) => {
-            format!("{name} = {} # from {variable}", shown(name, &Value::String(text.clone())))
+            format!("{name} = {} # from {variable}", toml_value(name, &Value::String(text.clone())))
         }
-        (None, Some(value), _) => format!("{name} = {} # from the file", shown(name, value)),
+        (None, Some(value), _) => format!("{name} = {} # from the file", toml_value(name, value)),
         (None, None, Some(default)) => format!("{name} = {default} # the default"),
         (None, None, None) => format!("# {name} is not set"),
     }
 }
 
-/// A value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are left out.
-fn shown(name: &str, value: &Value) -> String {
+/// Formats a value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are removed.
+fn toml_value(name: &str, value: &Value) -> String {
     let value = match (name, value) {
         ("database_url", Value::String(url)) => {
             let url = DatabaseUrl::parse(url).map_or_else(|error| error.to_string(), |url| url.to_string());

@@ -15,7 +15,8 @@ use crate::serve;
 
 /// Lines buffered between the database and the file.
 const BUFFERED_LINES: usize = 1_000;
-/// Bytes of a line of a dump. The longest are a document of 16 MiB that does not compress, in hexadecimal, and its manifest.
+/// Maximum number of bytes of a line of a dump. The longest are a document of 16 MiB that does not compress, in hexadecimal,
+/// and its manifest.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 

@@ -16,7 +16,7 @@ use crate::serve;
 
 /// Pairs per page.
 const PAGE: u32 = 1_000;
-/// Results among which a choice is searched for.
+/// Maximum number of results among which a choice is searched for.
 const RESULTS_MAX: usize = 10;
 
 #[derive(Debug, Args)]

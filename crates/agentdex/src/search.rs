@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn says_that_nothing_matches() {
+    fn reports_that_nothing_matches() {
         let none = json!({ "total": 0, "results": [], "did_you_mean": "book flight" });
         assert_eq!(text(&none, None), "Nothing in the index matches. Did you mean: book flight?\n");
     }

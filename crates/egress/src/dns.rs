@@ -235,7 +235,7 @@ fn failure_of(error: &NetError) -> Failure {
 ///
 /// # Errors
 ///
-/// Why they do not, in words.
+/// Why they do not, as text.
 pub async fn name_servers_know(host: &Host) -> Result<(), String> {
     let dns = Dns::from_system().map_err(|error| error.to_string())?;
     match dns.lookup(host).await {

@@ -71,7 +71,7 @@ impl Cause {
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub cause: Cause,
-    /// In words, for the site owner.
+    /// Explanation for the site owner.
     pub reason: String,
     /// Status and headers, if the failure occurred after them.
     pub head: Option<Box<Head>>,
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lack_of_open_files_is_a_fault_of_this_machine() {
+    fn too_many_open_files_is_a_local_fault() {
         for code in [Errno::MFILE, Errno::NFILE] {
             let inner = io::Error::from_raw_os_error(code.raw_os_error());
             assert!(is_out_of_files(&inner) && is_out_of_files(&io::Error::other(inner)), "{code}");

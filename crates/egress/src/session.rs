@@ -23,7 +23,7 @@ use crate::settings::OwnRules;
 use crate::shared::Shared;
 use crate::tls;
 
-/// For the one address of a request.
+/// Time limit to connect. A request tries only one address.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only permitted port, the default of https.
 const PORT: u16 = 443;
-/// Hosts whose connections a visit keeps: many sites redirect between two of them.
+/// Maximum number of hosts whose connections a visit keeps: many sites redirect between two of them.
 const HOSTS_CONNECTED_MAX: usize = 2;
 
 /// The addresses of a name in this visit.
@@ -51,12 +51,12 @@ pub struct Resolved {
     pub took: Duration,
 }
 
-/// The network of a host.
+/// Kind of network that a host is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
-    /// A third party's: every rule of politeness applies.
+    /// A network of a third party: every politeness rule applies.
     Global,
-    /// The operator's own: delays may be shorter than the minimum.
+    /// The operator's own network: delays may be shorter than the minimum.
     Own,
 }
 
@@ -64,7 +64,7 @@ pub enum NetworkScope {
 pub struct Session {
     /// The only site that is contacted.
     site: SiteName,
-    /// Of the hosts that were requested last, the latest first.
+    /// Clients of the hosts that were requested last, the latest first.
     clients: Mutex<VecDeque<(Host, reqwest::Client)>>,
     pins: Pins,
     probe: Probe,
@@ -245,7 +245,7 @@ impl Session {
     }
 }
 
-/// Any 2xx carries a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
+/// Any 2xx contains a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
 fn is_read(status: http::StatusCode, kind: BodyKind) -> bool {
     match kind {
         BodyKind::Robots => status.is_success(),

@@ -1,4 +1,4 @@
-//! What the operator decides about outgoing requests.
+//! Settings of the operator for outgoing requests.
 
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ pub struct EgressSettings {
 /// Which rules apply in the operator's own networks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OwnRules {
-    /// Only `--delay`, robots.txt, Crawl-delay and Retry-After.
+    /// Only `--delay`, robots.txt, Crawl-delay and Retry-After apply.
     #[default]
     Relaxed,
     /// All of them, as on public addresses.

@@ -14,7 +14,7 @@ use crate::identity::Identity;
 use crate::settings::{OwnRules, Reach};
 use crate::signing::Signer;
 
-/// What all sessions of a process share.
+/// State that all sessions of a process share.
 pub(crate) struct Shared {
     pub(crate) identity: Identity,
     pub(crate) tls: rustls::ClientConfig,

@@ -100,7 +100,7 @@ impl Signer {
         serde_json::json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": self.0.key_id, "use": "sig" }] })
     }
 
-    /// Optional: without randomness there is none.
+    /// A random nonce; `None` if the system has no randomness, since the nonce is optional.
     fn nonce(&self) -> Option<String> {
         let mut bytes = [0; NONCE_BYTES];
         self.0.random.fill(&mut bytes).is_ok().then(|| BASE64.encode(&bytes))

@@ -13,9 +13,10 @@ use crate::files::Files;
 
 /// Longest vector, as of large BERTs.
 pub const DIMENSION_MAX: usize = 1_024;
-/// Tokens of one text that are read: about 190 English words, the training length of all-MiniLM-L6-v2. The rest is cut.
+/// Maximum number of tokens of one text that are read: about 190 English words, the training length of all-MiniLM-L6-v2. The
+/// rest is cut.
 pub const TOKENS_MAX: usize = 256;
-/// Bytes of one text that are tokenized; no token of a language is longer than 16 on average.
+/// Maximum number of bytes of one text that are tokenized; no token of a language is longer than 16 on average.
 const TEXT_BYTES_MAX: usize = 16 * TOKENS_MAX;
 /// Texts per batch: larger batches cost memory and save no time on a CPU.
 const BATCH: usize = 16;

@@ -11,7 +11,7 @@ use crate::name::{Host, ManifestUrl, URL_BYTES_MAX, has_long_host};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
     Fixed(String),
-    /// With `{name}` variables (RFC 6570 level 1).
+    /// A URL with `{name}` variables (RFC 6570 level 1).
     Template(String),
 }
 

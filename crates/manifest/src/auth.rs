@@ -1,12 +1,12 @@
-//! Published words for authentication schemes and protocols.
+//! The names of authentication schemes and protocols in documents.
 
 use crate::model::{Auth, AuthScheme, Protocol};
 use crate::text;
 
-/// Characters of a published word for a scheme.
+/// Maximum number of characters of a scheme's name in a document.
 const WORD_CHARS_MAX: usize = 200;
 
-/// The scheme of a published word; `Other` for unknown words.
+/// The scheme of a name in a document; `Other` for unknown names.
 pub(crate) fn scheme(word: &str) -> AuthScheme {
     let folded: String =
         word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
@@ -37,14 +37,14 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
     }
 }
 
-/// An entry for a published word. The word is kept where it differs from the name of its scheme.
+/// An entry for a name in a document. The name is kept if it differs from the one of its scheme.
 pub(crate) fn of_word(word: &str) -> Auth {
     let scheme = scheme(word);
     let declared = text::plain(word, WORD_CHARS_MAX).filter(|word| word != scheme.as_str());
     Auth { declared, ..Auth::new(scheme) }
 }
 
-/// The protocol of a published word; `Other` for unknown words.
+/// The protocol of a name in a document; `Other` for unknown names.
 pub(crate) fn protocol(word: &str) -> Protocol {
     match word.to_ascii_lowercase().as_str() {
         "http" | "https" | "rest" | "http+json" | "openapi" | "http_json" => Protocol::Http,

@@ -15,7 +15,7 @@ pub(crate) enum Flaw {
     Mistyped(&'static str),
     /// Position and JSON type of the first element that is wrong.
     Element(usize, &'static str),
-    /// A required text that says nothing.
+    /// A required text is empty.
     Empty,
     /// A value of the right type that is not allowed.
     Invalid(String),
@@ -49,7 +49,7 @@ impl Flaw {
     }
 }
 
-/// What null stands for where a field is optional.
+/// The meaning of null in an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Null {
     /// An absent value, as in the JSON of protocol buffers.

@@ -11,9 +11,9 @@ use crate::rule::findings;
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     pub bytes: &'a [u8],
-    /// As requested.
+    /// The URL that was requested.
     pub url: &'a ManifestUrl,
-    /// After redirects, when it differs.
+    /// The URL after redirects, if it differs from `url`.
     pub final_url: Option<&'a ManifestUrl>,
     pub discovery: Discovery,
     /// `None`: rules about how a document is served are not checked.

@@ -216,7 +216,7 @@ static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// Shortest phrase, in bytes.
 const BYTES_MIN: usize = 6;
 
-/// Whether a text addresses the model that reads it instead of describing the service.
+/// Whether a text addresses the model that reads it, instead of describing the service.
 pub(crate) fn addresses_reader(text: &str) -> bool {
     if text.len() < BYTES_MIN {
         return false;
@@ -236,7 +236,7 @@ fn is_match(text: &str) -> bool {
     MATCHER.as_ref().is_some_and(|phrases| phrases.is_match(text))
 }
 
-/// Whether a string of a JSON text may address the reader: a quick look at the text as it is published, which decides for
+/// Whether a string of a JSON text may address the reader: a prefilter on the published text, which decides for
 /// all of its strings. True where only the strings themselves can tell: for escaped characters, and for letters of other
 /// scripts, which may look like Latin ones or be those of a phrase.
 pub(crate) fn any_string_may_address_reader(json: &str) -> bool {
@@ -323,7 +323,7 @@ struct Window {
     count: usize,
 }
 
-/// As many bytes as the longest phrase has, or more.
+/// At least the number of bytes of the longest phrase.
 const WINDOW_BYTES: usize = 64;
 
 impl Default for Window {
@@ -389,7 +389,7 @@ static ENDINGS: LazyLock<Endings> = LazyLock::new(|| {
     Endings { slots, phrases }
 });
 
-/// What is between the words of a text.
+/// How the words of a text are separated.
 #[derive(PartialEq, Eq)]
 enum Separators {
     None,
@@ -561,7 +561,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_quick_look_misses_no_string(
+        fn the_prefilter_misses_no_string(
             pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..12), escaped: bool
         ) {
             let text = pieces.concat();
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_look_decides_for_most_texts() {
+    fn the_prefilter_decides_for_most_texts() {
         for json in [
             "{\"name\": \"Shop\", \"description\": \"Finds caf\u{e9}s \u{2014} and \\\"more\\\"\\n\"}",
             "{\n    \"do\": \"not mention\", \"ignore\": [\"previous\"]}",

@@ -39,16 +39,16 @@ pub(crate) struct NotJson {
     pub(crate) reason: String,
 }
 
-/// What one pass over JSON text tells about its tree.
+/// Measures of the tree of a JSON text, from one pass over the text.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// The number of children of each container, in the order in which they begin.
     pub(crate) sizes: Vec<u32>,
-    /// Whether a string has an escape that may stand for a hidden character.
+    /// Whether a string has an escape that may encode a hidden character.
     pub(crate) may_escape_hidden: bool,
 }
 
-/// Parses a whole document, whose budget was checked: the outline of that pass tells how large its containers are, and whether a
+/// Parses a whole document, whose budget was checked: the outline of that pass has the sizes of its containers, and whether a
 /// string may hold hidden characters.
 pub(crate) fn parse(text: &str, outline: &Outline) -> Result<(Value, Notes), NotJson> {
     let reading = Reading {

@@ -27,7 +27,7 @@ pub(crate) struct SchemaFlaw {
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Schema,
-    /// At least one schema.
+    /// An array of at least one schema.
     Schemas,
     /// An object whose members are schemas.
     SchemaMap,

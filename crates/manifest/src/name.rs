@@ -9,7 +9,7 @@ use ring::digest;
 use serde::{Deserialize, Serialize, Serializer};
 use url::{Position, Url};
 
-/// Why a name was refused. The text says what is wrong and how to fix it.
+/// Why a name was refused. The text describes the fault and the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("\"{0}\" is not a host name: write it like example.org")]

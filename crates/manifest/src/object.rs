@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use crate::json::{at_index, at_name};
 use crate::text::capped;
 
-/// Characters of a text in the model that has no cap of its own: a document can repeat such a text for many small values.
+/// Maximum number of characters of a text in the model that has no cap of its own: a document can repeat such a text for many
+/// small values.
 const TEXT_CHARS_MAX: usize = 4_096;
 
-/// Members of an object whose names are compared one by one; the names of larger ones are hashed.
+/// Maximum number of members of an object whose names are compared one by one; the names of larger ones are hashed.
 const COMPARED_MAX: usize = 16;
-/// Members of an object whose names get fingerprints; among more, most fingerprints are taken.
+/// Maximum number of members of an object whose names get fingerprints; among more, most fingerprints are taken.
 const FINGERPRINTS_MAX: usize = 48;
 
 /// The members of an object by name. Readers try many spellings: a fingerprint shows that a name is absent.
@@ -205,7 +206,7 @@ fn whole_float(value: f64) -> Option<u64> {
     (value.fract() == 0.0 && (0.0..=EXACT_FLOAT_MAX).contains(&value)).then_some(value as u64)
 }
 
-/// The JSON type of a value in words.
+/// The JSON type of a value, with its article.
 pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

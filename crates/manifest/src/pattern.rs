@@ -1,15 +1,15 @@
-//! Checks the syntax of regular expressions (ECMA-262), as JSON Schema's `pattern` has them, and matches short ones.
+//! Checks the syntax of regular expressions (ECMA-262), as in JSON Schema's `pattern`, and matches short ones.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use regex::bytes::RegexBuilder;
 
-/// Bytes of a pattern and of a text that are matched; published patterns have up to 80.
+/// Maximum number of bytes of a pattern and of a text that are matched; published patterns have up to 80.
 const MATCHED_BYTES_MAX: usize = 200;
 /// Memory in bytes of a compiled pattern, which limits the time to compile it; the pattern of a UUID takes 4 KiB.
 const COMPILED_BYTES_MAX: usize = 16 * 1_024;
-/// What this engine reads differently than ECMA-262: set operations, named classes, word borders, an open quantifier.
+/// Syntax that this engine interprets differently from ECMA-262: set operations, named classes, word borders, an open quantifier.
 const OTHER_SYNTAX: &[&str] = &["&&", "--", "~~", "[[", "[:", "\\<", "\\>", "{,", "\\z", "\\A"];
 
 /// Whether a text matches a pattern, in time linear in both. `None` where ECMA-262 and this engine may differ: beyond ASCII,
@@ -134,7 +134,7 @@ enum Count {
     Reversed,
 }
 
-/// Skips `2}`, `2,}` or `2,5}` after `{`; skips nothing where a brace stands for itself.
+/// Skips `2}`, `2,}` or `2,5}` after `{`; skips nothing if the brace is a literal.
 fn count(rest: &mut Peekable<Chars<'_>>) -> Count {
     let mut ahead = rest.clone();
     let mut number = || {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_what_both_engines_read_alike() {
+    fn matches_only_patterns_that_both_engines_read_equally() {
         for (pattern, text, expected) in [
             ("^[A-Z]{3}$", "EUR", Some(true)),
             ("^[A-Z]{3}$", "euro", Some(false)),

@@ -1,4 +1,4 @@
-//! Whose manifest it is: what the document declares, which origin served it, and what a signature proves.
+//! The publisher of a manifest: what the document declares, which origin served it, and what a signature proves.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::name::SiteName;
 use crate::signature::CLOCK_SKEW;
 use crate::text::capped;
 
-/// Characters of a declared identity: the longest DIDs have a few hundred.
+/// Maximum number of characters of a declared identity: the longest DIDs have a few hundred.
 const VALUE_CHARS_MAX: usize = 500;
 
 crate::string_enum! {
@@ -48,7 +48,7 @@ impl IdentityMark {
 /// The identity of a manifest, or of one entry of a catalog.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Identity<'m> {
-    /// What the document says about its publisher.
+    /// Statements of the document about its publisher.
     pub declared: Vec<DeclaredIdentity<'m>>,
     pub served: ServedBy<'m>,
     pub binding: Binding,
@@ -66,7 +66,7 @@ pub struct DeclaredIdentity<'m> {
     /// The member of the document: `domain`, `site.url`, `trustManifest.identity`.
     pub member: &'static str,
     pub value: &'m str,
-    /// The site that it names; none for a did:key or a name in words.
+    /// The site that it names; `None` for a did:key or a plain name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteName>,
 }
@@ -79,12 +79,12 @@ pub struct ServedBy<'m> {
 }
 
 impl Manifest {
-    /// Whose manifest it is.
+    /// The identity of the manifest's publisher.
     pub fn identity(&self) -> Identity<'_> {
         self.identity_with(self.own_declarations(), Some(&self.integrity))
     }
 
-    /// Whose capability it is: that of its own entry in a catalog, otherwise that of the manifest.
+    /// The identity of the capability's publisher: that of its own entry in a catalog, otherwise that of the manifest.
     pub fn identity_of<'m>(&'m self, capability: &'m Capability) -> Identity<'m> {
         if self.format() != Format::Ard {
             return self.identity();

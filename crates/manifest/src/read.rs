@@ -130,7 +130,7 @@ fn read_json<'d>(
     draft
 }
 
-/// The members beside the one that contains the document.
+/// The members next to the one that contains the document.
 fn without_wrapper(value: &Value, pointer: &str) -> Value {
     let wrapper = pointer.split('/').nth(1).unwrap_or_default();
     let beside = value.as_object().into_iter().flatten().filter(|(name, _)| *name != wrapper);

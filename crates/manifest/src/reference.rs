@@ -29,7 +29,7 @@ const COPIED_BYTES_PER_SCHEMA_MAX: usize = 1_024 * 1_024;
 const COPIED_BYTES_MIN: usize = 4 * 1_024 * 1_024;
 const COPIED_BYTES_PER_BYTE: usize = 16;
 const COPIED_BYTES_MAX: usize = 24 * 1_024 * 1_024;
-/// Memory for a value that is copied beside a schema: a description, examples.
+/// Memory for a value that is copied together with a schema: a description, examples.
 const COPIED_BYTES_PER_VALUE_MAX: usize = 64 * 1_024;
 /// Bytes of referenced values, counted each time they are followed, for each byte of the document. Bounds the work for shared
 /// parts, not the memory.
@@ -127,7 +127,7 @@ impl<'a> Resolver<'a> {
         affordable
     }
 
-    /// A copy of a value beside a schema; `None` when it is too large to be copied for every use.
+    /// A copy of a value that belongs to a schema; `None` when it is too large to be copied for every use.
     pub(crate) fn copy(&mut self, value: &Value) -> Option<Value> {
         let bytes = budget::bytes_of(value, COPIED_BYTES_PER_VALUE_MAX);
         if bytes > COPIED_BYTES_PER_VALUE_MAX {
@@ -282,7 +282,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The schema that a reference names, with the annotations written beside the reference.
+    /// The schema that a reference names, with the annotations next to the reference.
     fn expand(
         &mut self,
         reference: &str,

@@ -21,7 +21,7 @@ pub(crate) fn infer(capability: &mut Capability) {
     if capability.safety.source == TypeSource::Declared || capability.safety.class != SafetyClass::Unknown {
         return;
     }
-    // The method that carries a message to an agent does not tell what the agent will do.
+    // The method that sends a message to an agent does not determine what the agent will do.
     let is_message = capability.invocation.envelope.is_some()
         || matches!(capability.kind, CapabilityKind::Agent | CapabilityKind::AgentOperation)
         || matches!(capability.invocation.protocol, Some(Protocol::A2a | Protocol::Woa | Protocol::Mcp));

@@ -10,7 +10,7 @@ use crate::model::{AuthScheme, Invocation};
 use crate::object::Members;
 use crate::text;
 
-/// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
+/// The part of a request that contains a parameter. The order decides which of two equal names keeps its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Location {
     Path,
@@ -69,7 +69,7 @@ fn parts_of_template(invocation: &Invocation) -> (&str, &str) {
     template.split_once('?').unwrap_or((template, ""))
 }
 
-/// Adds the variables of an address that no parameter stands for: a call cannot be made without those of the path.
+/// Adds the variables of an address that have no parameter: a call cannot be made without those of the path.
 pub(crate) fn add_variables(parameters: &mut Option<Value>, invocation: &Invocation) {
     if invocation.url_template.is_none() {
         return;
@@ -233,7 +233,7 @@ fn names_in(text: &str) -> Vec<&str> {
     if names.len() > 1 && names.iter().all(is_name) { names } else { Vec::new() }
 }
 
-/// Names of parameters in one text that are read.
+/// Maximum number of names of parameters in one text that are read.
 const NAMES_MAX: usize = 100;
 
 /// Members with the parameters of a call.

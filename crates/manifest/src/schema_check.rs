@@ -111,7 +111,7 @@ impl SchemaCheck<'_> {
             _ if ONE.contains(&name) => self.schema(value, pointer),
             _ if LISTS.contains(&name) => self.list(value, pointer),
             _ if MAPS.contains(&name) => self.map(name, value, pointer),
-            // OpenAPI 3.0 writes true or false beside the limit.
+            // OpenAPI 3.0 writes true or false next to the limit.
             _ if NUMBERS.contains(&name) && !value.is_number() && !value.is_boolean() => {
                 self.wrong(pointer, format!("`{name}` is {}, expected a number", type_name(value)));
             }

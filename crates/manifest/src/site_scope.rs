@@ -28,7 +28,7 @@ const NO_SITE: [(&str, &str); 4] = [
     ("arpa", "it is infrastructure of the Internet such as in-addr.arpa and ip6.arpa, RFC 3172"),
 ];
 
-/// The names that a source may use.
+/// Which names are accepted from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteScope {
     /// Public names: for submissions, links and seeds.
@@ -66,7 +66,7 @@ impl SiteScope {
     }
 }
 
-/// What reserves a name that no public web site can have.
+/// Why no public web site can have this name; `None` if one can.
 pub(crate) fn special_use(name: &str) -> Option<&'static str> {
     let reserved = PRIVATE.iter().chain(&NO_SITE).find(|(suffix, _)| is_at_or_below(name, suffix));
     reserved.map(|(_, reason)| *reason)

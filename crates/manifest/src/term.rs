@@ -20,7 +20,7 @@ const IRI_BYTES_MAX: usize = 512;
 /// Definitions that build on each other; the deepest that JSON-LD's own examples have is two.
 const CHAIN_MAX: usize = 4;
 
-/// What terms mean: the base context, and the definitions applied after it.
+/// Definitions of terms: the base context, and the definitions applied after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermContext {
     vocabulary: String,

@@ -158,7 +158,8 @@ fn without_markup(text: &str) -> String {
     out
 }
 
-/// After `<`: skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as `<slug>` stay.
+/// `after` begins behind a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as
+/// `<slug>` stay.
 fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let is_tag =
         after.starts_with(|letter: char| letter.is_ascii_alphabetic() || matches!(letter, '/' | '!'));
@@ -198,7 +199,7 @@ const HTML_ELEMENTS: &str = "a abbr acronym address applet area article aside au
     script search section select slot small source span strike strong style sub summary sup svg table \
     tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp";
 
-/// After `&`: decodes the entities common in prose; others stay.
+/// `after` begins behind an `&`. Decodes the entities that are common in prose, and keeps others.
 fn skip_entity<'t>(after: &'t str, out: &mut String) -> &'t str {
     for (entity, letter) in [
         ("amp;", '&'),
@@ -226,7 +227,7 @@ fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
     doubled || inside(before) != inside(next)
 }
 
-/// After `]`: drops the target of a Markdown link.
+/// Drops the target of a Markdown link; `after` begins behind its `]`.
 fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
     let Some(end) = nearby(after).find(')') else {
         out.push(']');
@@ -321,7 +322,7 @@ fn each_word_of_any_script(identifier: &str, mut show: impl FnMut(&str)) {
     flush(&mut word);
 }
 
-/// Whether one letter added, dropped, replaced or exchanged with its neighbour makes one text the other.
+/// Whether one letter added, dropped, replaced or exchanged with the next letter makes one text the other.
 pub(crate) fn is_one_edit_apart(one: &str, other: &str) -> bool {
     let (mut a, mut b) = (one.as_bytes(), other.as_bytes());
     while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_first(), b.split_first())

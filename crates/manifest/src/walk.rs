@@ -127,7 +127,7 @@ impl Draft<'_> {
         capability
     }
 
-    /// By native id, the positions of the capabilities read so far.
+    /// Positions of the capabilities read so far, by native id.
     pub(crate) fn capability_positions(&self) -> HashMap<String, usize> {
         let ids = self.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
         ids.zip(0..).collect()

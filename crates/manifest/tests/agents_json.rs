@@ -181,7 +181,7 @@ fn public_keys_are_ed25519() {
 }
 
 #[test]
-fn agents_txt_leads_to_agents_json() {
+fn agents_txt_links_to_agents_json() {
     let links = |text: &str| read_bytes("/agents.txt", text.as_bytes()).links;
     let own = links("Name: Clay\nURL: https://clay.example\nCapabilities: search\n");
     assert_eq!(

@@ -574,7 +574,7 @@ fn tree_estimate_is_an_upper_bound() {
         }
         let spent = measure(|| drop(serde_json::from_str::<Value>(&text).unwrap()));
         let after = usize::try_from(spent.bytes_max).unwrap();
-        // While the last container grows, its old half exists beside the new one.
+        // While the last container grows, its old memory exists together with the new one.
         assert!(after <= high + high / 2 + 1_024, "{name}: estimated {high}, took {after}");
     }
 }

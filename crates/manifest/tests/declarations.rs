@@ -71,7 +71,7 @@ fn agents_json() -> String {
 }
 
 #[test]
-fn agents_txt_beside_agents_json() {
+fn agents_txt_and_agents_json_declare_the_same_capabilities() {
     let text = "# agents.txt\nName: Shop\nCapabilities: search, checkout\nCapabilities-URL: /.well-known/agents.json\n";
     let found = capabilities(&[("/agents.txt", text), ("/.well-known/agents.json", &agents_json())]);
     let pair = |name| vec![declared(Format::AgentsJson, name), declared(Format::AgentsTxt, name)];
@@ -79,7 +79,7 @@ fn agents_txt_beside_agents_json() {
 }
 
 #[test]
-fn arws_at_both_paths() {
+fn arws_documents_at_both_paths_are_merged() {
     let document = json!({
         "name": "Shop", "description": "Sells.", "version": "1.0.0",
         "tools": [{"name": "find", "description": "Find.", "inputSchema": {"type": "object"}}],
@@ -91,7 +91,7 @@ fn arws_at_both_paths() {
 }
 
 #[test]
-fn awp_at_the_root_and_under_well_known_beside_an_openapi_document() {
+fn awp_at_both_paths_and_openapi_are_merged() {
     let awp = json!({
         "awp_version": "0.1", "domain": "shop.example", "intent": "Sell.", "capabilities": {"streaming": false},
         "actions": [

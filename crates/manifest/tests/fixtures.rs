@@ -28,7 +28,7 @@ fn every_fixture_becomes_its_expected_manifest() {
     }
 }
 
-/// Items of each list of a manifest that are read.
+/// Maximum number of items of each list of a manifest that are read.
 const LISTED_MAX: usize = 5_000;
 
 /// Manifests of documents with one item more than is read in the lists of credentials, interfaces, links, payments and

@@ -1,4 +1,4 @@
-//! The formats beside the core dialects: every finding that their tables and rules can make has a fixture.
+//! The formats besides the core dialects: every finding that their tables and rules can make has a fixture.
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 

@@ -690,7 +690,7 @@ fn foreign_trust_manifests_are_never_verified() {
 }
 
 #[test]
-fn changed_and_odd_trust_manifests_are_not_verified() {
+fn changed_and_malformed_trust_manifests_are_not_verified() {
     let key = ed25519();
     let did = key.did_key();
     let good = entry(&key, "urn:air:a.example:seats", &did, "x");

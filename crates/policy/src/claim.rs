@@ -2,7 +2,7 @@
 //!
 //! A claim needs no stored state. The instance gives out a random key, and a token for publication: the SHA-256 of the key with a
 //! MAC of this instance over it and the site. The owner of the domain publishes the token, and the published token decides
-//! whose key counts. So claims cannot hinder each other, and a token of another instance or another site proves nothing here.
+//! whose key is accepted. So claims cannot hinder each other, and a token of another instance or another site proves nothing here.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{SiteName, string_enum};
@@ -21,7 +21,7 @@ const KEY_PREFIX: &str = "agentdex-key-";
 pub const KEY_BYTES: usize = 32;
 /// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
 const MAC_BYTES: usize = 16;
-/// Lines of the file that are read, and tokens that may count at once: one is usual, two while it is replaced.
+/// Lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
 const LINES_MAX: usize = 20;
 
 /// Shortest time between two requests to check a claim: that of other requested visits.
@@ -90,9 +90,9 @@ impl TryFrom<String> for KeyHash {
 /// A new key with the token that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedClaim {
-    /// For the owner alone.
+    /// The secret key of the owner.
     pub key: String,
-    /// To be published, with [`TOKEN_PREFIX`] before it.
+    /// The token that the owner publishes after [`TOKEN_PREFIX`].
     pub token: String,
 }
 
@@ -146,16 +146,16 @@ impl ClaimAuthority {
 pub struct Owner {
     pub key_hash: KeyHash,
     pub proof: Proof,
-    /// Since when this key counts.
+    /// When this key was first accepted.
     pub since: DateTime<Utc>,
     /// When the proof was last found.
     pub proven_at: DateTime<Utc>,
-    /// Since when checks miss the proof.
+    /// When checks first missed the proof; `None` if the last one found it.
     pub missing_since: Option<DateTime<Utc>>,
 }
 
 impl Owner {
-    /// Until when the key counts, unless a check finds the proof before. The time alone decides, since the site of a
+    /// When the key stops to count, unless a check finds the proof before. The time alone decides, since the site of a
     /// former owner may answer so that no check ends.
     fn counts_until(&self) -> DateTime<Utc> {
         let unproven = self.proven_at + PROOF_AGE_MAX;
@@ -168,7 +168,7 @@ impl Owner {
     }
 }
 
-/// What is known of the ownership of a site.
+/// The ownership of a site: the last requested check, and the owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// When a check was last requested.
@@ -185,7 +185,7 @@ pub struct Claim {
 pub enum CheckResult {
     /// Valid tokens are published.
     Proven { keys: Vec<KeyHash>, proof: Proof },
-    /// None is, or they could not be read, for this reason.
+    /// No valid token is published, or it could not be read, for this reason.
     Nothing { reason: String },
 }
 
@@ -200,7 +200,7 @@ impl Claim {
         self.owner.as_ref().filter(|owner| owner.counts_at(now))
     }
 
-    /// Until when visits look for a proof after the last request to check.
+    /// When visits stop looking for a proof after the last request to check.
     pub fn open_until(&self) -> Option<DateTime<Utc>> {
         self.asked_at.map(|at| at + OPEN_FOR)
     }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_token_proves_nothing() {
+    fn an_invalid_token_proves_nothing() {
         let authority = ClaimAuthority::new("secret");
         let token = authority.issue(&site("shop.example"), &[7; KEY_BYTES]).token;
         let (hash, mac) = token.split_once('.').unwrap();

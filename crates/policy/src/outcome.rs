@@ -168,7 +168,7 @@ string_enum! {
         RobotsDenied = "robots_denied",
         /// robots.txt could not be read.
         RobotsUnreachable = "robots_unreachable",
-        /// 429 or 503: the site asked for a delay.
+        /// 429 or 503: the site requests a delay.
         RateLimited = "rate_limited",
         /// Three denials or bot walls.
         Blocked = "blocked",

@@ -25,13 +25,13 @@ pub struct Attempt<'a> {
 /// How a document is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadDecision {
-    /// In this process.
+    /// Read it in this process.
     Read,
-    /// In this process, while the same bytes are being read for another site, which owns the record of the attempt.
+    /// Read it in this process, while the same bytes are being read for another site, which owns the record of the attempt.
     ReadConcurrently,
-    /// In a process with limits of the operating system, since a reader did not finish.
+    /// Read it in a process with limits of the operating system, since a reader did not finish.
     Verify,
-    /// Not at all, for this reason.
+    /// Do not read it, for this reason.
     Skip(String),
 }
 

@@ -23,7 +23,7 @@ pub(crate) const RETRY_AFTER_DEFAULT: Duration = HOUR;
 /// The end of the delay that Retry-After requests, and how the header was interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// As given.
+    /// The stated time.
     Given(DateTime<Utc>),
     /// More than a week; or, in a 429 or 503, less than a minute or a time in the past.
     Clamped(DateTime<Utc>),

@@ -23,7 +23,7 @@ pub struct ContentUsage {
 }
 
 impl ContentUsage {
-    /// Of a statement that is too long to be read.
+    /// The result for a statement that is too long to be read.
     const DENIED: Self = Self { search: PolicyChoice::Deny, training: PolicyChoice::Deny };
 
     /// The value of a `Content-Usage` rule without its path, or of the header: a dictionary (RFC 9651 §3.2). A value that
@@ -103,7 +103,7 @@ fn statement_in(headers: &HeaderMap, name: &str) -> Vec<u8> {
     lines.join(b", ".as_slice())
 }
 
-/// Of two statements on one use: a denial, then a condition, then a permission.
+/// The more restrictive of two statements on one use: a denial, then a condition, then a permission.
 pub const fn most_restrictive(one: PolicyChoice, other: PolicyChoice) -> PolicyChoice {
     match (one, other) {
         (PolicyChoice::Deny, _) | (_, PolicyChoice::Deny) => PolicyChoice::Deny,

@@ -42,7 +42,7 @@ enum Canary {
     NotRequested,
     #[serde(rename = "asked")]
     Requested,
-    /// It answered like a host that does not answer every path.
+    /// The outcome was recorded, and the host does not answer every path.
     #[serde(rename = "quiet")]
     Passed,
 }
@@ -64,8 +64,8 @@ impl VisitRules {
         Self::default()
     }
 
-    /// After robots.txt: stops if access to it is denied, if it is unreachable, or if it forbids every planned path. `planned`
-    /// holds its decisions on them.
+    /// Records robots.txt. Stops the visit if access to it is denied, it is unreachable, or it forbids every planned path.
+    /// `planned` contains its decisions on these paths.
     pub fn observe_robots(&self, verdict: &RobotsVerdict, planned: &[RobotsDecision]) -> NextStep {
         let stop = match verdict.kind() {
             RobotsKind::NoFile => false,
@@ -75,7 +75,7 @@ impl VisitRules {
         if stop { NextStep::Stop(verdict.visit_end()) } else { NextStep::Continue }
     }
 
-    /// After a request. `document` is the hash of the document, if one was found.
+    /// Records the outcome of a request. `document` is the hash of the document, if one was found.
     pub fn observe(
         &mut self,
         outcome: FetchOutcome,
@@ -106,7 +106,8 @@ impl VisitRules {
         }
     }
 
-    /// On a host that has served manifests, a page may be its response for missing paths.
+    /// Counts a page. Several pages end the visit, unless the host has served manifests: then a page may be its response for
+    /// missing paths.
     fn observe_page(&mut self) -> NextStep {
         let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
         if self.documents.is_empty() { step } else { NextStep::Continue }
@@ -123,7 +124,7 @@ impl VisitRules {
         NextStep::Continue
     }
 
-    /// After the canary path: a host that serves something there answers every path.
+    /// Records the outcome of the canary path. A host that serves something there answers every path, so its visit stops.
     pub fn observe_canary(&mut self, outcome: FetchOutcome) -> NextStep {
         self.canary = Canary::Passed;
         match outcome {
@@ -134,7 +135,7 @@ impl VisitRules {
         }
     }
 
-    /// Whether the visit has run out of time.
+    /// Stops the visit when `active`, its duration without parking, reaches the maximum.
     pub fn observe_time(&self, active: Duration) -> NextStep {
         if active >= VISIT_WALL_MAX { NextStep::Stop(VisitEnd::OutOfTime) } else { NextStep::Continue }
     }

@@ -38,7 +38,7 @@ const STOP_SIGNALS: [i32; 3] = [1, 2, 15];
 pub struct ReaderProgram {
     /// The executable.
     pub path: PathBuf,
-    /// Its command line arguments.
+    /// Command line arguments of the program.
     pub arguments: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Environment variables that override the file: `AGENTDEX_` and the key, or `AGENTDEX_CRAWLER_` and a key of the table
 //! `[crawler]`.
 //!
-//! A variable that looks like a misspelt setting is an error, since it would silently have no effect. Other variables with
+//! A variable that is similar to the name of a setting is an error, since it would silently have no effect. Other variables with
 //! this prefix belong to tests, compose files and orchestrators.
 
 use serde::de::DeserializeOwned;

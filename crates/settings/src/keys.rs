@@ -10,7 +10,7 @@ pub struct Key {
     /// Empty for keys that all programs share.
     pub table: &'static str,
     pub name: &'static str,
-    /// As TOML; `None` if the key has no default.
+    /// Default value as TOML; `None` if the key has no default.
     pub default: Option<&'static str>,
 }
 

@@ -18,9 +18,9 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::escape::{self, CUT_MARK, Escaping};
 
-/// Characters of one value: enough for a URL and an error, and too few to fill a disk by a flood of requests.
+/// Maximum number of characters of one value: enough for a URL and an error, and too few to fill a disk by a flood of requests.
 const FIELD_CHARS_MAX: usize = 256;
-/// Characters of a message: own messages are sentences, those of libraries may quote their input.
+/// Maximum number of characters of a message: own messages are sentences, those of libraries may quote their input.
 const MESSAGE_CHARS_MAX: usize = 1_024;
 
 /// The name under which `tracing` passes the message of an event.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::StoreError;
 
-/// Below the data directory.
+/// Name of the database file in the data directory.
 const SQLITE_FILE: &str = "agentdex.db";
 /// A crawler needs one for each batched statement in flight, not one for each visit, and a small PostgreSQL accepts 100 in all.
 const CONNECTIONS_DEFAULT: u32 = 8;

@@ -20,14 +20,14 @@ pub enum StoreError {
         "cannot reach the database at {url}: {reason}; start it, or correct --database-url or DATABASE_URL"
     )]
     Unreachable {
-        /// Without the password.
+        /// Database URL without the password.
         url: String,
         reason: String,
     },
     /// The server refused the first connection: a password, a database name or a TLS setting is wrong.
     #[error("the database at {url} refused the connection: {reason}; correct --database-url or DATABASE_URL")]
     Rejected {
-        /// Without the password.
+        /// Database URL without the password.
         url: String,
         reason: String,
     },
@@ -36,7 +36,7 @@ pub enum StoreError {
          special characters of the password percent-encoded, or sqlite:PATH"
     )]
     BadUrl {
-        /// Without the password.
+        /// Database URL without the password.
         url: String,
         reason: String,
     },
@@ -88,7 +88,7 @@ pub enum StoreError {
     /// Nothing was imported.
     #[error("line {line} of the dump cannot be read: {reason}")]
     BadDump {
-        /// From 1.
+        /// Number of the line, from 1.
         line: u64,
         reason: String,
     },

@@ -53,7 +53,7 @@ impl Fault {
         }
     }
 
-    /// As [`Self::during`], for an operation with a time limit.
+    /// Like [`Self::during`], for an operation with a time limit.
     pub(crate) fn during_limited(self, operation: &'static str) -> StoreError {
         match self.code() {
             Some(code) if INTERRUPTED.contains(&code.as_str()) => StoreError::Interrupted { operation },

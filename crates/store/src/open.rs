@@ -18,7 +18,7 @@ const DELAY_MAX: Duration = Duration::from_secs(5);
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Store {
-    /// As [`Store::open`], and retries while the server is not available. Drop the future to stop.
+    /// Like [`Store::open`], but retries while the server is not available. Drop the future to stop.
     #[boxed]
     pub async fn open_when_available(config: &StoreConfig) -> Result<Self, StoreError> {
         let began = Instant::now();

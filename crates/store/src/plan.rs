@@ -226,7 +226,7 @@ fn plan_read<'a>(
     Ok(())
 }
 
-/// What is known about training after a fetch: only a response says something new.
+/// The training preference after a fetch. Only a response changes it.
 fn training_after(fetch: &FetchRecord, before: Option<&KnownManifest>) -> PolicyChoice {
     match fetch.outcome {
         FetchOutcome::Found | FetchOutcome::NotModified => fetch.training,

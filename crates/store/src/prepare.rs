@@ -48,7 +48,7 @@ pub(crate) struct PreparedDocument {
     pub(crate) body: Vec<u8>,
     /// Size before compression.
     pub(crate) bytes: u64,
-    /// Of the bytes before compression.
+    /// Hash of the bytes before compression.
     pub(crate) hash: ContentHash,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct PreparedVisit {
     manifests: HashMap<ManifestId, PreparedManifest>,
     /// Documents that were read and may be kept.
     documents: HashMap<ManifestId, PreparedDocument>,
-    /// By host, in the order of the visit's records.
+    /// A row for each host, in the order of the visit's records.
     pub(crate) robots: Vec<(String, RobotsRow)>,
     /// The reports of the fetches, compressed.
     pub(crate) fetches: Vec<u8>,

@@ -180,7 +180,7 @@ pub(crate) struct HostClock {
 
 from_row!(HostClock { next_ok_at_ms, not_before_ms, requests_today, requests_day });
 
-/// Columns of `robots` beside its keys; all null where robots.txt was never requested.
+/// Columns of `robots` besides its keys; all null where robots.txt was never requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RobotsRow {
     #[serde(with = "dictionary")]

@@ -79,7 +79,7 @@ macro_rules! unhex {
 }
 pub(crate) use unhex;
 
-/// As `unhex!`, for statements that are built at run time.
+/// Like `unhex!`, for statements that are built at run time.
 pub(crate) fn unhex_of(digits: &str) -> String {
     format!("unhex({digits})")
 }
@@ -92,7 +92,7 @@ static MIGRATIONS: LazyLock<Migrator> =
 
 /// How long a writer waits for the lock. Saving a visit takes milliseconds, purging a large site seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-/// With less, the writer spills pages in the middle of a batch.
+/// Cache of the writer. With a smaller one it would spill pages in the middle of a batch.
 const WRITER_CACHE_KIB: u32 = 32 * 1024;
 /// Pages of 4 KiB in the log before a checkpoint. Clocks write the same pages repeatedly, and a checkpoint copies each once.
 const LOG_PAGES: u32 = 8_000;
@@ -226,7 +226,7 @@ impl Pool {
         ReadConnection::acquire(&self.lists, time_max).await
     }
 
-    /// For an operation that reads whole tables.
+    /// A connection for an operation that reads whole tables.
     pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<ReadConnection> {
         ReadConnection::acquire(&self.scans, time_max).await
     }

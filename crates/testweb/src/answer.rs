@@ -121,7 +121,7 @@ impl Answer {
     }
 
     /// These bytes below HTTP: a broken status line, headers without colon, NUL, an invalid length…
-    /// The connection is closed after them. The host speaks HTTP/1.1 only.
+    /// The connection is closed after them. The host supports HTTP/1.1 only.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::of(Content::Raw(bytes.into()))
     }

@@ -25,9 +25,9 @@ pub struct Host {
 pub(crate) enum SocketRule {
     /// Follows [`crate::Addresses`].
     ByRule,
-    /// On this address.
+    /// The host listens on this address.
     At(Ipv4Addr),
-    /// On a port without a listener.
+    /// The host has a port without a listener.
     Refusing,
 }
 

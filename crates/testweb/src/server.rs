@@ -38,7 +38,7 @@ use crate::{
     tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close},
 };
 
-/// What all connections share.
+/// State that all connections share.
 pub(crate) struct Server {
     pub(crate) names: Arc<Names>,
     pub(crate) log: Arc<Log>,

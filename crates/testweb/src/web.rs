@@ -223,9 +223,9 @@ impl Drop for Web {
 /// The files that a crawler needs to visit a web.
 #[derive(Clone, Debug)]
 pub struct WebFiles {
-    /// For `--ca-file`.
+    /// Value for `--ca-file`.
     pub ca: PathBuf,
-    /// For `--hosts`.
+    /// Value for `--hosts`.
     pub hosts: PathBuf,
 }
 

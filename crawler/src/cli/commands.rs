@@ -17,7 +17,7 @@ use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock, site_of};
 
-/// Findings shown of one manifest.
+/// Maximum number of findings shown of one manifest.
 const FINDINGS_MAX: usize = 50;
 
 /// How often `check` looks for the visit of another process, and the interval: two minutes, the longest visit without waits.

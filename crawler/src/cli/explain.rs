@@ -93,7 +93,7 @@ struct NextPaths {
     next: Vec<&'static str>,
     /// Later visits request these.
     later: Vec<&'static str>,
-    /// Why they were left, in words.
+    /// Why they were left, as text.
     reason: String,
 }
 
@@ -290,7 +290,7 @@ fn fetches_lines(fetches: &[FetchReport]) -> Vec<String> {
     lines
 }
 
-/// What fetches have in common that found nothing.
+/// Properties of a fetch that found nothing; fetches with equal ones are listed together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Absence {
     origin: String,

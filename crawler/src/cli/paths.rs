@@ -31,7 +31,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     .map_err(Into::into)
 }
 
-/// Why paths are left for later visits, in words.
+/// Why paths are left for later visits, as text.
 pub(super) fn why_left(remaining: Remaining) -> String {
     let chance_ppm = match remaining {
         Remaining::Requested(_) => return "they are requested in the same visit".to_owned(),

@@ -31,7 +31,7 @@ struct Sample {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     samples: VecDeque<Sample>,
-    /// The number of sites done, and since when it has been the same.
+    /// The number of sites done, and the time of its last change.
     sites_done: Option<(u64, Instant)>,
 }
 
@@ -124,7 +124,7 @@ fn time_left(state: &CrawlState<'_>, sites: u64, rates: PerSecond) -> Option<Dur
     left.and_then(|seconds| Duration::try_from_secs_f64(seconds.ceil()).ok())
 }
 
-/// What open visits wait for; how many there are, if none waits.
+/// A text on what open visits wait for; if none waits, on their number.
 fn waits(state: &CrawlState<'_>) -> String {
     let activity = state.activity;
     let parts = [

@@ -39,7 +39,7 @@ const ADVICE: [(VisitEnd, &str); 7] = [
     (VisitEnd::Blocked, "Such sites deny access to crawlers; --contact-url lets their owners identify you."),
 ];
 
-/// What an operator can do about visits that end like this.
+/// Advice to the operator on visits with this end.
 pub(super) fn advice(end: VisitEnd) -> Option<&'static str> {
     ADVICE.iter().find(|(known, _)| *known == end).map(|(_, advice)| *advice)
 }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_without_a_due_site_says_when_the_next_is_due() {
+    fn a_pass_without_a_due_site_reports_the_next_due_time() {
         let at = chrono::DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         let summary = Summary { next_due_at: Some(at), ..Summary::default() };
         let text = summary_text(&summary);

@@ -49,7 +49,7 @@ pub(super) fn parse() -> Flags {
     typed(&mut command(), &SUBCOMMAND_FLAGS, std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
-/// Parses a command line. Flags of a crawl that stand before a subcommand in `used` would have no effect: they are an error.
+/// Parses a command line. Flags of a crawl before a subcommand in `used` would have no effect: they are an error.
 ///
 /// # Errors
 ///

@@ -28,7 +28,7 @@ const SLOW_MIN: Duration = Duration::from_millis(600);
 struct Status {
     #[serde(flatten)]
     stats: Stats,
-    /// For how long the oldest due visit has been due.
+    /// Seconds for which the oldest due visit has been due.
     lag_seconds: u64,
     /// When the next visit is due, or has been due since.
     next_due_at: Option<DateTime<Utc>>,
@@ -61,7 +61,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     Ok(())
 }
 
-/// For how long the oldest due visit has been due.
+/// Time since the oldest due visit became due.
 fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_the_next_site_is_due_if_none_is() {
+    fn reports_the_next_due_time_if_no_site_is_due() {
         let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
         let next = "The next site is due at 2024-10-04 00:00:00 UTC.";
         let shown = |lag_seconds| lines(&Status { lag_seconds, next_due_at: Some(at), ..status() });

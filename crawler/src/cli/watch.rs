@@ -45,9 +45,9 @@ struct State {
     rates: Rates,
     /// When the last line was written; short crawls need none.
     written_at: Instant,
-    /// The last line: one that says the same is not written.
+    /// The last line that was written; an equal one is not repeated.
     written: String,
-    /// What the whole crawl waits for, and since when.
+    /// The cause for which the whole crawl waits, and the start of the wait.
     note: Option<(String, Instant)>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Fleet<'a> {
     pub(crate) cancel: Cancel,
     pub(crate) summary: Summary,
     pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
-    /// Only these sites, if the operator named some.
+    /// The sites to visit, if the operator named some; otherwise all.
     pub(crate) only: Option<Vec<SiteName>>,
 }
 

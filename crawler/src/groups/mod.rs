@@ -18,13 +18,13 @@ use self::table::GroupTable;
 use crate::{clock, metrics};
 
 /// A worker without a heartbeat for this long is declared dead: longer than any request takes, so that its last request
-/// has ended, and short enough for a fleet that lost a worker.
+/// has ended, and short enough that a fleet soon takes over the groups of a lost worker.
 const LIFE_MAX: Duration = Duration::from_mins(1);
 /// Heartbeats per lifetime of a membership. Every written clock is a heartbeat too.
 const HEARTBEATS_PER_LIFE: u32 = 3;
 /// How soon a fleet notices a worker that joins.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// The same while groups move from one worker to another.
+/// Heartbeat interval while groups move from one worker to another.
 const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
 /// Lifetime of a membership without a heartbeat, for a lease of this length.

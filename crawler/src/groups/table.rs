@@ -10,11 +10,11 @@ use tokio::time::Instant;
 /// One group.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
-    /// Since which epoch it is owned.
+    /// The epoch since which this worker owns the group.
     since: Option<u64>,
     /// This worker should own it, by the members of the fleet.
     assigned: bool,
-    /// To be released, or with an unknown owner: no new request begins in it.
+    /// Whether the group is to be released or has an unknown owner: no new request begins in it.
     leaving: bool,
     in_use: u32,
     /// End of the gap after the last request, before which it is not released: the next owner does not know of that request.

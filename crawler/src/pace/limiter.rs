@@ -62,14 +62,14 @@ impl Key {
 #[derive(Debug, Clone)]
 struct Entry {
     state: ScopeState,
-    /// Of a platform.
+    /// Request rate; set only for platforms.
     rate: Option<Box<PlatformRate>>,
     released: Arc<Notify>,
     /// Held by the visit at the head of the queue; fair.
     head: Arc<Semaphore>,
     /// Visits in the queue, with the one at its head.
     queued: u32,
-    /// Until when times were assigned to rejected visits.
+    /// The latest time that was assigned to a rejected visit.
     assigned_until: Option<DateTime<Utc>>,
     /// How long the last reservation was waited for, of a suffix that other workers use too.
     reservation_wait: Option<TimeDelta>,

@@ -127,7 +127,7 @@ async fn queued_visits_wake_once_in_order() {
 
 /// Visits that would wait too long are rejected at once, each with a time of its own.
 #[tokio::test]
-async fn rejects_visits_beyond_the_queue_with_a_time_of_their_own() {
+async fn gives_each_visit_beyond_the_queue_its_own_retry_time() {
     const POSITIONS: usize = 30;
     let (limiter, keys) = (Limiter::default(), [Key::of_address("93.184.216.34".parse().unwrap())]);
     let positions: Vec<QueuePosition> = std::iter::from_fn(|| limiter.enqueue(&keys)).take(1_000).collect();

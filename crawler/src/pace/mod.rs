@@ -84,7 +84,7 @@ impl AuthorityClock {
 /// Clocks of the site as a whole, within a visit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SiteClock {
-    /// Not in a table of its own: it is part of the progress of a visit.
+    /// When the next request to the site may be sent. Stored in the progress of the visit, not in its own table.
     pub(crate) next_ok_at: Option<DateTime<Utc>>,
     requests_today: u32,
     day: i32,

@@ -5,7 +5,7 @@ use tokio_util::task::TaskTracker;
 
 use super::*;
 
-/// For how long other workers have reserved the suffix.
+/// Time for which other workers have reserved the suffix.
 const RESERVED: Duration = Duration::from_secs(3);
 
 struct Fixture {

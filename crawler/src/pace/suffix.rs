@@ -21,11 +21,11 @@ use crate::{clock, metrics};
 
 /// Longest wait for a reserved time.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-/// Poll interval while every permit is in use, and while a reserved time comes near.
+/// Poll interval while every permit is in use, and shortly before a reserved time.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// A permit that is not released expires after this: longer than a request may take.
 const LIFE: Duration = Duration::from_mins(1);
-/// Permits released by one statement.
+/// Maximum number of permits released by one statement.
 const RELEASED_MAX: usize = 100;
 
 /// Reserves permits and releases them.
@@ -39,7 +39,7 @@ pub(super) struct SuffixPermits {
 /// The answer of the database.
 enum ReservationAnswer {
     Reserved(Reservation),
-    /// None is free before this.
+    /// No permit is free before this time.
     Crowded {
         until: DateTime<Utc>,
     },
@@ -57,9 +57,9 @@ impl SuffixPermits {
         Self { store, limiter, write_time, released }
     }
 
-    /// Acquires the part of a permit that is for the suffix of `key`. The next visit of this process reserves its time when that of
-    /// this one has nearly come, so that each worker has one reservation ahead, however many visits wait. The address is queued
-    /// for only when the time comes near, so that others may use it meanwhile.
+    /// Acquires the part of a permit for the suffix of `key`. The next visit of this process reserves a time only shortly
+    /// before the time of this visit, so each worker has at most one further reservation, however many visits wait. The visit
+    /// joins the queue of the address only shortly before the reserved time, so that others may use the address until then.
     pub(super) async fn acquire(
         &self,
         key: &Key,
@@ -87,7 +87,7 @@ impl SuffixPermits {
             tokio::time::timeout(POLL_INTERVAL, reservation.wait(lead())).await.ok();
         }
         metrics::waited(Scope::PublicSuffix, queued.elapsed());
-        // behind each visit of this process the next one waits as long
+        // the next visit in the queue of this process is expected to wait as long
         limiter.observe_wait(key, began.elapsed());
         Ok(Ok(SuffixPermit { slot, reservation }))
     }
@@ -136,7 +136,7 @@ impl SuffixPermits {
                     suffix: suffix.to_owned(),
                     from: later(clock::now(), lead),
                     latest,
-                    // keeps the gap where one request leaves late and the next one in time
+                    // keeps the gap if one request is sent late and the next one on time
                     gap: limits.gap + LATE_MAX.to_std().unwrap_or_default(),
                     open_max: limits.in_flight_max,
                     life: LIFE,
@@ -144,9 +144,9 @@ impl SuffixPermits {
                 async move { self.store.suffix_permit_take(&request).await }
             });
             match answer.await? {
-                SuffixPermitOutcome::Taken(turn) => {
+                SuffixPermitOutcome::Taken(taken) => {
                     let (suffix, released) = (suffix.to_owned(), self.released.clone());
-                    let (at, number) = (turn.at, turn.number);
+                    let (at, number) = (taken.at, taken.number);
                     return Ok(ReservationAnswer::Reserved(Reservation { suffix, at, number, released }));
                 }
                 SuffixPermitOutcome::Late { until } => return Ok(ReservationAnswer::Crowded { until }),

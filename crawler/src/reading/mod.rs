@@ -30,7 +30,7 @@ use crate::clock;
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Longest wait for a thread. A visit waits rather than lose what it fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
-/// Documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
+/// Maximum number of documents that may wait for a thread: more than the concurrent visits on any machine that was tested.
 const QUEUE_MAX: usize = 100_000;
 
 /// The result of reading a document.
@@ -70,9 +70,9 @@ pub(crate) struct Reader {
 /// Where a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// On a thread, if it is short or there is no program.
+    /// On a thread if the document is short or there is no reader program, otherwise in a process.
     ThreadOrProcess,
-    /// In a process, whose processor time is limited.
+    /// Always in a process, whose processor time is limited.
     Process,
 }
 
@@ -111,7 +111,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Only where the store refuses the attempt, or this machine has no room: every thread is blocked for longer than
+    /// Only where the store refuses the attempt, or this machine has no capacity: every thread is blocked for longer than
     /// [`QUEUE_WAIT`], or no second reader can be run.
     pub(crate) async fn read(
         &self,
@@ -152,7 +152,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As of [`Self::run`].
+    /// The same as those of [`Self::run`].
     pub(crate) async fn run_unless_short<T, F>(&self, is_short: bool, work: F) -> Result<T, ReadError>
     where
         T: Send + 'static,

@@ -10,9 +10,9 @@ use zip::ZipArchive;
 const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum number of files in an archive, whose table the library builds in memory; archives of lists contain one.
 const FILES_MAX: usize = 1_000;
-/// How a file begins in the table of files.
+/// First bytes of each entry in the table of files.
 const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
-/// Bytes of the list for one byte of the archive: domains compress about 3:1.
+/// Maximum number of bytes of the list for one byte of the archive: domains compress about 3:1.
 const RATIO_MAX: u64 = 50;
 /// Bytes of a list that are accepted at any ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;
@@ -33,7 +33,7 @@ pub(super) fn open(source: impl Read) -> Result<Archive, String> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))
 }
 
-/// Files that the table can hold at most: each begins with the signature. Other data contains it only by chance.
+/// Upper bound of the number of files: each entry begins with the signature. Other data contains it only by chance.
 fn files(bytes: &[u8]) -> usize {
     bytes.windows(FILE_SIGNATURE.len()).filter(|window| *window == FILE_SIGNATURE).count()
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Bytes};
 
 /// Members whose strings are names of hosts.
 const MEMBERS: [&str; 6] = ["all_domains", "common_name", "dns_names", "name_value", "names", "domains"];
-/// Bytes of a string that are kept; crt.sh lists the names of one certificate in one string, and a name has 253.
+/// Maximum number of bytes of a string that are kept; crt.sh lists the names of one certificate in one string, and a name has 253.
 const STRING_BYTES_MAX: usize = 64 * 1024;
 
 /// Calls `each` with every name.

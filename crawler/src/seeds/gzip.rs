@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 
 /// How a gzip file begins.
 const SIGNATURE: &[u8] = b"\x1f\x8b";
-/// Bytes of a list for one byte of the file: lists of names compress about 4:1.
+/// Maximum number of bytes of a list for one byte of the file: lists of names compress about 4:1.
 const RATIO_MAX: u64 = 50;
 /// Bytes of a list that are accepted at any ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;

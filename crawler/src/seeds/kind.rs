@@ -89,7 +89,7 @@ fn common_crawl(line: &str) -> Option<String> {
     Some(rank.map_or_else(|| name.clone(), |rank| format!("{rank},{name}")))
 }
 
-/// The http and https URLs in a line of Markdown or text, in one pass: the search goes on behind the end of each.
+/// The http and https URLs in a line of Markdown or text, in one pass: the search continues after the end of each.
 fn links(line: &str) -> Vec<String> {
     let is_end = |letter: char| letter.is_whitespace() || "()<>[]\"'`|\\{}".contains(letter);
     let (mut urls, mut rest) = (Vec::new(), line);
@@ -127,7 +127,7 @@ mod tests {
         );
     }
 
-    /// The search goes on behind a URL, so each byte belongs to one URL at most.
+    /// The search continues after a URL, so each byte belongs to at most one URL.
     #[test]
     fn urls_of_a_line_have_no_more_bytes_than_the_line() {
         for line in [

@@ -31,9 +31,9 @@ const LINE_SKIPPED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const REJECTED_KEPT_MAX: usize = 1_000;
 /// Maximum number of names of one source. Their fingerprints take 2 GB; Common Crawl lists about as many domains.
 const NAMES_MAX: u64 = 100_000_000;
-/// Characters of a bad line that are shown.
+/// Maximum number of characters of a bad line that are shown.
 const SHOWN_CHARS_MAX: usize = 80;
-/// Characters of a reason, which quotes the line.
+/// Maximum number of characters of a reason, which quotes the line.
 const REASON_CHARS_MAX: usize = 200;
 
 /// A line that was skipped.
@@ -45,7 +45,7 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// What one source gave.
+/// Result of reading one source of seeds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
     pub source: String,

@@ -33,7 +33,7 @@ pub(super) const TOO_MUCH: &str = "the documents of this site are too large toge
 /// Why a document that was received is not kept.
 const SEARCH_DENIED: &str =
     "the response denies the use of the document for search (Content-Usage or Content-Signal)";
-/// Characters of a Location that the site owner is shown.
+/// Maximum number of characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
 impl Visit<'_> {

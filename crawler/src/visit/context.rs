@@ -21,10 +21,10 @@ use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
 use egress::Egress;
 
-/// How long a visit waits when this machine has no room for it: threads, memory for a body, or open files.
+/// How long a visit waits when this machine lacks capacity for it: threads, memory for a body, or open files.
 const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
 
-/// What every visit of a process uses.
+/// State that all visits of a process share.
 #[derive(Clone)]
 pub(crate) struct Tools {
     pub(crate) activity: Activity,
@@ -70,9 +70,9 @@ impl Tools {
 /// How a visit is stopped from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// After the request in flight.
+    /// Stop after the request in flight.
     pub(crate) soft: CancellationToken,
-    /// The lease of the site is lost.
+    /// Stop at once, because the lease of the site is lost.
     pub(crate) lost: CancellationToken,
 }
 

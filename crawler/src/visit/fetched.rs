@@ -117,7 +117,7 @@ impl Fetched {
         self.body.as_ref().map_or(0, |body| body.0.len())
     }
 
-    /// Until when it is not requested again.
+    /// When the response becomes stale and may be requested again.
     pub(crate) fn fresh_until(&self) -> Option<DateTime<Utc>> {
         match self.cache.as_ref()?.freshness(self.at) {
             Freshness::Fresh { until } => Some(until),

@@ -1,4 +1,4 @@
-//! What a visit has learned: the result of each task, links to other sites, and the paths that were checked.
+//! The findings of a visit: the result of each task, links to other sites, and the paths that were checked.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::fetched::Fetched;
 use super::seeds;
 use super::task::Role;
 
-/// Results for which room is made at a time: doubling would waste memory in each of thousands of visits.
+/// Number of results by which the list grows: doubling it would waste memory in each of thousands of visits.
 const FETCHED_MORE: usize = 4;
-/// Documents that a parked visit carries, in bytes: one of the largest. All of them are written at each delay that parks the visit.
+/// Maximum bytes of the documents of a parked visit: one of the largest. All of them are written each time the visit is parked.
 const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
 /// Why a larger document is dropped.
 const TOO_LARGE_TO_PARK: &str =
@@ -48,7 +48,7 @@ impl Findings {
         self.fetched.push(fetched);
     }
 
-    /// Adds links to other sites, as many as one visit may carry.
+    /// Adds links to other sites, up to the limit of one visit.
     pub(crate) fn add_seeds(&mut self, more: Vec<Seed>) {
         seeds::add(&mut self.seeds, more);
     }
@@ -92,9 +92,9 @@ impl Findings {
         self.fetched.iter().map(Fetched::body_bytes).sum()
     }
 
-    /// Reads a document that was requested as the part of a manifest as a manifest too, because something else links to it as
-    /// one. It stays a part: its manifest names it.
-    pub(crate) fn read_for_itself(&mut self, url: &ManifestUrl) {
+    /// Also treats a part of a manifest as a manifest of its own, because something else links to its URL as
+    /// one. The manifest that names it still includes it.
+    pub(crate) fn treat_part_as_manifest(&mut self, url: &ManifestUrl) {
         let part = self.fetched.iter_mut().find(|fetched| fetched.role == Role::Part && fetched.url == *url);
         if let Some(part) = part {
             part.role = Role::Manifest;
@@ -144,7 +144,7 @@ impl Findings {
     }
 }
 
-/// What the store knows of a URL.
+/// The stored state of a URL of the site.
 pub(super) fn known<'a>(site: &'a SiteState, url: &ManifestUrl) -> Option<&'a ResourceState> {
     site.resources.iter().find(|known| known.url == *url)
 }

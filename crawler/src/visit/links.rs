@@ -38,7 +38,7 @@ pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agen
 const SERVICE_PATH: &str = "/.well-known/ard.json";
 /// Links followed from one document; catalogs name more, and their pages come with later visits.
 const LINKS_FOLLOWED_MAX: usize = 50;
-/// Links of one document that become seeds of other sites.
+/// Maximum number of links of one document that become seeds of other sites.
 const SEEDS_MAX: usize = 1_000;
 
 /// Links of a manifest that are read: twice those that can be followed or become seeds. More would keep the async

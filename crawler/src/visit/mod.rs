@@ -53,9 +53,9 @@ const WAIT_FOR_OTHERS_MAX: TimeDelta = TimeDelta::hours(1);
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// To be saved.
+    /// The visit ended and is to be saved.
     Ended(Box<VisitRecord>),
-    /// To be parked.
+    /// The visit is to be parked and resumed later.
     Parked(Box<ParkedVisit>),
     /// The worker that owns the next address resumes it.
     HandedOver(Box<HandOver>),

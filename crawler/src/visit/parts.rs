@@ -31,7 +31,7 @@ pub(super) enum StoredCopy<Bytes = ()> {
     Whole(Bytes),
     /// It may not be kept, or was not there.
     Missing,
-    /// Its bytes are not those that were fetched: it has to come whole, to be replaced.
+    /// The stored bytes are not those that were fetched: it has to be fetched completely and replaced.
     Damaged,
 }
 
@@ -205,8 +205,8 @@ impl Visit<'_> {
         part.outcome == FetchOutcome::RobotsDenied || (part.outcome == FetchOutcome::Blocked && was_missed())
     }
 
-    /// A manifest contains its parts: what is said about training with one of them applies to the whole. Of a part that was not
-    /// requested, what its last response said.
+    /// A manifest contains its parts: a preference on training with one of them applies to the whole. A part that was not
+    /// requested has the preference of its last response.
     fn restrict_training(&mut self, index: usize, url: &ManifestUrl, parts: &[usize]) {
         let fetched = &self.progress.findings.fetched;
         let of_fetched = parts.iter().filter_map(|part| fetched.get(*part)).map(|part| part.training);

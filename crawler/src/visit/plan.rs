@@ -1,4 +1,4 @@
-//! What a visit still has to request, and which hosts it has finished with.
+//! The remaining requests of a visit, and the hosts that it has finished.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::seeds::fingerprint;
 /// Tasks of a visit, including those that links add: the daily request budget of a site.
 const TASKS_MAX: usize = 120;
 
-/// The part of a visit's progress that says what comes next.
+/// The part of a visit's progress that determines the next requests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Plan {
     queue: Queue,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_a_canary_beside_the_manifests() {
+    fn adds_the_canary_path_to_the_plan() {
         let mut plan = Plan::default();
         assert!(plan.apply(&task("https://a.example/1"), NextStep::RequestCanary).is_continue());
         let canary = plan.next(&Scope::Site).unwrap();

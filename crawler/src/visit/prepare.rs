@@ -15,13 +15,14 @@ use super::task::{NamedBy, Role, Task, body_of_path};
 /// A resource that was missing this often in a row is left to the path table.
 const MISSES_MAX: u32 = 3;
 
-/// URLs that other sites link to and that one visit requests, of those that yielded no manifest. Each is requested once.
+/// Maximum number of URLs that other sites link to and that one visit requests, of those that yielded no manifest. Each is
+/// requested once.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
-/// Hosts of one site per visit: the daily budget of the site allows only a few requests to each.
+/// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
-/// Hosts per visit that links or submissions name and that have no manifest.
+/// Maximum number of hosts per visit that links or submissions name and that have no manifest.
 const HOSTS_NAMED_MAX: usize = 10;
 
 /// A visit at its beginning.

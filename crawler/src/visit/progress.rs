@@ -99,7 +99,7 @@ impl Progress {
             return None;
         }
         self.saved_at = Some(now);
-        // thousands of these wait to be written: little more room than they need
+        // thousands of these wait to be written, so their capacity is close to their length
         let mut state = Vec::with_capacity(self.written_bytes + WRITTEN_MORE_BYTES);
         serde_json::to_writer(&mut state, self).ok()?;
         if state.len() > WRITTEN_BYTES_MAX {
@@ -134,7 +134,7 @@ impl Progress {
     /// Plans the requests that an answer leads to, and keeps its links to other sites.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
-            self.findings.read_for_itself(&task.url);
+            self.findings.treat_part_as_manifest(&task.url);
         }
         self.plan.add_next(follow_ups.tasks);
         self.findings.add_seeds(follow_ups.seeds);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_others_count_only_if_no_own_host_was_requested() {
+    fn hosts_named_by_others_decide_only_if_no_own_host_was_requested() {
         let is_own = |host: &Host| host.as_str() == "a.example";
         let mut progress = begun();
         progress.findings.record(None, fetched("https://b.a.example/1", FetchOutcome::NotFound));

@@ -1,4 +1,4 @@
-//! Links to other sites that a visit carries: their limits and their serialization.
+//! Links to other sites that a visit has found: their limits and their serialization.
 //!
 //! The links of one document share its URL, in memory and in JSON.
 
@@ -8,7 +8,7 @@ use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::Seed;
 
-/// Seeds that a visit may add: ten catalogs' worth.
+/// Maximum number of seeds that a visit may add: ten catalogs' worth.
 pub(super) const SEEDS_MAX: usize = 10_000;
 /// The same in bytes of URLs: that many of common length.
 pub(super) const SEEDS_BYTES_MAX: usize = 1024 * 1024;
@@ -26,7 +26,7 @@ pub(super) fn held_bytes(seeds: &[Seed]) -> usize {
     size_of_val(seeds) + hosts + written_bytes(seeds)
 }
 
-/// Adds as many of the seeds as a visit may carry.
+/// Adds seeds up to the limits of a visit.
 pub(super) fn add(seeds: &mut Vec<Seed>, more: Vec<Seed>) {
     let mut bytes = written_bytes(seeds);
     for seed in more {

@@ -61,7 +61,7 @@ pub(crate) struct StandaloneRequests {
     started: HashMap<SiteName, SiteRequests>,
 }
 
-/// What the next request to a site reuses: the connection and the progress.
+/// State that the next request to a site reuses: the connection and the progress.
 struct SiteRequests {
     session: Session,
     progress: Progress,

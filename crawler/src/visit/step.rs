@@ -61,7 +61,7 @@ impl Visit<'_> {
         self.conclude(task, fetched, known.as_deref()).await
     }
 
-    /// Before the first request to a host: applies its robots.txt to the plan, and follows its Agentmap lines.
+    /// Applies the robots.txt of a host to the plan before its first request, and follows its Agentmap lines.
     async fn apply_robots(
         &mut self,
         host: &Host,

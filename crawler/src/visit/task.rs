@@ -16,7 +16,7 @@ pub(crate) enum Role {
     Part,
     /// A page of which only the links matter.
     Page,
-    /// A path that cannot exist, to learn how the host says so.
+    /// A path that cannot exist; its response shows how the host answers missing paths.
     Canary,
     /// The proof that somebody controls the domain.
     Claim,
@@ -36,7 +36,7 @@ pub(crate) struct Task {
     pub(crate) discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linked_from: Option<Box<ManifestUrl>>,
-    /// Its row of the path table.
+    /// Row of the path table, if the URL comes from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<u8>,
     pub(crate) role: Role,
@@ -54,7 +54,7 @@ pub(crate) enum NamedBy {
     /// The site itself, the path table, or any other where a manifest was read from the URL before.
     #[default]
     Site,
-    /// A list, a submission or another site, and it has yielded no manifest yet. Its result says nothing about the
+    /// A list, a submission or another site, and it has yielded no manifest yet. Its result is no evidence about the
     /// site: it does not end a visit, and is requested after everything else.
     Others,
 }
@@ -66,7 +66,7 @@ impl NamedBy {
     }
 }
 
-/// Whether a request carries the validators of the stored copy.
+/// Whether a request contains the validators of the stored copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Validators {
     #[default]

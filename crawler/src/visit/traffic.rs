@@ -1,4 +1,4 @@
-//! What the requests of a visit add up to: counts, times, robots.txt records and resolved addresses.
+//! Totals of the requests of a visit: counts, times, robots.txt records and resolved addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use store::{Phases, RobotsRecord};
 
 use egress::Timings;
 
-/// robots.txt files that a parked visit carries, in bytes. The others are fetched again.
+/// Maximum bytes of the robots.txt files of a parked visit. The others are fetched again.
 const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The next worker uses resolved addresses for this long. A name that resolves differently each time would otherwise be handed
 /// over for ever.
@@ -29,7 +29,7 @@ pub(crate) struct Resolved {
 pub(crate) struct Traffic {
     /// Time spent on requests, without waits for permits.
     pub(crate) active: Duration,
-    /// Boxed, since a map has room for eleven hosts, and nearly every site has one.
+    /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Redirects of robots.txt files that were followed before the visit was interrupted.
     #[serde(default)]

@@ -28,7 +28,7 @@ const LANGUAGE_MARK: char = '~';
 /// or Esperanto).
 const DETECTION_CHARS_MIN: usize = 60;
 
-/// Words that are checked for English.
+/// Maximum number of words that are checked for English.
 const LANGUAGE_WORDS_MAX: usize = 100;
 
 /// Languages that are detected, with their ISO 639-1 tag and the stemmer of the language if there is one.
@@ -62,7 +62,7 @@ const LANGUAGES: [(Lang, &str, Option<Algorithm>); 26] = [
 ];
 
 impl Stemming {
-    /// By the primary subtag of a language tag.
+    /// The stemming for the primary subtag of a language tag.
     pub(crate) fn for_language(tag: &str) -> Self {
         let tag = if tag == "nb" { "no" } else { tag };
         match LANGUAGES.iter().find(|(_, of, _)| *of == tag) {

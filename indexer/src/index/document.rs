@@ -35,29 +35,29 @@ mod suggestions;
 pub use examples::{ExampleCheck, UnfoundExample, check_examples};
 use schema_text::SchemaText;
 
-/// A stem of the name occurs at least so often.
+/// Number of times that each word of the name is added to the field `all`.
 pub(crate) const NAME_WEIGHT: u32 = 4;
 const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
 
-/// Maximum number of terms of one capability: longer texts are written to match everything.
+/// Maximum number of terms of one capability: longer texts are usually written to match every query.
 const TERMS_MAX: usize = 1_500;
 /// Maximum number of terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
 /// Distinct stems from which a text has a fingerprint; shorter ones are copies only if they are equal.
 const SKETCHED_STEMS_MIN: usize = 16;
-/// Words whose character grams are indexed.
+/// Maximum number of words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// Words of the manifest's name that count as the name of the site; longer names are slogans.
+/// Maximum number of words of a manifest's name that are used as the name of the site; longer names are slogans.
 const SITE_WORDS_MAX: usize = 10;
-/// Bytes of a description in a row; the whole text is in the store.
+/// Maximum bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// What all capabilities of a manifest share.
+/// Data that all capabilities of a manifest share.
 pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
-    /// Examples that the operator gives.
+    /// Examples from the operator.
     given: Option<&'a Examples>,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
@@ -100,7 +100,7 @@ impl<'a> ManifestText<'a> {
                     row.declarations = merged.declarations;
                 }
                 row.contradictions = merged.contradictions;
-                // What the leading declaration states matches too where a more cautious value counts.
+                // The values of the leading declaration also match where the merged capability has a more cautious value.
                 let own = Following::of(StoredDeclaration::of(self.stored, capability));
                 let all: Vec<&Following> = std::iter::once(&own).chain(others).collect();
                 Some((self.document_of(fields, &merged.capability, &all, &row)?, Some(id)))
@@ -212,7 +212,7 @@ impl<'a> ManifestText<'a> {
         let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
         let flaws = [capability.deprecated, capability.degraded, capability.addresses_reader];
         let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
-        // The successor of what is deprecated comes first, even if it has fewer words of the request.
+        // The successor of a deprecated capability ranks first, even if it has fewer words of the request.
         let penalty = if capability.deprecated { penalty + 0.2 } else { penalty };
         1.0 + conformance + liveness + origin + invocable + typed - penalty
     }
@@ -227,7 +227,7 @@ pub(super) fn facet_values(source: &FilterSource<'_>) -> Vec<(FacetKey, String)>
     FacetKey::ALL.iter().flat_map(values).collect()
 }
 
-/// Ids, keys and names by which a capability is found whole.
+/// Ids, keys and names that match a capability exactly.
 pub(super) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
     let mut exact = BTreeSet::from([
         source.id.as_str().to_owned(),
@@ -248,7 +248,7 @@ pub(super) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
 /// The texts of one capability.
 struct CapabilityText<'a> {
     capability: &'a Capability,
-    /// Of a capability with several.
+    /// The further declarations of a capability that has several.
     declarations: &'a [&'a Following],
     language: String,
     parameters: SchemaText,
@@ -415,18 +415,18 @@ impl Terms {
         }
     }
 
-    /// Adds terms that the capability does not have, once each, so that they select it. Ranking counts them as examples.
+    /// Adds terms that the capability does not have, once each, so that they select it. Ranking treats them as words of examples.
     fn add_missing(&mut self, terms: &str) {
         let known: HashSet<&str> = self.all.split(' ').collect();
         let missing: BTreeSet<&str> = terms.split(' ').filter(|term| !known.contains(term)).collect();
-        let room = TERMS_MAX.saturating_sub(self.count);
-        let missing: Vec<&str> = missing.into_iter().filter(|term| !term.is_empty()).take(room).collect();
+        let free = TERMS_MAX.saturating_sub(self.count);
+        let missing: Vec<&str> = missing.into_iter().filter(|term| !term.is_empty()).take(free).collect();
         for term in missing {
             push_term(&mut self.all, term);
         }
     }
 
-    /// Adds a word and returns its stem; `None` if the capability has its share of terms.
+    /// Adds a word and returns its stem; `None` if the capability has [`TERMS_MAX`] terms already.
     fn add_word(&mut self, word: &str, weight: usize) -> Option<String> {
         if self.count >= TERMS_MAX {
             return None;
@@ -446,7 +446,7 @@ impl Terms {
     }
 }
 
-/// A name without case and separators: `bookFlight` and `book_flight` are one.
+/// A name without case and separators: `bookFlight` and `book_flight` become equal.
 fn squeezed(name: &str) -> String {
     fold_exact(name).chars().filter(|c| c.is_alphanumeric()).collect()
 }

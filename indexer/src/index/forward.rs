@@ -12,13 +12,13 @@ const COUNT_BITS: u32 = 6;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const PART_BITS: u32 = 2;
 
-/// Most that one stem counts in a fingerprint.
+/// Maximum weight of one stem in a fingerprint.
 const SKETCH_WEIGHT_MAX: u32 = 4;
 
 /// The text of a capability that contains a stem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Its own, weighted: the field `all`.
+    /// The capability's own text, weighted: the field `all`.
     Own,
     /// Example requests.
     Example,

@@ -2,7 +2,7 @@
 //!
 //! Text is analysed before it reaches tantivy: a field receives its terms joined by spaces. One field, `all`, holds every
 //! word of a capability with the important ones repeated, since a sum over several fields ranks worse; bigrams, which
-//! count less, have their own field. What ranks capabilities without selecting any is in columns.
+//! count less, have their own field. Values that rank capabilities but select none are in columns.
 
 use tantivy::Index;
 use tantivy::schema::{
@@ -24,7 +24,8 @@ const WHOLE_TOKENIZER: &str = "whole";
 /// Separates a suggestion from its kind in the `suggest` field; sorts before every letter.
 pub(crate) const SUGGESTION_MARK: char = '\u{1}';
 
-/// Separates the rest of a suggestion, by which it is found, from its text; sorts before every letter too.
+/// Separates a later part of a suggestion, which is indexed so that a prefix of it matches, from the whole text; sorts before
+/// every letter too.
 pub(crate) const REST_MARK: char = '\u{2}';
 
 /// Declares the fields, each with the method that adds it and its options. Every filter has a field too.
@@ -34,7 +35,7 @@ macro_rules! fields {
         #[derive(Debug, Clone, Copy)]
         pub(crate) struct Fields {
             $($(#[$doc])* pub(crate) $name: Field,)+
-            /// By [`FacetKey`], in the order of its values.
+            /// One field for each [`FacetKey`], in the order of its variants.
             facets: [Field; FacetKey::ALL.len()],
         }
 

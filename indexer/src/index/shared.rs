@@ -14,7 +14,7 @@ use crate::filter::{FacetKey, FilterSource};
 /// What some manifests share with others.
 pub(crate) type Shared = SharedCapabilities<Following>;
 
-/// What a declaration adds to the document of its capability.
+/// Data that a declaration adds to the document of its capability.
 #[derive(Debug, Clone)]
 pub(crate) struct Following {
     declared: Declared,

@@ -1,7 +1,7 @@
 //! The one writer of an index.
 //!
 //! A manifest is replaced as a whole: its documents are deleted and all its capabilities are added again, so that
-//! applying the same change twice leaves the same index. A commit carries the feed position that it reaches.
+//! applying the same change twice leaves the same index. A commit contains the feed position that it reaches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

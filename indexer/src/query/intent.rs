@@ -1,10 +1,10 @@
-//! What a request asks for beyond its words: intents, opposites, and whether it only asks to look.
+//! The intent of a request beyond its words: actions, opposites, and whether it only reads.
 
 use std::sync::LazyLock;
 
 use crate::analysis::{Stemming, words};
 
-/// Words of a request that are read for its intent.
+/// Maximum number of words of a request that are read for its intent.
 const WORDS_MAX: usize = 64;
 
 /// Expressions of everyday language, and the words of capabilities that answer them.
@@ -72,7 +72,7 @@ static OPPOSITE_STEMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
 });
 static ENDING_STEMS: LazyLock<Vec<String>> = LazyLock::new(|| ENDING.iter().map(|verb| stem(verb)).collect());
 
-/// What a text asks for.
+/// The intents of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intent {
     /// Stems of capabilities that answer it.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_change_something_do_not_only_ask_to_look() {
+    fn requests_for_changes_are_not_read_only() {
         for text in ["where is my order", "show flights", "is my flight late"] {
             assert!(Intent::of(text).asks_to_look, "{text}");
         }

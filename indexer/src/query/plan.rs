@@ -28,18 +28,18 @@ const INTENT_WEIGHT: f32 = 0.5;
 const OPPOSITE_WEIGHT: f32 = -1.0;
 /// Shortest part of a word that is searched for in two parts.
 const PART_CHARS_MIN: usize = 3;
-/// Maximum number of words of a request whose neighbours are searched for in one word.
+/// Maximum number of words of a request that are also searched joined with the next word.
 const JOINED_WORDS_MAX: usize = 8;
 /// Weight of a bigram of words that are written together, as in "bookFlight" or "S3".
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
-/// Weights of the closest English word for a word of another language: alone, and beside words that some capability has. Weight of
-/// the other English words.
+/// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
+/// Weight of the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
 const NEAR_TRANSLATION_WEIGHT: f32 = 0.4;
 const FAR_TRANSLATION_WEIGHT: f32 = 0.3;
-/// Maximum number of concepts that one word stands for.
+/// Maximum number of concepts of one word.
 const CONCEPTS_MAX: usize = 3;
 /// Maximum number of forms of one word in the languages of the index; the most frequent are taken.
 const FORMS_MAX: usize = 6;
@@ -104,7 +104,7 @@ struct Analysis<'a> {
 /// A word that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanWord {
-    /// As written, folded.
+    /// The word as written, after case folding.
     pub(crate) text: String,
     pub(crate) stem: String,
     /// How many capabilities have it, in any form.
@@ -198,7 +198,7 @@ impl Plan {
     }
 
     /// Searches for words of conversation that can name a topic ("plan", "next") if no capability has another word.
-    /// `count_of` says how many capabilities have a term.
+    /// `count_of` returns the number of capabilities that have a term.
     pub(crate) fn add_topical<E>(&mut self, count_of: impl Fn(&str) -> Result<u64, E>) -> Result<(), E> {
         if self.words.iter().any(|word| word.count > 0) {
             return Ok(());
@@ -270,8 +270,8 @@ impl Plan {
     }
 
     /// Adds the forms that the words have in the other languages of the index, of those that some capability has.
-    /// `count_of` says how many capabilities have a term, `rarity_of` how much a word of so many counts: all forms of a word
-    /// count like one.
+    /// `count_of` returns the number of capabilities that have a term, `rarity_of` the weight of a word with that number: all
+    /// forms of a word count like one.
     pub(crate) fn add_variants<E>(
         &mut self,
         languages: &[Stemming],
@@ -294,7 +294,7 @@ impl Plan {
                     counted.push((count, form));
                 }
             }
-            // The most frequent form stands for the word; of equal ones the first.
+            // The most frequent form represents the word; of equal ones the first.
             counted.sort_by_key(|(count, _)| Reverse(*count));
             counted.truncate(FORMS_MAX);
             word.count = counted.iter().map(|(count, _)| count).sum();
@@ -321,7 +321,7 @@ impl Plan {
         }
     }
 
-    /// Adds English words for those of other languages that no capability has. They count less beside words that some have.
+    /// Adds English words for those of other languages that no capability has. They count less together with words that some have.
     pub(crate) fn add_translations(&mut self) {
         let words = self.words.clone();
         let is_known = words.iter().any(|word| word.count > 0);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_words_of_conversation_unless_there_are_no_others() {
+    fn removes_conversational_words_unless_there_are_no_others() {
         let plan = plan_of("Could you please help me find a cheap flight?");
         assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);

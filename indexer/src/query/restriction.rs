@@ -13,7 +13,7 @@ use crate::index::Fields;
 /// Maximum number of distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
 const VALUES_MAX: usize = 100;
 
-/// Maximum number of types that all `namespace:*` of one filter stand for.
+/// Maximum number of types that all `namespace:*` of one filter expand to.
 const TYPES_MAX: usize = 1_000;
 
 /// One restriction, and the facet that ignores it when it is counted.
@@ -24,11 +24,11 @@ pub(crate) struct FilterPart {
 
 /// The documents that a filter accepts.
 pub(crate) enum Restriction {
-    /// Those that have any of the terms.
+    /// Documents that have any of the terms.
     AnyOf(Vec<Term>),
-    /// Those that have none of them.
+    /// Documents that have none of the terms.
     NoneOf(Vec<Term>),
-    /// Those with this time or a later one.
+    /// Documents with this time or a later one.
     Since(Term),
 }
 

@@ -14,7 +14,7 @@ const LANGUAGES: [&str; 11] = ["de", "fr", "es", "pt", "it", "nl", "pl", "tr", "
 /// The English stems of a concept, the closest first.
 pub(super) type Concept = Vec<String>;
 
-/// The concepts of a word, by the term that stands for it in its language.
+/// The concepts of a word, by its term in its language.
 static BY_TERM: LazyLock<HashMap<String, Vec<Concept>>> = LazyLock::new(|| {
     let mut by_term: HashMap<String, Vec<Concept>> = HashMap::new();
     for line in CONCEPTS.lines().filter(|line| !line.starts_with('#')) {

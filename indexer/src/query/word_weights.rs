@@ -1,6 +1,7 @@
 //! Weights of the words of requests, learned from requests with known results.
 //!
-//! A weight says how specific a word is: "weather" is, "interesting" is not. Words without a weight count as average ones.
+//! A weight states how specific a word is: "weather" is specific, "interesting" is not. Words without a weight count as average
+//! ones.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +17,7 @@ pub struct WordWeights {
 }
 
 impl WordWeights {
-    /// Those that are compiled in.
+    /// The weights that are compiled in.
     pub fn built_in() -> Arc<Self> {
         Arc::clone(&BUILT_IN)
     }

@@ -117,7 +117,7 @@ fn cursors<'a>(
     Ok(cursors)
 }
 
-/// Walks over the documents of one segment that have a term.
+/// Iterates over the documents of one segment that have a term.
 struct PostingCursor<'a> {
     blocks: BlockSegmentPostings,
     /// Index of the next document in the block.

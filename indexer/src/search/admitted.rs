@@ -124,7 +124,7 @@ enum Documents<'a> {
 }
 
 impl Documents<'_> {
-    /// At least those of them that are in `some`.
+    /// A superset of the documents that are in `some`.
     fn among(
         &self,
         some: &FixedBitSet,
@@ -140,7 +140,7 @@ impl Documents<'_> {
     }
 }
 
-/// Those of some documents that have a time or a later one.
+/// The documents of `some` that have a time or a later one.
 fn since(
     from: &Term,
     some: &FixedBitSet,

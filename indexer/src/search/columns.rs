@@ -15,7 +15,7 @@ use crate::query::Role;
 /// The documents of one segment.
 pub(crate) struct Columns {
     segment: SegmentId,
-    /// Of every document; 48 bytes each.
+    /// Traits of every document; 48 bytes each.
     pub(super) traits: Vec<DocumentTraits>,
     pub(crate) first_seen_ms: Column<i64>,
     /// Encoded stems of each document.
@@ -39,8 +39,8 @@ impl FieldPostings {
     }
 }
 
-/// What decides the rank of a document beside its text. Side by side in memory, since the columns of the index would cost four
-/// scattered reads of a file.
+/// Values besides the text that decide the rank of a document. They are adjacent in memory, since the columns of the index
+/// would cost four scattered reads of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DocumentTraits {
     /// Hash of the id.

@@ -89,7 +89,7 @@ type RankedEntry = (u32, Reverse<usize>, Arc<str>);
 /// The most frequent entries of one prefix.
 #[derive(Default)]
 struct BestEntries {
-    /// Of the prefix in all.
+    /// Number of all entries with the prefix.
     entries: usize,
     heap: BinaryHeap<Reverse<RankedEntry>>,
 }

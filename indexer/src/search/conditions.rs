@@ -1,4 +1,4 @@
-//! The conditions on every result beside its words: filters, phrases and exclusions.
+//! The conditions on every result besides its words: filters, phrases and exclusions.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +24,8 @@ impl Conditions {
 
     /// The filters, except those of one facet.
     pub(super) fn filters(&self, without: Option<FacetKey>) -> impl Iterator<Item = &Restriction> {
-        let counts = move |part: &&FilterPart| without.is_none() || part.facet != without;
-        self.filters.iter().filter(counts).map(|part| &part.restriction)
+        let is_included = move |part: &&FilterPart| without.is_none() || part.facet != without;
+        self.filters.iter().filter(is_included).map(|part| &part.restriction)
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) enum TextCondition {
     Phrase(Vec<Term>),
 }
 
-/// Adjacent words as they are written, stop words included; a single word in any of its forms.
+/// The condition of a quoted phrase: its words are adjacent as written, stop words included. A single word matches in any form.
 pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
     let fields = &opened.fields;
     let written: Vec<String> = words(text).map(|word| word.text).collect();
@@ -53,7 +53,7 @@ pub(super) fn phrase(opened: &OpenedIndex, text: &str) -> Option<TextCondition> 
     }
 }
 
-/// What to exclude: a word in any of its forms, or all bigrams of a phrase.
+/// The condition that excluded documents satisfy: a word in any of its forms, or all bigrams of a phrase.
 pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextCondition> {
     let fields = &opened.fields;
     if let Some(only) = only_word(text) {
@@ -71,7 +71,7 @@ pub(super) fn exclusion(opened: &OpenedIndex, text: &str) -> Option<TextConditio
     }
 }
 
-/// The word of a text that has one, apart from stop words.
+/// The only word of a text, stop words not counted; `None` if it has none or several.
 fn only_word(text: &str) -> Option<String> {
     let mut words = words(text).map(|word| word.text).filter(|word| !is_stop_word(word));
     words.next().filter(|_| words.next().is_none())

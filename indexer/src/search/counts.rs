@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) by_name: FxHashMap<String, u64>,
-    /// Of values whose names were not read.
+    /// Sum of the counts of values whose names were not read.
     pub(super) others: u64,
 }
 

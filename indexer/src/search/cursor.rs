@@ -1,6 +1,6 @@
 //! Cursors: where the next page begins.
 //!
-//! The first pages have the re-ranked documents; their cursors carry the documents that were already returned, so that
+//! The first pages have the re-ranked documents; their cursors contain the documents that were already returned, so that
 //! none is repeated even if a commit has moved it. Later pages, and every other sort order, carry the position of the last
 //! document. A cursor is bound to its query, and to the versions of schema and ranking.
 

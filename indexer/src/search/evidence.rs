@@ -1,4 +1,4 @@
-//! How much of a request a result speaks of.
+//! How much of a request a result covers.
 //!
 //! `coverage` asks whether the words of the request are in a result at all. `evidence` also asks where: a word that a long
 //! description mentions once is weak evidence, a word of the name is strong.
@@ -8,10 +8,10 @@ use super::rank::Ranked;
 use super::term_scores::TermScores;
 use crate::query::{Plan, QueryTerm, Role};
 
-/// Evidence below which a result does not speak of the request. Chosen on the labelled requests: one in a hundred that has an
-/// answer is left without, and half of those without an answer that share a word with something.
+/// Evidence below which a result is not relevant. Chosen on the labelled requests: of those with an answer, 1 % get no relevant
+/// result; of those without an answer that share a word with a capability, half.
 const EVIDENCE_MIN: f32 = 0.2;
-/// Results among which the best evidence is sought.
+/// Number of first results among which the best evidence is looked up.
 const BEST_AMONG: usize = 10;
 /// Shares of the best evidence and of the best score that a result needs.
 const EVIDENCE_SHARE_MIN: f32 = 0.5;
@@ -30,7 +30,7 @@ impl WordShares {
         Self { found: vec![0.0; plan.words.len()], importance: vec![0.0; plan.words.len()] }
     }
 
-    /// Adds a term that stands for a word; `share` says how much of it the candidate has.
+    /// Adds a term of a word; `share` is the part of it that the candidate has, 0 to 1.
     fn add(&mut self, term: &QueryTerm, importance: f32, share: f32) {
         let role_share = match term.role {
             Role::Word | Role::Variant => 1.0,
@@ -75,7 +75,7 @@ pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// The share of the request that a candidate speaks of: like [`coverage`], but a word counts by how prominent it is in the
+/// The share of the request that a candidate covers: like [`coverage`], but a word counts by how prominent it is in the
 /// candidate, and by the weight that it has in the request.
 pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
     let mut shares = WordShares::of(plan);
@@ -88,7 +88,7 @@ pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
     shares.best_part(plan)
 }
 
-/// How many of the first results speak of the request. Those whose evidence is unknown count if a later one does.
+/// Number of leading relevant results. A result with unknown evidence counts if a later result is relevant.
 pub(super) fn relevant(ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
     let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
     let evidence_min = EVIDENCE_MIN.max(EVIDENCE_SHARE_MIN * best);

@@ -35,9 +35,9 @@ use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 const COVERAGE_MIN: f32 = 0.05;
 /// Results among which one is sought that can be undone.
 const HARMLESS_AMONG: usize = 10;
-/// Results of a group that are listed; the others are counted.
+/// Maximum number of results of a group that are listed; the others are counted.
 const MEMBERS_MAX: usize = 5;
-/// Characters of a capability's own text that similar ones are searched by.
+/// Maximum number of characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
@@ -112,7 +112,7 @@ pub(super) struct SearchExecutor<'a> {
     query_hash: u64,
     phrasings: Vec<ParsedQuery>,
     pub(super) plans: Vec<Plan>,
-    /// Of the words of each plan.
+    /// Corrections of the words of each plan.
     corrections: Vec<Vec<Correction>>,
     pub(super) conditions: Conditions,
     admitted: Admitted,
@@ -351,7 +351,7 @@ impl<'a> SearchExecutor<'a> {
         Ok(hit)
     }
 
-    /// What is behind a result.
+    /// The results that are grouped behind a result.
     fn group(&self, ranked: &Ranked) -> Result<Option<Group>, IndexError> {
         if ranked.members.is_empty() {
             return Ok(None);

@@ -25,7 +25,7 @@ const NAMES_MAX: usize = 10_000;
 /// Documents whose values are read at once.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
 
-/// What is counted: by segment the documents that have the words of a request, under its conditions.
+/// The documents to count, by segment: those that have the words of a request and satisfy its conditions.
 pub(super) struct FacetCounter<'a> {
     pub(super) opened: &'a OpenedIndex,
     pub(super) with_words: &'a [FixedBitSet],

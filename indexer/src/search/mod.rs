@@ -81,7 +81,7 @@ impl Searcher {
         Self::open_with(dir, &WordWeights::built_in(), None)
     }
 
-    /// Opens the index below a directory with other word weights than the built-in ones, and with the vectors beside it if
+    /// Opens the index below a directory with other word weights than the built-in ones, and with the vectors next to it if
     /// there is an embedder.
     pub fn open_with(
         dir: &Path,

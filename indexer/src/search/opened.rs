@@ -30,7 +30,7 @@ pub struct IndexGeneration {
     pub position: FeedPosition,
     pub opstamp: u64,
     pub schema_version: u32,
-    /// Identifies the vectors beside the index; 0 if searches use none.
+    /// Identifies the vectors next to the index; 0 if searches use none.
     pub vectors: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct OpenedIndex {
     pub(crate) word_weights: Arc<WordWeights>,
     /// The languages of its capabilities that have stems of their own.
     pub(crate) languages: Vec<Stemming>,
-    /// By segment.
+    /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
 }
 

@@ -1,6 +1,6 @@
 //! Pages in a total order: by score, time or name, ties by id.
 //!
-//! Cursors walk in this order over the results after the re-ranked ones, and in every sort order but relevance. Each page costs
+//! Cursors follow this order for the results after the re-ranked ones, and in every sort order but relevance. Each page costs
 //! one pass over the matches, however deep it is.
 
 use std::cmp::Ordering;
@@ -29,7 +29,7 @@ pub(super) struct Position {
     pub(super) tie: u64,
 }
 
-/// The number of a score. Scores are not negative, so their bits sort like themselves.
+/// The sort number of a score, smaller for a higher score. The bits of floats that are not negative sort like the floats.
 fn number_of_score(score: Score) -> u64 {
     u64::from(!score.max(0.0).to_bits())
 }
@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-/// Shortens a tie for cursors, which tell a few hundred documents apart by it.
+/// Shortens a tie for cursors, in which it has to distinguish only a few hundred documents.
 #[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
 pub(super) fn short_tie(tie: u64) -> u32 {
     (tie ^ (tie >> 32)) as u32
@@ -61,7 +61,7 @@ struct TopAfter<'a> {
     /// Short ties of documents that are left out.
     skip: &'a HashSet<u32>,
     best: Vec<(u64, u64, DocAddress)>,
-    /// The last of the best once there are enough; what comes after it is not among them.
+    /// The position of the last document of the page, once `limit` documents were found. Later positions are not on the page.
     bound: Option<(u64, u64)>,
 }
 
@@ -152,7 +152,7 @@ pub(super) struct PageByColumn<'a> {
 }
 
 impl<'a> PageByColumn<'a> {
-    /// Relevance without words is by the time of the last change.
+    /// [`Sort::Relevance`] is used for searches without words, and sorts by the time of the last change.
     pub(super) fn new(opened: &'a OpenedIndex, sort: Sort, limit: usize, after: Option<Position>) -> Self {
         Self { opened, sort, limit, after, found: Vec::new() }
     }

@@ -54,7 +54,7 @@ pub(super) struct Ranked {
     pub(super) candidate: Candidate,
     /// In units of the best text score, so that the scores of all pages agree.
     pub(super) score: f32,
-    /// What the site adds, before the prior.
+    /// Score that the site adds, before the prior is applied.
     site_score: f32,
     /// Factor of crowding.
     crowding: f32,

@@ -1,4 +1,4 @@
-//! Which terms select the candidates, and which documents become candidates by their words.
+//! Chooses the terms that select candidates, and the documents that become candidates by their words.
 
 use tantivy::{DocAddress, Score};
 

@@ -81,7 +81,7 @@ fn complete_or_correct(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggest
     Ok(Vec::new())
 }
 
-/// What begins with a prefix; if there is nothing, what has a word that begins with its last word, and most of its others.
+/// Entries that begin with a prefix; if there are none, entries with a word that begins with its last word, and most of its others.
 fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
     let found = complete(opened, prefix)?;
     let Some((before, last)) = prefix.rsplit_once(' ').filter(|_| found.is_empty()) else { return Ok(found) };
@@ -98,7 +98,7 @@ fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>,
     found.sort_by_cached_key(missing);
     let fewest = found.first().map_or(0, missing);
     found.retain(|suggestion| missing(suggestion) == fewest);
-    // One or two letters alone say nothing.
+    // One or two letters match too many entries to be useful.
     let is_vague = fewest > 0 && last.chars().count() < COMPLETED_CHARS_MIN;
     Ok(if is_vague { Vec::new() } else { found })
 }

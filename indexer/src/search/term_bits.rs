@@ -1,6 +1,6 @@
 //! The documents of one segment that have a term, as bits.
 //!
-//! Most filters use the same few terms, such as a format or a method that many documents have. Their bits are cached beside the
+//! Most filters use the same few terms, such as a format or a method that many documents have. Their bits are cached with the
 //! segment, which never changes; any other term has few documents, whose postings are read each time.
 
 use std::num::NonZeroUsize;

@@ -32,7 +32,7 @@ const RESCORED_MAX: usize = 80;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TermScope {
     All,
-    /// Those that the selection has not scored.
+    /// Terms that the selection has not scored.
     Unscored,
 }
 
@@ -52,9 +52,9 @@ pub(super) struct Column {
 pub(super) struct TermScores {
     pub(super) scope: TermScope,
     pub(super) columns: Vec<Column>,
-    /// In rows, one for each candidate.
+    /// Scores in rows, one row for each candidate.
     values: Vec<f32>,
-    /// What the selection has scored of words that only the examples of a candidate have: as examples they count less.
+    /// Score that the selection gave for words that only the examples of a candidate have; words of examples count less.
     excess: Vec<f32>,
     /// Inverse document frequency of each term of the plan.
     pub(super) rarity: Vec<f32>,

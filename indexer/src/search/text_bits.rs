@@ -70,7 +70,7 @@ fn keep_with_all<'a>(
     Ok(())
 }
 
-/// Those of some documents, which have all the terms, that have them next to each other.
+/// The documents of `some`, which all have the terms, that have them next to each other.
 fn with_phrase(
     some: &FixedBitSet,
     terms: &[Term],

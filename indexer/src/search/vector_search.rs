@@ -33,7 +33,7 @@ const COPIES_MAX: usize = 3;
 /// A document without a vector.
 const NO_ROW: u32 = u32::MAX;
 
-/// The vectors beside one commit.
+/// The vectors for one commit.
 pub(super) struct VectorSearch {
     embedder: Arc<QueryEmbedder>,
     vectors: Arc<Vectors>,
@@ -55,7 +55,7 @@ impl VectorSearch {
         opened: &OpenedIndex,
     ) -> Result<OpenedVectors, VectorsError> {
         let Some(vectors) = Vectors::read(index_dir)? else { return Ok(OpenedVectors::Missing) };
-        if !vectors.is_of(embedder.embedder()) {
+        if !vectors.made_by(embedder.embedder()) {
             return Ok(OpenedVectors::OfAnotherModel);
         }
         let embedder = Arc::clone(embedder);

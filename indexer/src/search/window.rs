@@ -44,14 +44,14 @@ pub(super) struct Window {
     /// All results, including those that are not candidates.
     pub(super) total: u64,
     pub(super) coverage: f32,
-    /// How many of the first results speak of the request.
+    /// Number of leading relevant results.
     pub(super) relevant: u64,
     /// Whether all documents that have the words are candidates.
     pub(super) is_complete: bool,
 }
 
 impl Window {
-    /// The documents that speak of the request.
+    /// The relevant documents.
     pub(super) fn relevant_documents(&self) -> Vec<DocAddress> {
         let relevant = usize::try_from(self.relevant).unwrap_or(usize::MAX);
         self.ranked.iter().take(relevant).map(|hit| hit.candidate.address).collect()
@@ -169,7 +169,7 @@ impl WindowQuery<'_> {
         ranked.iter().take(COVERAGE_HITS).map(of_hit).fold(0.0, f32::max)
     }
 
-    /// How much of the request a result speaks of; `None` if its words have not been scored.
+    /// How much of the request a result covers; `None` if its words have not been scored.
     fn evidence(&self, hit: &Ranked, by_plan: &[TermScores]) -> Option<f32> {
         let row = hit.candidate.row;
         let plans = self.plans.iter().zip(by_plan);
@@ -206,7 +206,8 @@ impl WindowQuery<'_> {
         Ok(found)
     }
 
-    /// What the documents have to which a text belongs: an id, the name of a site or of its host, or an identifier with its domain.
+    /// The term of the documents that a text identifies: an id, the name of a site or of its host, or an identifier with its
+    /// domain.
     fn owner_of(&self, text: &str) -> Option<Term> {
         let fields = &self.opened.fields;
         if CapabilityId::parse(text).is_ok() {

@@ -38,7 +38,7 @@ const CALL_TIME_MAX: Duration = Duration::from_mins(2);
 /// Maximum number of retries of one request, and how long after the first attempt the last one may begin.
 const RETRIES_MAX: usize = 3;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
-/// Maximum number of objects below `files/`: two snapshots, leftovers of interrupted publications, and room.
+/// Maximum number of objects below `files/`: more than two snapshots and leftovers of interrupted publications.
 const LISTED_MAX: usize = 4 * FILES_MAX;
 
 /// A bucket of snapshots, or a part of one.
@@ -227,7 +227,7 @@ impl SnapshotStorage for Bucket {
 struct Publishing<'a> {
     bucket: &'a Bucket,
     last: Option<Snapshot>,
-    /// Of the previous manifest.
+    /// Version of the previous manifest in the bucket.
     version: Option<UpdateVersion>,
     stored: BTreeMap<String, u64>,
 }

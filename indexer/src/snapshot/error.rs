@@ -28,7 +28,7 @@ pub enum SnapshotError {
     Index(#[from] IndexError),
 }
 
-/// For `map_err`: names the file that failed.
+/// Adds the path of the file to an error of the operating system, for `map_err`.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotError {
     move |source| SnapshotError::Io { path: path.to_owned(), source }
 }

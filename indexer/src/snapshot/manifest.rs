@@ -15,7 +15,7 @@ use crate::index::SCHEMA_VERSION;
 const FORMAT: u32 = 1;
 /// Maximum number of files. A segment has about eight, and merging keeps some dozens of segments.
 pub(super) const FILES_MAX: usize = 10_000;
-/// Largest manifest: ten thousand files of about 150 bytes each, and room.
+/// Largest manifest in bytes: more than ten thousand files of about 150 bytes each.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Largest file: an object of 10,000 parts of 8 MiB, far more than a segment of this index has.
 const FILE_BYTES_MAX: u64 = 10_000 * 8 * 1024 * 1024;

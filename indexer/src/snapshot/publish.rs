@@ -15,7 +15,7 @@ use crate::index::{Generations, Payload, register_tokenizers};
 
 /// The folder of hard links to the files of one commit, which merges cannot remove.
 const STAGING: &str = "snapshot-staging";
-/// Maximum number of attempts, of which each fails if a merge removes files.
+/// Maximum number of attempts to link one commit; a merge that removes files fails an attempt.
 const ATTEMPTS_MAX: u32 = 5;
 /// Files that tantivy rewrites; all others never change.
 const REWRITTEN: [&str; 2] = ["meta.json", ".managed.json"];

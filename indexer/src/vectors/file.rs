@@ -1,4 +1,4 @@
-//! The file of vectors: a code for each text.
+//! The file of vectors: one quantised vector, called its code, for each text.
 //!
 //! A text is identified by its hash in the index, so that copies share a vector, a changed text needs a new one, and a rebuilt
 //! index needs none. The file identifies the model, is always replaced as a whole, and ends with a hash of its content.
@@ -30,7 +30,7 @@ pub(crate) struct Vectors {
     /// Hashes of the texts, ascending.
     keys: Vec<u64>,
     scales: Vec<f32>,
-    /// In rows.
+    /// Codes in rows of `dimension` bytes, in the order of `keys`.
     codes: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// For entity tags.
+    /// A number for entity tags; it changes when the file changes.
     pub(crate) fn number(self) -> u64 {
         let modified = self.modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         let modified_ns =
@@ -73,7 +73,7 @@ impl Vectors {
         }
     }
 
-    pub(crate) fn is_of(&self, embedder: &dyn Embedder) -> bool {
+    pub(crate) fn made_by(&self, embedder: &dyn Embedder) -> bool {
         self.identity == embedder.identity() && self.dimension == embedder.dimension()
     }
 
@@ -180,7 +180,7 @@ fn file_bytes(count: u64, dimension: u64) -> u64 {
     HEADER_BYTES + count * (KEY_BYTES + SCALE_BYTES + dimension) + HASH_BYTES
 }
 
-/// Reads a file that may be damaged; the inner error says how.
+/// Reads a file that may be damaged; the inner error describes the damage.
 fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     let bytes = file.metadata()?.len();
     if bytes < file_bytes(0, 0) {
@@ -303,7 +303,7 @@ mod tests {
         let written = vectors.write(dir.path()).unwrap();
         assert_eq!(stamp(dir.path()), Some(written));
         assert_eq!(Vectors::read(dir.path()).unwrap().unwrap(), vectors);
-        assert!(vectors.is_of(&Other));
+        assert!(vectors.made_by(&Other));
         assert_eq!(fs::metadata(dir.path().join(NAME)).unwrap().len(), vectors.bytes());
         assert!(!dir.path().join("vectors.new").exists());
     }

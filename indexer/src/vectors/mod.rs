@@ -1,6 +1,6 @@
 //! Vectors of the texts of capabilities, for operators who supply a model.
 //!
-//! They are in one file beside the index and are optional: if they are missing, of another model, or behind the index, searches
+//! They are in one file next to the index and are optional: if they are missing, of another model, or behind the index, searches
 //! use words only. This crate has an [`Embedder`] only if it is built with the feature `embedder`.
 
 mod code;

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_without_the_feature_says_how_to_build_with_it() {
+    fn the_error_without_the_feature_names_the_build_option() {
         let error = open_embedder(Path::new("/models/minilm")).unwrap_err().to_string();
         assert!(error.contains("/models/minilm") && error.contains("--features embedder"), "{error}");
     }

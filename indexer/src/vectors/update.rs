@@ -138,7 +138,7 @@ struct Updater {
     last: Option<PassState>,
     /// Texts that the model rejected.
     refused: HashSet<u64>,
-    /// Since when the file has rows of texts that are gone.
+    /// When the file first had rows of deleted texts.
     obsolete_since: Option<Instant>,
     obsolete_time_max: Duration,
 }
@@ -308,7 +308,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[CapabilityText]) -> Result<Vec<Opt
 /// be temporary.
 fn read_vectors(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsError> {
     match Vectors::read(index_dir) {
-        Ok(Some(vectors)) if vectors.is_of(embedder) => return Ok(vectors),
+        Ok(Some(vectors)) if vectors.made_by(embedder) => return Ok(vectors),
         Ok(Some(_)) => tracing::warn!("the vectors are of another model: embedding everything again"),
         Ok(None) => {}
         Err(error @ VectorsError::Damaged { .. }) => {

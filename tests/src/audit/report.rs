@@ -18,7 +18,7 @@ pub enum Rule {
     From,
     /// No Referer and no Cookie is sent.
     TrackingHeader,
-    /// Only GET and HEAD.
+    /// Only GET and HEAD are sent.
     Method,
     /// robots.txt is fetched before anything else.
     RobotsFirst,

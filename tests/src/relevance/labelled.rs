@@ -53,7 +53,7 @@ impl LabelledRequest {
 pub struct Pool {
     _dir: tempfile::TempDir,
     searcher: Searcher,
-    /// From the public id of a capability to its key.
+    /// Key of each capability by its public id.
     keys: BTreeMap<String, String>,
 }
 
@@ -105,7 +105,7 @@ fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String
     Ok(all)
 }
 
-/// Fewer requests say nothing: one of them moves a measure by more than a twentieth.
+/// Fewer requests are not significant: one of them moves a measure by more than a twentieth.
 const PART_MIN: usize = 20;
 
 /// The measures of the requests about the demo, by half, and of those about published files, if there are enough of them.

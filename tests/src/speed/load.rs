@@ -31,7 +31,7 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 /// When the next request is sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// After the response to the previous one.
+    /// Each request is sent after the response to the previous one.
     AsAnswered,
     /// At this rate per second, independent of responses.
     PerSecond(f64),

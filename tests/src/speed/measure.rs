@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_of_the_rounds_counts() {
+    fn keeps_the_fastest_of_the_rounds() {
         let mut runs = 0;
         let times = each(&["a request"], 3, |_| {
             // the warm-up and the first round take longer than the others
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_runs_is_no_slower_than_its_percentile() {
+    fn percentiles_bound_their_share_of_the_runs() {
         let times = Times::of((1..=100).rev().map(Duration::from_millis).collect());
         assert!((times.p50_ms - 50.0).abs() < 1e-6 && (times.p99_ms - 99.0).abs() < 1e-6);
         assert!((times.per_second - 20.0).abs() < 1.0);

@@ -41,7 +41,7 @@ async fn rejects_missing_and_empty_seed_files() {
     fails(empty, 2, &["empty.txt", "no"]);
 }
 
-/// The folder can be opened, but not read as a list: `agentdex` says so before it listens.
+/// The folder can be opened, but not read as a list: `agentdex` reports it before it listens.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_folder_of_seeds_before_it_serves() {
     let world = world().await;
@@ -154,7 +154,7 @@ async fn reports_a_data_directory_that_cannot_be_written() {
     }
 }
 
-/// Each ends before the first request, with words that say what to add.
+/// Each ends before the first request, with an error that names the missing setting.
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_impolite_and_useless_settings_before_the_first_request() {
     let world = world().await;
@@ -178,7 +178,7 @@ async fn refuses_impolite_and_useless_settings_before_the_first_request() {
 
 /// With `--log-format json`, errors and progress are JSON too.
 #[tokio::test(flavor = "multi_thread")]
-async fn stderr_is_json_alone_if_the_log_is() {
+async fn stderr_contains_only_json_with_a_json_log() {
     let world = world().await;
     let mut missing = world.program("agentdex");
     missing.args(["--seeds", "nowhere.txt", "--once", "--log-format", "json"]);

@@ -85,7 +85,7 @@ pub(crate) async fn agentdex_visits_sites_again_after_the_operators_interval(bac
     audit::check(&world.web.log().hits(), &policy).assert_clean();
 }
 
-/// A second pass has nothing to do: it says when the next site is due.
+/// A second pass has nothing to do: it reports when the next site is due.
 pub(crate) async fn a_second_start_says_when_the_next_site_is_due(backend: Backend) {
     let world = World::start(backend, Web::builder().host(Host::new("first.test"))).await;
     world.write_seeds(["first.test"]);

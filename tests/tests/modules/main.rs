@@ -12,7 +12,7 @@ use std::path::Path;
 use graph::{Graph, cycles, edges_within};
 use source::{Crate, Segments};
 
-/// Files that may depend on each other in a cycle: a folder and its parts, documents inside documents.
+/// Maximum number of files that may depend on each other in a cycle: a folder and its parts, documents inside documents.
 const CYCLE_FILES_MAX: usize = 10;
 
 /// Crates by folder.

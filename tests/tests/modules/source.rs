@@ -16,7 +16,7 @@ const HOPS_MAX: usize = 8;
 
 /// The source of one crate without its tests.
 pub(crate) struct Crate {
-    /// By module path; the root is empty.
+    /// Modules by their path; the path of the root is empty.
     pub(crate) modules: BTreeMap<Segments, Module>,
 }
 

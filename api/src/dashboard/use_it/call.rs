@@ -19,7 +19,7 @@ const PARAMETERS: &str = "{parameters}";
 /// Why there is no text for a request that no tab could show.
 pub(super) const TOO_LONG: &str = "The request is too long for this page.";
 
-/// What is sent, without secrets: these are variables of the environment.
+/// The request without secrets, which are variables of the environment instead.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Call {
     Http(HttpCall),
@@ -126,7 +126,7 @@ fn values<'a>(
     wanted.map(|row| (row, value(row))).collect()
 }
 
-/// `None` for an address that becomes too long: a value stands in it as often as its variable does.
+/// `None` for an address that becomes too long: a value is inserted for each occurrence of its variable.
 fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<Secret>) -> Option<HttpCall> {
     let default = if matches!(method, "GET" | "HEAD" | "DELETE") { "query" } else { "body" };
     let variables: HashMap<&str, String> =

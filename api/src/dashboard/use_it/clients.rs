@@ -4,7 +4,7 @@ use data_encoding::BASE64;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-/// A server that speaks MCP over streamable HTTP.
+/// An MCP server with the streamable HTTP transport.
 #[derive(Debug, Clone)]
 pub(crate) struct McpServer {
     pub(crate) name: String,

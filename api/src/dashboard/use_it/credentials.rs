@@ -45,7 +45,7 @@ pub(super) fn of(manifest: &Manifest, capability: &Capability) -> Vec<Credential
     credentials
 }
 
-/// The schemes in words, where the declaration does not describe them.
+/// Descriptions of schemes that the declaration does not describe.
 pub(super) fn undescribed(manifest: &Manifest, capability: &Capability) -> Option<String> {
     let auth = &capability.auth;
     let is_none = auth.schemes == [AuthScheme::None] || auth.required.as_option() == Some(false);

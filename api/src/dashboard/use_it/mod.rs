@@ -26,7 +26,7 @@ use crate::tool_export::{self, ToolShape};
 
 /// Longest text of one tab, in bytes; a longer definition is linked instead.
 const TEXT_BYTES_MAX: usize = 32 * 1_024;
-/// Fields of the form; a capability with more is better called from a program.
+/// Maximum number of fields of the form; a capability with more is better called from a program.
 const FIELDS_MAX: usize = 30;
 /// Longest name that a client shows for a server, in characters.
 const SERVER_NAME_CHARS_MAX: usize = 40;
@@ -38,11 +38,11 @@ pub(crate) struct Snippet {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) text: Option<String>,
-    /// Why there is no text, or where it is if it is too long.
+    /// The sentence shown instead of a missing or too long text.
     pub(crate) instead: String,
     /// A note about the text.
     pub(crate) note: String,
-    /// The text alone.
+    /// Link to the text alone.
     pub(crate) href: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Field {
 }
 
 pub(crate) struct UseIt {
-    /// What a person should know before the call, in words.
+    /// Sentences that a person should read before the call.
     pub(crate) warning: Option<String>,
     pub(crate) credentials: Vec<Credential>,
     /// The credentials that are needed but not described.
@@ -104,7 +104,7 @@ pub(crate) fn use_it(
     }
 }
 
-/// What a call may do to a person, in words; nothing for a call that only reads.
+/// A warning about the effects of a call; nothing for a call that only reads.
 fn warning(capability: &Capability) -> Option<String> {
     let safety = &capability.safety;
     let effect = match safety.class {

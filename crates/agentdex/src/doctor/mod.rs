@@ -39,7 +39,7 @@ pub(crate) struct DoctorArgs {
     index_from: Option<SnapshotLocation>,
 }
 
-/// What a check is about.
+/// Subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subject {

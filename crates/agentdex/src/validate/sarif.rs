@@ -1,4 +1,4 @@
-//! Findings as SARIF 2.1.0 (OASIS), which code hosting platforms show beside the affected lines.
+//! Findings as SARIF 2.1.0 (OASIS), which code hosting platforms show next to the affected lines.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -62,7 +62,7 @@ fn escapes_terminal_controls_and_line_breaks_of_documents() {
 }
 
 #[test]
-fn says_which_examples_of_the_publisher_do_not_find_their_capability() {
+fn reports_examples_that_do_not_find_their_capability() {
     let card = r#"{"name": "Tidy", "description": "Cleans homes.", "url": "https://tidy.example/a2a", "version": "1",
         "capabilities": {}, "defaultInputModes": ["text"], "defaultOutputModes": ["text"], "skills": [
         {"id": "clean", "name": "Clean a home", "description": "Cleans rooms and windows.", "tags": ["cleaning"],
@@ -188,7 +188,7 @@ fn junit_is_escaped_and_counts_failures() {
 }
 
 #[test]
-fn says_that_serving_of_a_file_is_not_checked() {
+fn reports_that_serving_of_a_file_is_not_checked() {
     let (_, output) = validate("agent.json", VALID, &[]);
     assert!(output.contains("how it is served is not checked"), "{output}");
     let (_, output) = validate("agent.json", VALID, &["--output", "json"]);

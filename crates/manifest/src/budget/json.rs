@@ -64,7 +64,7 @@ pub fn check(text: &[u8], limits: &Limits) -> Result<(), OverBudget> {
     check_json(text, *limits).map(drop)
 }
 
-/// Bytes of a string up to its closing quote. Remembers an escape that may stand for a hidden character.
+/// Bytes of a string up to its closing quote. Remembers an escape that may encode a hidden character.
 fn string_bytes(text: &[u8], may_escape_hidden: &mut bool) -> usize {
     let mut at = 0;
     loop {

@@ -28,11 +28,11 @@ pub fn manifest_bytes(manifest: &Manifest) -> usize {
 
 /// Deepest nesting of a model: JSON of more than 127 levels is not read back.
 const DEPTH_MAX: usize = 120;
-/// Bytes of an element of an array beside its own.
+/// Bytes that the array needs for each element, besides those of the element.
 const ELEMENT_BYTES: usize = VALUE_BYTES + BLOCK_BYTES;
-/// Bytes of a member beside its name and value, with the colon of its JSON.
-const BESIDE_MEMBER_BYTES: usize = MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES + 1;
-/// Room that small containers have for further children, and the bracket of their JSON.
+/// Bytes of a member besides its name and value, with the colon of its JSON.
+const MEMBER_OVERHEAD_BYTES: usize = MEMBER_BYTES + BUCKET_BYTES + BLOCK_BYTES + 1;
+/// Spare capacity of small containers for further children, and the bracket of their JSON.
 const SPARE_BYTES: usize = 3 * VALUE_BYTES + 1;
 /// Bytes of a number with a fraction: as many as its JSON has, or more.
 const FLOAT_BYTES: usize = 24;
@@ -104,7 +104,7 @@ impl Counted {
         self.depth -= 1;
     }
 
-    /// The only member of an object that stands for a variant.
+    /// The only member of an object that encodes a variant.
     fn variant(&mut self, name: &'static str) -> Result<&mut Self, TooLarge> {
         let inner = self.open()?;
         inner.field(name)?;
@@ -117,7 +117,7 @@ impl Counted {
 
     /// A member whose name is part of the program.
     const fn field(&mut self, name: &'static str) -> Result<(), TooLarge> {
-        self.add(BESIDE_MEMBER_BYTES + name.len() + 2)
+        self.add(MEMBER_OVERHEAD_BYTES + name.len() + 2)
     }
 }
 
@@ -270,7 +270,7 @@ impl Serializer for &mut Counted {
     }
 }
 
-/// Implements the traits of containers, whose elements or members are counted alike.
+/// Implements the traits of containers, whose elements or members are counted in the same way.
 macro_rules! containers {
     ($($container:ident: $method:ident $(($name:ident: $kind:ty))? closes $levels:literal;)*) => {$(
         impl $container for &mut Counted {
@@ -306,7 +306,7 @@ impl SerializeMap for &mut Counted {
     type Error = TooLarge;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, name: &T) -> Result<(), TooLarge> {
-        self.add(BESIDE_MEMBER_BYTES)?;
+        self.add(MEMBER_OVERHEAD_BYTES)?;
         name.serialize(&mut **self)
     }
 
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_back_counts_as_too_large() {
+    fn values_too_deep_to_be_parsed_again_are_too_large() {
         assert!(memory_of(&nested(DEPTH_MAX), 1_000_000) < 1_000_000);
         assert!(memory_of(&nested(DEPTH_MAX + 1), 1_000_000) > 1_000_000);
         let beside = json!([nested(DEPTH_MAX - 1), nested(DEPTH_MAX - 1)]);

@@ -19,7 +19,7 @@ use crate::text::capped;
 
 /// Contradictions of one capability that are listed.
 const CONTRADICTIONS_MAX: usize = 32;
-/// Characters of a stated value that are listed.
+/// Maximum number of characters of a stated value that are listed.
 const VALUE_CHARS_MAX: usize = 100;
 
 findings! {
@@ -242,7 +242,7 @@ fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityA
     merged
 }
 
-/// The order of caution; a class that is not known says nothing.
+/// The order of caution; `None` for an unknown class.
 const fn caution(class: SafetyClass) -> Option<u8> {
     match class {
         SafetyClass::Unknown => None,

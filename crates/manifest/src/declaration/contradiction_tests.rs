@@ -74,7 +74,7 @@ fn merged_of(
 }
 
 #[test]
-fn equal_statements_and_gaps_are_no_contradiction() {
+fn equal_and_missing_values_do_not_contradict() {
     let (capability, contradictions, _) = merged(&awp(&json!({})), &agents_json(&json!({})));
     assert_eq!(contradictions, []);
     assert_eq!(capability.id, awp(&json!({})).capabilities[0].id);
@@ -126,7 +126,7 @@ fn authentication_is_required_where_one_declaration_requires_it() {
 }
 
 #[test]
-fn the_most_cautious_declared_safety_counts() {
+fn the_most_cautious_declared_safety_applies() {
     let declared = |class| {
         move |capability: &mut Capability| {
             capability.safety = Safety { class, source: TypeSource::Declared, ..Safety::default() };
@@ -285,7 +285,7 @@ fn a_fuller_declaration_is_the_one_that_states_more() {
 }
 
 #[test]
-fn what_is_compared_and_listed_is_bounded() {
+fn comparisons_and_listed_contradictions_are_bounded() {
     let long = "x".repeat(5_000);
     let properties = |is_text: bool| {
         let kind = if is_text { "string" } else { "integer" };

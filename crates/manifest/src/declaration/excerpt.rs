@@ -1,4 +1,4 @@
-//! What is kept of a declaration beside its manifest, so that neither merging nor indexing it reads the manifest.
+//! The part of a declaration that is stored separately from its manifest, so that merging and indexing do not read the manifest.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,12 @@ use crate::entry;
 use crate::model::{Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, SourceKind};
 use crate::text::capped;
 
-/// Characters of texts that are not compared. The search finds a declaration that does not lead by this much of its description.
+/// Maximum number of characters of texts that are not compared. The search finds a declaration that does not lead by this much
+/// of its description.
 const TEXT_CHARS_MAX: usize = 500;
-/// Characters of an address or a word inside of a fact.
+/// Maximum number of characters of an address or a word inside of a fact.
 const WORD_CHARS_MAX: usize = 200;
-/// Bytes of each list of words: scopes, tags, types.
+/// Maximum number of bytes of each list of words: scopes, tags, types.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 /// A declaration in few bytes: what it states, and by what it is found.
@@ -35,10 +36,10 @@ pub struct Excerpt {
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// As an entry of a catalog.
+    /// Identifier of the declaration as an entry of a catalog.
     pub urn: String,
     pub media_type: String,
-    /// Of the manifest.
+    /// Name that the manifest states for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ impl Excerpt {
         }
     }
 
-    /// As much of a description as an excerpt has.
+    /// The description of a capability, cut to the length that an excerpt keeps.
     pub fn description_of(capability: &Capability) -> Option<&str> {
         capability.description.as_deref().map(|text| capped(text, TEXT_CHARS_MAX))
     }

@@ -41,7 +41,7 @@ fn groups(manifests: &[SiteManifest], paths: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn agents_txt_beside_agents_json_is_one_capability_for_each_name() {
+fn agents_txt_and_agents_json_give_one_capability_for_each_name() {
     let manifests = [
         manifest("/agents.txt", Format::AgentsTxt, "txt", &[("search", None, 0), ("pay", None, 0)]),
         manifest(
@@ -97,7 +97,7 @@ fn equal_documents_at_two_paths_are_one_capability_for_each_native_id() {
 }
 
 #[test]
-fn declarations_of_one_operation_are_one_capability_and_the_fullest_leads() {
+fn declarations_of_one_operation_are_one_capability_led_by_the_fullest() {
     let manifests = [
         manifest("/a", Format::Awp, "a", &[("book", Some("POST /book"), 5)]),
         manifest("/b", Format::OpenApi, "b", &[("createBooking", Some("POST /book"), 7)]),

@@ -1,6 +1,6 @@
 //! Declarations of one operation within a site: one capability that several documents declare.
 //!
-//! Documents of a site often declare the same operation: agents.txt beside agents.json, one document at two paths, a card
+//! Documents of a site often declare the same operation: agents.txt and agents.json, one document at two paths, a card
 //! and an `OpenAPI` document. [`group()`] decides which declarations belong together, [`name()`] which id answers for them,
 //! and [`merge()`] compares what they state: the fullest declaration leads, and the most cautious value counts.
 

@@ -1,4 +1,4 @@
-//! Which id answers for the declarations of one capability, and what changed since the last decision.
+//! Chooses the id of the declarations of one capability, and reports what changed since the last choice.
 //!
 //! A capability that was known keeps its id, whatever declaration leads it now. Where known capabilities become one, the id of
 //! the fullest declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration
@@ -77,7 +77,7 @@ impl Moves {
 /// What a decision changed, by the manifests that are in the index and have a part in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regrouped {
-    /// Declarations that became declarations of a capability beside others: for all manifests of the capability.
+    /// Declarations that joined a capability with other declarations: for all manifests of the capability.
     pub merged: BTreeMap<ManifestId, Moves>,
     /// Declarations that are no longer declarations of a capability: for its manifests and that of the declaration.
     pub split: BTreeMap<ManifestId, Moves>,

@@ -87,7 +87,7 @@ fn a_change_of_leader_keeps_the_id() {
 }
 
 #[test]
-fn of_merged_capabilities_the_id_of_the_fullest_stays() {
+fn merged_capabilities_keep_the_id_of_the_fullest() {
     assert_eq!(named_after(&["a b", "ba"]), ["b: ba"]);
     assert_eq!(named_after(&["a b", "cab"]), ["a: cab"], "the leader is new");
     assert_eq!(named_after(&["ab dc", "abdc"]), ["a: abdc"]);
@@ -184,7 +184,7 @@ fn a_capability_has_a_bounded_number_of_former_ids() {
 }
 
 #[test]
-fn the_same_groups_again_change_nothing() {
+fn grouping_the_same_declarations_again_changes_nothing() {
     for steps in [&["ab c"][..], &["a b", "ba"], &["ab", "b"], &["abc", "a bc"], &["abcd", "b cd"]] {
         let before = after(steps);
         let last = steps.last().unwrap();

@@ -12,7 +12,8 @@ use crate::schema::required_properties;
 /// Parameters of one declaration that are compared, the first by name, and bytes of such a name.
 const PARAMETERS_MAX: usize = 64;
 const PARAMETER_NAME_BYTES_MAX: usize = 200;
-/// Bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual length take half.
+/// Maximum number of bytes of the compared parameters of one declaration, as JSON: 64 of them with names and types of usual
+/// length take half.
 const PARAMETERS_BYTES_MAX: usize = 8 * 1024;
 /// Keywords of a parameter's schema that are kept, bytes of such a value, and types of a list.
 const KEYWORDS: [&str; 3] = ["type", "format", "x-in"];
@@ -31,7 +32,7 @@ pub struct Statement {
     pub manifest_id: ManifestId,
     pub url: ManifestUrl,
     pub format: Format,
-    /// As in [`Capability::pointer`].
+    /// Position of the declaration; see [`Capability::pointer`].
     pub pointer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer_document: Option<String>,
@@ -44,7 +45,7 @@ pub struct Statement {
     pub(super) deprecated: bool,
     pub degraded: bool,
     pub(super) addresses_reader: bool,
-    /// By name; `None` where the declaration has no parameters at all.
+    /// Parameters by name; `None` if the declaration has no parameters at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parameters: Option<BTreeMap<String, Parameter>>,
 }
@@ -60,7 +61,7 @@ pub(super) struct Parameter {
 }
 
 impl Parameter {
-    /// The type in words; `None` where there is none.
+    /// The type as text; `None` if there is none.
     pub(super) fn kind(&self) -> Option<String> {
         match self.schema.get("type")? {
             Value::String(kind) => Some(kind.clone()),
@@ -102,7 +103,7 @@ impl Statement {
         STATEMENT_BYTES + facts + parameters + place
     }
 
-    /// The place of the declaration, for people: the document and the pointer.
+    /// The location of the declaration as text: the document and the pointer.
     pub(super) fn place(&self) -> String {
         let document = self.pointer_document.as_deref().unwrap_or_else(|| self.url.as_str());
         if self.pointer.is_empty() { document.to_owned() } else { format!("{document}#{}", self.pointer) }

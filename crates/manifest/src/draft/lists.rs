@@ -1,4 +1,4 @@
-//! The lists of a manifest beside its capabilities, which share one limit of items and the memory limit of the model.
+//! The lists of a manifest besides its capabilities, which share one limit of items and the memory limit of the model.
 
 use serde::Serialize;
 

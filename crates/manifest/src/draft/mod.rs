@@ -30,7 +30,7 @@ use crate::public_address::not_public;
 use crate::rule::{Field, Rule, Shape, findings};
 use crate::{check, safety, schema, semantic, text};
 
-/// Capabilities kept of one document: five times the largest published list seen.
+/// Maximum number of capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
 /// Memory for the model of one document, which bounds values repeated by reference or by default: twice that of the largest
 /// published document.
@@ -38,21 +38,21 @@ const MODEL_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 /// Memory for the whole manifest, including what was not counted piece by piece, such as findings. Its JSON is shorter, and what the
 /// store reads back is larger.
 const MANIFEST_MEMORY_MAX: usize = 72 * 1_024 * 1_024;
-/// Findings kept for one code; the last one states how many more there are.
+/// Maximum number of findings kept for one code; the last one states how many more there are.
 pub(crate) const FINDINGS_PER_CODE_MAX: usize = 20;
-/// Characters of a name, as ATP's schema allows them.
+/// Maximum number of characters of a name, as ATP's schema allows them.
 pub(crate) const NAME_CHARS_MAX: usize = 200;
-/// Characters of a description in the model; the whole document is stored elsewhere.
+/// Maximum number of characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Characters of a native id; longer ones are cut.
+/// Maximum number of characters of a native id; longer ones are cut.
 const NATIVE_ID_CHARS_MAX: usize = 200;
-/// Characters of the text of a finding, which may quote the document.
+/// Maximum number of characters of the text of a finding, which may quote the document.
 const FINDING_CHARS_MAX: usize = 1_000;
-/// Bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
+/// Maximum number of bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
 const POINTER_BYTES_MAX: usize = 4_096;
 /// Tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
-/// Characters of one tag.
+/// Maximum number of characters of one tag.
 const TAG_CHARS_MAX: usize = 100;
 
 findings! {

@@ -75,7 +75,7 @@ fn allow_null(schema: &mut Map<String, Value>) {
         }
         Some(Value::Array(names)) if !names.contains(&json!("null")) => names.push(json!("null")),
         Some(_) => {}
-        // In 3.0 `nullable` needs `type`; publishers also write it beside a composition.
+        // In 3.0 `nullable` needs `type`; publishers also write it next to a composition.
         None => {
             let composed = schema.keys().any(|name| matches!(name.as_str(), "allOf" | "anyOf" | "oneOf"));
             if composed {

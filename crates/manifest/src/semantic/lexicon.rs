@@ -1,4 +1,4 @@
-//! What single words mean to the vocabulary.
+//! The meanings of single words in the vocabulary.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -65,7 +65,7 @@ static NEEDS: LazyLock<Vec<Needs>> = LazyLock::new(|| {
     VOCABULARY.iter().map(needs).collect()
 });
 
-/// What an entry needs.
+/// The conditions of an entry.
 pub(super) fn needs(entry: usize) -> Option<&'static Needs> {
     NEEDS.get(entry)
 }

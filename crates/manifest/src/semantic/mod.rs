@@ -3,7 +3,7 @@
 //! A type is inferred only if a whole phrase says it: the id, the title, or the leading words of the description consist
 //! of the words of one entry of the vocabulary, begin and end with one, and have at most one other word between. Words
 //! that mean different things in different fields need evidence: a word of the field in the capability or in what the
-//! site says about itself. A description is believed only where the name does not speak of something else. Texts that
+//! site says about itself. A description is used only if the name does not mean something else. Texts that
 //! merely contain the words lead to no type, and neither does a type that the HTTP method excludes. A declared type is
 //! never changed.
 
@@ -33,7 +33,7 @@ const SITE_CHARS: usize = 240;
 /// Parameters of a capability whose names are searched for evidence.
 const PARAMETERS_MAX: usize = 48;
 
-/// What a site says about itself: evidence for the meaning of its words.
+/// Texts of a site about itself: evidence for the meaning of its words.
 #[derive(Debug, Default)]
 struct Site {
     /// The words of its name.

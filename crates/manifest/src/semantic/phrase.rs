@@ -1,13 +1,13 @@
-//! A short text as a phrase, and the entries of the vocabulary that it says.
+//! A short text as a phrase, and the entries of the vocabulary that match it.
 
 use super::lexicon::{self, Meaning};
 use super::vocabulary::COMPOUNDS;
 use crate::text;
 
-/// Words of a phrase that says one thing. A longer text says several.
+/// Maximum number of words of a phrase with one meaning. A longer text has several meanings.
 const WORDS_MAX: usize = 6;
 
-/// The words that carry meaning, in order.
+/// The words with a meaning (no stop words), in order.
 #[derive(Debug, Default)]
 pub(super) struct Phrase {
     words: Vec<Meaning>,
@@ -19,16 +19,16 @@ impl Phrase {
         let clause = first_clause(description);
         let mut words = String::with_capacity(clause.len());
         let mut ended = false;
-        let mut carried = 0;
+        let mut content_words = 0;
         text::each_word(clause, |word| {
             if ended {
                 return;
             }
             let meaning = lexicon::meaning(word);
             // "Search for flights" names its object next, "Search flights for a date" has named it.
-            ended = carried >= 2 && meaning.is_boundary();
+            ended = content_words >= 2 && meaning.is_boundary();
             if !meaning.is_boundary() {
-                carried += usize::from(!meaning.is_neutral());
+                content_words += usize::from(!meaning.is_neutral());
                 words.push_str(word);
                 words.push(' ');
             }
@@ -68,7 +68,7 @@ impl Phrase {
     /// Positions of the entries whose words make up the phrase.
     pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
         let first = self.words.first().into_iter().flat_map(Meaning::fills).map(|(at, _)| at);
-        first.filter(|at| self.says(*at))
+        first.filter(|at| self.matches_entry(*at))
     }
 
     /// Whether the phrase has a word of an entry, or none that means anything.
@@ -76,7 +76,7 @@ impl Phrase {
         self.words.is_empty() || self.words.iter().any(|word| word.groups_of(at) != 0)
     }
 
-    fn says(&self, at: usize) -> bool {
+    fn matches_entry(&self, at: usize) -> bool {
         let Some(needs) = lexicon::needs(at) else { return false };
         let ends = self.words.last().is_some_and(|word| word.groups_of(at) != 0);
         if !ends && !needs.takes_any_object {

@@ -164,7 +164,7 @@ fn a_method_excludes_types() {
 }
 
 #[test]
-fn an_iri_has_a_namespace_of_its_own() {
+fn an_iri_has_its_own_namespace() {
     for (name, namespace) in [
         ("travel:book", Some("travel")),
         ("acme:travel:book", Some("acme")),

@@ -8,7 +8,7 @@
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) confidence: f64,
-    /// Words with spaces between them. A group that begins with `?` may be missing; `*` stands for any words after the first.
+    /// Words with spaces between them. A group that begins with `?` may be missing; `*` matches any words after the first.
     pub(super) groups: &'static [&'static str],
     /// One of these words has to occur in the capability or in its site's own words: `order` means less alone.
     pub(super) within: &'static str,
@@ -24,7 +24,7 @@ impl Entry {
         required.fold(0, |bits, (group, _)| bits | 1 << group)
     }
 
-    /// Whether the verb says the type, whatever its object is.
+    /// Whether the verb determines the type, whatever its object is.
     pub(super) fn takes_any_object(&self) -> bool {
         self.groups.contains(&"*")
     }

@@ -19,15 +19,15 @@ const DEFAULTED: [&str; 13] = [
     "securityRequirements",
     "securitySchemes",
 ];
-/// The same, in an interface or an extension alone.
+/// Members like those of [`DEFAULTED`], but only in an interface (`tenant`) or an extension (`uri`).
 const TENANT: &str = "tenant";
 const URI: &str = "uri";
 const DESCRIPTION: &str = "description";
 /// Members whose content is not a message of the protocol.
 const FREE: [&str; 2] = ["params", "scopes"];
 
-/// The contents that a signature may cover, the one of the specification first. Signers that leave out defaults before they
-/// publish, or keep them, agree with one of them.
+/// The payloads that a signature may cover: first without default values, as the specification requires, then as published,
+/// for signers that keep default values.
 pub(super) fn payloads(card: &Map<String, Value>) -> Vec<Vec<u8>> {
     let mut content = card.clone();
     content.shift_remove("signatures");

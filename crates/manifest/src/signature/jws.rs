@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::Refusal;
 
-/// Bytes of an encoded protected header: a few short members and an address.
+/// Maximum number of bytes of an encoded protected header: a few short members and an address.
 const HEADER_BYTES_MAX: usize = 8 * 1_024;
-/// Bytes of an encoded signature: RSA with 8,192 bits takes 1,366.
+/// Maximum number of bytes of an encoded signature: RSA with 8,192 bits takes 1,366.
 const SIGNATURE_BYTES_MAX: usize = 2 * 1_024;
 
 /// The accepted algorithms (RFC 7518, RFC 8037, RFC 9864): asymmetric, and sound in `ring`.
@@ -143,7 +143,8 @@ pub(super) enum VerifyingKey {
     Rsa(RsaPublicKeyComponents<Vec<u8>>),
 }
 
-/// Bytes of a public exponent of RSA. The usual one, 65,537, has three; the time of a verification grows with its length.
+/// Maximum number of bytes of a public exponent of RSA. The usual one, 65,537, has three; the time of a verification grows with
+/// its length.
 const RSA_EXPONENT_BYTES_MAX: usize = 3;
 /// Bytes of a coordinate of P-256, and of a key of Ed25519.
 const POINT_BYTES: usize = 32;
@@ -188,7 +189,7 @@ impl VerifyingKey {
     pub(super) fn of_multibase(text: &str, algorithm: Algorithm) -> Result<Self, Refusal> {
         /// `ed25519-pub` as an unsigned varint.
         const ED25519_PUB: [u8; 2] = [0xed, 0x01];
-        /// Characters of such a key in base58, with `z`, and some room.
+        /// Maximum number of characters of such a key in base58 with its `z`, and a few more.
         const CHARS_MAX: usize = 64;
         let unread = || Refusal::unresolvable("the key is not an Ed25519 key in base58 (z6Mk…)".to_owned());
         let encoded =

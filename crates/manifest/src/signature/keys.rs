@@ -10,11 +10,11 @@ use crate::budget::{self, Limits};
 use crate::name::ManifestUrl;
 use crate::text::capped;
 
-/// Bytes of a key set or DID document: a hundred keys of RSA take 50 KiB.
+/// Maximum number of bytes of a key set or DID document: a hundred keys of RSA take 50 KiB.
 const KEY_DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
-/// Keys of one document that are compared: publishers rotate a handful.
+/// Maximum number of keys of one document that are compared: publishers rotate a handful.
 const KEYS_MAX: usize = 64;
-/// What is parsed of a key document. Verification methods nest four levels.
+/// The parsed part of a key document. Verification methods nest four levels.
 const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 
@@ -46,7 +46,7 @@ impl KeyLocation {
         }
     }
 
-    /// In a result.
+    /// How a result of the verification names the location.
     pub(super) fn source(&self) -> &str {
         match self {
             Self::KeySet(url) | Self::DidDocument { url, .. } => url.as_str(),
@@ -67,7 +67,7 @@ impl KeyLocation {
         Ok(Self::KeySet(url))
     }
 
-    /// The location that a DID stands for. The domain of a did:web has to be of the site that serves the signed document.
+    /// The location of the key of a DID. The domain of a did:web has to be of the site that serves the signed document.
     pub(super) fn of_did(did: &str, base: &ManifestUrl) -> Result<Self, Refusal> {
         if did.starts_with("did:key:") {
             return Ok(Self::DidKey(did.to_owned()));

@@ -34,7 +34,7 @@ findings! {
             => "Publish the key below /.well-known/ at the origin that serves the document (`jku`), or in the DID document of its domain.";
 }
 
-/// Signatures of one card that are checked: two keys while they rotate, and some room.
+/// Signatures of one card that are checked: more than the two keys of a rotation.
 const SIGNATURES_MAX: usize = 8;
 /// Trust manifests of one catalog that are checked: a signature takes at most a millisecond.
 const TRUST_MANIFESTS_MAX: usize = 500;
@@ -42,7 +42,7 @@ const TRUST_MANIFESTS_MAX: usize = 500;
 const KEY_DOCUMENTS_MAX: usize = 4;
 /// How far the clock of a publisher may be from ours.
 pub(crate) const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(5);
-/// Characters of a key id in a result.
+/// Maximum number of characters of a key id in a result.
 const KEY_ID_CHARS_MAX: usize = 200;
 
 /// Why a signature is not verified.
@@ -211,7 +211,7 @@ impl<'c, 'd> Checker<'c, 'd> {
         self.check_at(&jws, location, payloads)
     }
 
-    /// A trust manifest is checked with the keys of its identity; what its signature names beside `kid` has no effect.
+    /// A trust manifest is checked with the keys of its identity; what its signature names besides `kid` has no effect.
     fn check_trust(&mut self, trust: Option<&Value>, identifier: Option<&str>) -> SignatureCheck {
         let Some(trust) = trust.and_then(Value::as_object) else {
             let text = "the trust manifest has another name in the document".to_owned();

@@ -42,7 +42,7 @@ pub fn read_head(page: &[u8]) -> HtmlHead {
         collector.take(&event);
         None::<()>
     });
-    // The states of scripts and texts, which a tree builder would set.
+    // Sets the tokenizer states for scripts and text elements, which a tree builder would set.
     emitter.naively_switch_states(true);
     for token in Tokenizer::new_with_emitter(source, emitter) {
         let Ok(()) = token;
@@ -61,7 +61,7 @@ impl<'p> Source<'p> {
         Self { rest: page, stopped: Rc::new(Cell::new(false)) }
     }
 
-    /// Ends the page when it is set.
+    /// The flag that ends the page for the tokenizer when it is set.
     pub(super) fn stopper(&self) -> Rc<Cell<bool>> {
         Rc::clone(&self.stopped)
     }

@@ -20,7 +20,7 @@ use crate::term::TermContext;
 
 /// Scripts of one page that are read; pages of shops have about ten.
 const SCRIPTS_MAX: usize = 20;
-/// Entries of one page: it describes a few resources.
+/// Maximum number of entries of one page: it describes a few resources.
 const ENTRIES_MAX: usize = 50;
 /// Size of the document that they become, with their contexts.
 const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
@@ -141,7 +141,7 @@ enum Tag {
     #[default]
     Other,
     Script,
-    /// Of a script, at the value of its `type`.
+    /// A script element; the next value is that of its `type`.
     ScriptType,
 }
 

@@ -91,7 +91,7 @@ const fn limits(in_flight_max: u32, gap: Duration, requests_per_day_max: Option<
     ScopeLimits { in_flight_max, gap, requests_per_day_max }
 }
 
-/// Whose network an address is in.
+/// Kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// A public network: every rule applies.
@@ -130,18 +130,18 @@ string_enum! {
 pub struct Gap {
     /// The wait, jitter included.
     pub wait: Duration,
-    /// What decided.
+    /// The bound that determined the gap.
     pub reason: GapReason,
 }
 
-/// What the gap of an authority depends on.
+/// Inputs of the gap between requests to an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthorityPace {
     /// `--delay`.
     pub configured: Duration,
-    /// Of the current robots.txt, clamped by [`crate::robots`].
+    /// Crawl-delay of the current robots.txt, clamped by [`crate::robots`].
     pub crawl_delay: Option<Duration>,
-    /// From the request to the end of the last response.
+    /// Time from the last request to the end of its response.
     pub last_latency: Option<Duration>,
     /// The network of the address.
     pub network: Network,
@@ -208,7 +208,7 @@ impl ScopeState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Go,
-    /// After a delay during which the connection is kept.
+    /// Send it after a delay that is short enough to keep the connection open.
     Wait {
         until: DateTime<Utc>,
         /// The scope that decides.
@@ -220,11 +220,11 @@ pub enum Pace {
         /// The scope that decides.
         scope: Scope,
     },
-    /// After another request of this scope has ended.
+    /// Send it after another request of this scope has ended.
     Busy {
         scope: Scope,
     },
-    /// Not before the next day.
+    /// The budget is used up; send it on the next day.
     OverBudget {
         scope: Scope,
         /// When the next day begins.

@@ -54,7 +54,7 @@ pub struct CacheRecord {
 /// Whether a stored response may be used without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// Not to be requested before this.
+    /// The stored response is used until this time.
     Fresh { until: DateTime<Utc> },
     /// Request it with validators.
     Stale,
@@ -87,9 +87,9 @@ string_enum! {
 /// Whether the request carried validators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// With If-None-Match or If-Modified-Since.
+    /// A request with If-None-Match or If-Modified-Since.
     Conditional,
-    /// Without validators.
+    /// A request without validators.
     Unconditional,
 }
 

@@ -12,7 +12,7 @@ use super::table::{BodyKind, PATHS, PlannedPath, find};
 
 /// Sites by the paths at which they publish.
 const SHARES: &str = include_str!("shares.txt");
-/// Paths on which the counted sites say nothing, and an assumed number of sites among 10,000 with anything that have
+/// Paths without data from the counted sites, and an assumed number of sites among 10,000 with anything that have
 /// something there alone. Two belong to dialects that are newer than the count. The home page leads to files at other paths:
 /// 11 % of the counted sites had such files alone, and a tenth of these is assumed to link to them.
 const ASSUMED: [(&str, u16); 3] =
@@ -43,7 +43,7 @@ impl Rows {
     }
 }
 
-/// What a crawl knows of the paths of one site that has a manifest.
+/// The requested and the found paths of one site that has a manifest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SitePaths {
     requested: Rows,
@@ -78,9 +78,9 @@ impl SitePaths {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priors {
     order: [u8; ROWS],
-    /// Of 10,000 sites with any manifest, those with one at the path, by slot.
+    /// Number of sites with a manifest at the path, among 10,000 with any manifest, by slot.
     shares: [u16; ROWS],
-    /// Of these, the ones that have none at the paths before it, by slot.
+    /// Number of these sites without a manifest at the paths before it, by slot.
     first_finds: [u16; ROWS],
 }
 
@@ -122,17 +122,17 @@ impl Priors {
         self.order.iter().filter_map(|slot| PATHS.get(usize::from(*slot)))
     }
 
-    /// Of 10,000 sites with any manifest, those with one at the path.
+    /// Number of sites with a manifest at the path, among 10,000 with any manifest.
     pub fn of(&self, row: &PlannedPath) -> u16 {
         self.shares.get(usize::from(row.slot)).copied().unwrap_or_default()
     }
 
-    /// Of 10,000 sites with any manifest, those with one at the path and none at the paths before it in the order.
+    /// Number of sites with a manifest at the path and none at the paths before it in the order, among 10,000 with any manifest.
     pub fn first_find(&self, row: &PlannedPath) -> u16 {
         self.first_finds.get(usize::from(row.slot)).copied().unwrap_or_default()
     }
 
-    /// Of 10,000 sites with any manifest, those with one at these paths alone.
+    /// Number of sites with manifests at these paths only, among 10,000 with any manifest.
     pub(super) fn only_at(&self, rows: &[&PlannedPath]) -> u64 {
         rows.iter().map(|row| u64::from(self.first_find(row))).sum()
     }

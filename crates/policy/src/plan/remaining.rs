@@ -32,7 +32,7 @@ string_enum! {
     }
 }
 
-/// What a visit does with the paths that were never requested.
+/// How a visit treats the paths that were never requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remaining {
     /// Requests all of them.

@@ -5,7 +5,7 @@
 
 use manifest::{Format, string_enum};
 
-/// Bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
+/// Maximum number of bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
 
 string_enum! {
@@ -44,7 +44,7 @@ impl BodyKind {
 /// One row of the path table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PlannedPath {
-    /// Its position in packed records; never reused for another path.
+    /// Position of the path in packed records; never reused for another path.
     pub slot: u8,
     pub path: &'static str,
     pub body: BodyKind,

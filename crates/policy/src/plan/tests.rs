@@ -137,7 +137,7 @@ fn site(published: &[&str]) -> SitePaths {
 }
 
 #[test]
-fn what_a_crawl_finds_changes_the_order_and_the_number_of_paths() {
+fn findings_of_a_crawl_change_the_order_and_number_of_paths() {
     let dozen = [site(&["/llms.txt"]); 12];
     let changed = Priors::estimated(&dozen);
     assert_eq!(

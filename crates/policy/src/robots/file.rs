@@ -26,7 +26,7 @@ pub const PATHS_WORK_MAX: u64 = 512 * 1024 * 1024;
 /// The delay between two requests that the file requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrawlDelay {
-    /// At most a day.
+    /// Stated delay, reduced to at most a day.
     pub wait: Duration,
     /// Line number, counted from 1.
     pub line: u32,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::plan::BodyKind;
 
-/// Bytes of robots.txt that are read.
+/// Maximum number of bytes of robots.txt that are read.
 pub const BODY_BYTES_MAX: usize = BodyKind::Robots.bytes_max();
 
 /// The meaning of a field name.

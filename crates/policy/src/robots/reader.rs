@@ -17,7 +17,7 @@ use super::usage::Usages;
 const NOTES_MAX: usize = 50;
 /// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
-/// Characters of a value that are reported.
+/// Maximum number of characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
 
 impl RobotsFile {
@@ -265,7 +265,7 @@ enum Seconds {
     Usable(Duration),
     /// Not a number, infinite, negative or above a day.
     Clamped,
-    /// Without any number.
+    /// The text has no number.
     Garbled,
 }
 

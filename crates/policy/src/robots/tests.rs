@@ -333,7 +333,7 @@ fn reads_agentmaps_and_notes() {
     );
 }
 
-/// The example of draft-ietf-aipref-attach, "Example", and what the text says beside it.
+/// The example of draft-ietf-aipref-attach, "Example", and the requirements of its text.
 #[test]
 fn content_usage_of_the_longest_matching_path_applies() {
     let example = b"User-Agent: *\nAllow: /\nDisallow: /never/\nContent-Usage: train-ai=n\n\

@@ -15,10 +15,10 @@ use crate::usage::STATEMENT_BYTES_MAX;
 
 /// Content-Usage rules with a path that are kept of one group. What further ones deny, they deny for every path.
 const RULES_MAX: usize = 100;
-/// Characters of a line that are shown of a statement that is too long.
+/// Maximum number of characters of a line that are shown of a statement that is too long.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// What applies to a path.
+/// The preferences that apply to a path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stated {
     pub(super) usage: ContentUsage,
@@ -27,7 +27,7 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    /// The line says that its statement was too long to be read, where it was.
+    /// If the statement was too long to be read, the text of the line states this.
     fn new(usage: ContentUsage, statement: &[u8], mut line: RuleLine) -> Self {
         if statement.len() > STATEMENT_BYTES_MAX {
             let start: String = line.text.chars().take(SHOWN_CHARS_MAX).collect();
@@ -62,9 +62,9 @@ impl UsageRule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usages {
     rules: Vec<UsageRule>,
-    /// Of rules without a path, which apply where no path matches.
+    /// Preferences of rules without a path, which apply where no path matches.
     elsewhere: Stated,
-    /// Of Content-Signal lines, which apply to every path.
+    /// Preferences of Content-Signal lines, which apply to every path.
     everywhere: Stated,
     work: Work,
 }

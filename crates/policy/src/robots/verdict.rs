@@ -190,7 +190,7 @@ impl RobotsVerdict {
         self.file().is_none_or(|file| work(file) <= SHORT_WORK_MAX)
     }
 
-    /// Until when the verdict is used without a new request. `max_age` is the rest of the freshness lifetime;
+    /// When the verdict expires and robots.txt is requested again. `max_age` is the rest of the freshness lifetime;
     /// `failures_in_row` counts unreachable responses, this one included.
     pub fn expires_at(
         &self,

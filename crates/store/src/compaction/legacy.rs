@@ -29,12 +29,12 @@ const NAME_FOLLOWS: u8 = 2;
 const IS_SEEDED: u8 = 0b100;
 const CLOCK_FOLLOWS: u8 = 0b1000;
 const ROBOTS_FOLLOWS: u8 = 0b1_0000;
-/// Beside [`IS_SEEDED`].
+/// Has a meaning only together with [`IS_SEEDED`].
 const IS_LISTED: u8 = 0b10_0000;
 
 struct Reader<'a>(&'a [u8]);
 
-/// The columns that migration 12 adds beside these bytes; `None` for other bytes.
+/// Values for the columns that migration 12 adds; `None` if the bytes have another encoding.
 pub(crate) fn columns(packed: &[u8]) -> Option<CompactedColumns> {
     let [ENCODING_VERSION, status, f1, f2, v1, v2, v3, v4, ..] = *packed else { return None };
     let statuses = STRINGS.get(..policy::Status::ALL.len())?;

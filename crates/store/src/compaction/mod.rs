@@ -2,7 +2,7 @@
 //!
 //! Most sites publish nothing. Between visits, their state, hosts, robots.txt verdicts and visits would take six rows with
 //! eleven index entries. A compacted site keeps its state in `site.packed`, some 30 bytes of postcard that SQL never reads;
-//! statements select by the columns beside it. The site is expanded, that is its rows are written again, when a
+//! statements select by other columns of the row. The site is expanded, that is its rows are written again, when a
 //! visit, a clock or a new URL needs them.
 //!
 //! It drops the text and the validators of robots.txt, which are older than the day for which they are valid, clocks that
@@ -136,7 +136,7 @@ impl CompactedSite {
             name: site.to_owned(),
             status: columns
                 .compacted_status
-                .ok_or_else(|| at.damaged("compacted_status", "null beside packed bytes"))?,
+                .ok_or_else(|| at.damaged("compacted_status", "is null although `packed` has a value"))?,
             visits: columns.visits_at_rest.unwrap_or_default(),
             failures_in_row: columns.compacted_failures.unwrap_or_default(),
             last_visit_at_ms: columns.compacted_last_visit_at_ms,

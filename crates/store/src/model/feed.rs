@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct FeedPosition(pub i64);
 
 impl FeedPosition {
-    /// After every entry, present or future.
+    /// A position after every present and future entry.
     pub const END: Self = Self(i64::MAX);
 }
 

@@ -22,7 +22,7 @@ pub struct Feedback {
 /// Stored feedback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeedbackLine {
-    /// In the order of arrival.
+    /// Ids increase in the order of arrival.
     pub id: i64,
     #[serde(flatten)]
     pub feedback: Feedback,

@@ -25,7 +25,7 @@ impl fmt::Display for MemberId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     pub member: MemberId,
-    /// Until when it owns its groups.
+    /// When its ownership of groups expires.
     pub alive_until: DateTime<Utc>,
 }
 

@@ -1,4 +1,4 @@
-//! Leases: which worker may visit a site and until when, and the fence that rejects a late worker.
+//! Leases: which worker may visit a site, when that right expires, and the fence that rejects a late worker.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl LeaseRequest {
     }
 }
 
-/// The right to visit a site. Each lease of a site carries a higher fence than the one before.
+/// The right to visit a site. Each lease of a site has a higher fence than the one before.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseToken {
     pub site: SiteName,

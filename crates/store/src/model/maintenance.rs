@@ -17,7 +17,7 @@ pub struct SchemaState {
 pub struct Space {
     /// The table; `file` for an embedded database.
     pub name: String,
-    /// On disk.
+    /// Bytes on disk.
     pub bytes: u64,
     /// The server's estimate; `None` for SQLite.
     pub rows: Option<u64>,
@@ -30,11 +30,11 @@ pub struct Space {
 
 /// Fewer dead rows need no vacuum.
 const DEAD_ROWS_MIN: u64 = 10_000;
-/// With more dead rows, autovacuum does not keep up: five times the share that starts it.
+/// Percentage of dead rows above which autovacuum does not keep up: five times the share that starts it.
 const DEAD_ROWS_PERCENT_MAX: u64 = 10;
 /// Less free space needs no vacuum.
 const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
-/// With more free space, rewriting the file is worthwhile.
+/// Percentage of free space above which rewriting the file is worthwhile.
 const FREE_PERCENT_MAX: u64 = 30;
 
 impl Space {

@@ -9,11 +9,11 @@ pub(crate) const REASON_CHARS_MAX: usize = 300;
 /// A document that is about to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadAttempt {
-    /// Of the bytes that are read.
+    /// Hash of the bytes that are read.
     pub hash: ContentHash,
     /// Version of the reader.
     pub reader_version: u32,
-    /// Whose visit reads it.
+    /// Site whose visit reads it.
     pub site: SiteName,
     /// Where it was found.
     pub url: ManifestUrl,
@@ -28,12 +28,12 @@ pub enum ReadAttemptWrite {
     Begin(ReadAttempt),
     /// The document was read: the attempt is removed.
     End {
-        /// Of the document.
+        /// Hash of the document.
         hash: ContentHash,
     },
     /// The document crashed or stalled its reader.
     Quarantine {
-        /// Its attempt; a row of the same document is replaced.
+        /// The attempt to read it; a row of the same document is replaced.
         attempt: ReadAttempt,
         /// When it was quarantined.
         at: DateTime<Utc>,
@@ -45,7 +45,7 @@ pub enum ReadAttemptWrite {
 /// An attempt of the same reader version, or a newer one, that is in the table already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAttempt {
-    /// Whose visit read it.
+    /// Site whose visit read it.
     pub site: SiteName,
     /// When reading began.
     pub began_at: DateTime<Utc>,

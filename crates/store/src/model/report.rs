@@ -19,7 +19,7 @@ pub struct Report {
 /// A stored report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReportLine {
-    /// In the order of arrival.
+    /// Ids increase in the order of arrival.
     pub id: i64,
     #[serde(flatten)]
     pub report: Report,

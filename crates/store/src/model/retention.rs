@@ -16,7 +16,7 @@ pub struct Retention {
     pub versions: Option<Duration>,
 }
 
-/// What was deleted.
+/// Numbers of deleted rows, and the reader that kept others from deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retained {
     /// Entries of the change feed.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct RobotsRecord {
     pub host: Host,
     pub kind: RobotsKind,
-    /// The reason in words, where there is no file.
+    /// Why there is no file, as text.
     pub cause: Option<String>,
     /// HTTP status of the answer.
     pub status: Option<u16>,
@@ -21,13 +21,13 @@ pub struct RobotsRecord {
     #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
     pub body: Option<Arc<[u8]>>,
     pub fetched_at: DateTime<Utc>,
-    /// Until when it may be used without another request (RFC 9309 §2.4).
+    /// When it expires and has to be requested again (RFC 9309 §2.4).
     pub expires_at: DateTime<Utc>,
     /// Failed attempts in a row.
     pub failures_in_row: u32,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub etag: Option<String>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub last_modified: Option<String>,
 }
 

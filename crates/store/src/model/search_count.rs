@@ -6,7 +6,7 @@ use manifest::SiteName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchCount {
     pub site: SiteName,
-    /// In days since 1970-01-01 UTC.
+    /// Days since 1970-01-01 (UTC).
     pub day: i32,
     pub searches: u64,
 }

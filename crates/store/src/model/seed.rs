@@ -83,12 +83,12 @@ pub(crate) fn kept_source(from: Option<&ManifestUrl>) -> Option<&ManifestUrl> {
 /// Result of adding seeds; the four counts add up to the number of seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedsAdded {
-    /// With a new host or URL.
+    /// Seeds with a new host or URL.
     pub added: u64,
     pub known: u64,
-    /// Of blocked sites.
+    /// Seeds of blocked sites.
     pub blocked: u64,
-    /// Not added, because a limit on links, hosts or URLs is reached.
+    /// Seeds that were not added because a limit on links, hosts or URLs is reached.
     pub refused: u64,
 }
 

@@ -47,7 +47,7 @@ pub struct SiteState {
     /// A client, or the operator's `check`, has submitted the site.
     #[serde(default)]
     pub is_submitted: bool,
-    /// Who claims to own the site, and who does.
+    /// The pending claim of the site, and its verified owner.
     #[serde(default)]
     pub claim: Option<Claim>,
 }
@@ -109,7 +109,7 @@ pub struct HostState {
     pub next_ok_at: Option<DateTime<Utc>>,
     /// Requests sent on `requests_day`.
     pub requests_today: u32,
-    /// In days since 1970-01-01.
+    /// The day that `requests_today` counts, in days since 1970-01-01 (UTC).
     pub requests_day: i32,
 }
 
@@ -129,19 +129,19 @@ pub struct ResourceState {
     pub discovery: Discovery,
     /// The manifest that links to it.
     pub linked_from: Option<ManifestUrl>,
-    /// Of the last fetch.
+    /// Outcome of the last fetch.
     pub outcome: FetchOutcome,
     /// HTTP status of the last answer.
     pub status: Option<u16>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub etag: Option<String>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub last_modified: Option<String>,
     /// The serialised freshness policy.
     pub cache: Option<Value>,
-    /// Until when it need not be requested (RFC 9111 §4.2).
+    /// When it becomes stale and may be requested again (RFC 9111 §4.2).
     pub fresh_until: Option<DateTime<Utc>>,
-    /// Of the last body that was read.
+    /// Hash of the last body that was read.
     pub content_hash: Option<ContentHash>,
     pub fetched_at: DateTime<Utc>,
     /// When its content last differed.
@@ -180,7 +180,7 @@ pub struct SiteSummary {
     pub last_visit_at: Option<DateTime<Utc>>,
     /// `None` while the site is blocked or suspended, and if no seed requires a visit.
     pub next_visit_at: Option<DateTime<Utc>>,
-    /// Why the next visit is then, in words.
+    /// Why the next visit is at this time, as text.
     pub next_visit_reason: Option<String>,
     pub last_end: Option<VisitEnd>,
     pub first_seen_at: DateTime<Utc>,
@@ -204,7 +204,7 @@ pub struct SiteReport {
 /// The block of a site whose owner opted out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRecord {
-    /// In words.
+    /// Explanation, shown to people.
     pub reason: String,
     pub at: DateTime<Utc>,
 }

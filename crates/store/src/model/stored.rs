@@ -25,7 +25,7 @@ pub struct StoredManifest {
     pub changed_at: DateTime<Utc>,
     /// Versions seen so far.
     pub versions: u32,
-    /// The document is stored.
+    /// Whether the document itself is stored.
     pub body_kept: bool,
 }
 
@@ -37,7 +37,7 @@ impl StoredManifest {
     }
 }
 
-/// A capability that has several declarations in the documents of its site, or an id that is not that of its declaration.
+/// A capability with several declarations in the documents of its site, or with another id than its only declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedCapability {
     /// The id under which all of them are served.
@@ -50,7 +50,7 @@ pub struct SharedCapability {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDeclaration {
     pub excerpt: Excerpt,
-    /// As in [`StoredManifest`].
+    /// The statement of robots.txt and the last response; see [`StoredManifest::training`].
     pub training: PolicyChoice,
     pub status: Status,
     pub first_seen_at: DateTime<Utc>,
@@ -70,7 +70,7 @@ impl StoredDeclaration {
         }
     }
 
-    /// As that of its manifest.
+    /// Whether models may be trained with the declaration; the same as [`StoredManifest::training_policy`].
     pub const fn training_policy(&self) -> PolicyChoice {
         policy::usage::most_restrictive(self.excerpt.training, self.training)
     }
@@ -87,9 +87,9 @@ pub struct ManifestSize {
 /// Manifests that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestBatch {
-    /// In the given order.
+    /// Ids in the given order.
     pub ids: Vec<ManifestId>,
-    /// Bytes of all of them.
+    /// Total size of the manifests in bytes.
     pub bytes: u64,
 }
 
@@ -113,7 +113,7 @@ impl ManifestBatch {
 /// One version of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRecord {
-    /// Of the document.
+    /// Hash of the document.
     pub hash: ContentHash,
     /// When it was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -127,10 +127,10 @@ pub struct VersionRecord {
 pub struct SemanticTypeCount {
     /// `namespace:type`.
     pub name: String,
-    /// What is before the colon; of an IRI, what is before its last part.
+    /// The part before the colon; for an IRI, everything before its last part.
     pub namespace: String,
     pub capabilities: u64,
-    /// Of those, declared by the publisher.
+    /// Number of these capabilities whose publisher declared the type.
     pub declared: u64,
     /// Sites with such a capability.
     pub sites: u64,
@@ -138,7 +138,7 @@ pub struct SemanticTypeCount {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceCount {
-    /// What is before the colon; of an IRI, what is before its last part.
+    /// The part before the colon; for an IRI, everything before its last part.
     pub namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub capabilities: u64,
@@ -167,17 +167,17 @@ pub struct Stats {
     pub capabilities: u64,
     /// Stored documents.
     pub documents: u64,
-    /// Their size before compression.
+    /// Bytes of the stored documents before compression.
     pub document_bytes: u64,
     /// The last position of the feed.
     pub feed_head: FeedPosition,
-    /// Manifests in the index by format, most first.
+    /// Manifests in the index by format, the most frequent first.
     pub manifests_by_format: Vec<(Format, u64)>,
-    /// Most first.
+    /// Sites by status, the most frequent first.
     pub sites_by_status: Vec<(Status, u64)>,
-    /// Ends of the visits of the last 24 hours, most first.
+    /// Ends of the visits of the last 24 hours, the most frequent first.
     pub ends_last_day: Vec<(VisitEnd, u64)>,
-    /// Outcomes of the fetches of the last 24 hours, most first.
+    /// Outcomes of the fetches of the last 24 hours, the most frequent first.
     pub outcomes_last_day: Vec<(FetchOutcome, u64)>,
     /// When the oldest due site became due.
     pub oldest_due_at: Option<DateTime<Utc>>,

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 /// A request for a permit to send one HTTP request to a host below a suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuffixPermitRequest {
-    /// In ASCII.
+    /// The suffix in ASCII (punycode).
     pub suffix: String,
     /// The earliest time to send.
     pub from: DateTime<Utc>,

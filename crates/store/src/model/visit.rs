@@ -28,7 +28,7 @@ pub struct ClockWrite {
     pub not_before: Option<DateTime<Utc>>,
     /// Requests that are about to be sent.
     pub requests_add: u32,
-    /// Their day, since 1970-01-01.
+    /// The day that they count, in days since 1970-01-01 (UTC).
     pub day: i32,
     pub progress: Option<VisitProgress>,
     /// The membership that owns the address; `None` without a fleet.
@@ -39,7 +39,7 @@ pub struct ClockWrite {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitProgress {
     pub site: SiteName,
-    /// Of the visit's lease; progress of an older lease is not stored.
+    /// Fence of the visit's lease; progress of an older lease is not stored.
     pub fence: i64,
     /// The crawler's state, as JSON.
     pub state: String,
@@ -49,7 +49,7 @@ pub struct VisitProgress {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParkedVisit {
     pub resume_at: DateTime<Utc>,
-    /// In words.
+    /// Explanation, shown to people.
     pub reason: String,
     /// The crawler's serialised state.
     pub progress: Value,
@@ -58,7 +58,7 @@ pub struct ParkedVisit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextVisit {
     pub at: DateTime<Utc>,
-    /// In words.
+    /// Explanation, shown to people.
     pub reason: String,
 }
 
@@ -82,16 +82,16 @@ pub struct VisitRecord {
     pub started_at: DateTime<Utc>,
     pub ended_at: DateTime<Utc>,
     pub end: VisitEnd,
-    /// Of the site, after the visit.
+    /// Status of the site after the visit.
     pub status: Status,
     pub next_visit: NextVisit,
     /// robots.txt files that were requested.
     pub robots: Vec<RobotsRecord>,
-    /// In order, including those that were not sent.
+    /// Fetches in the order of the visit, including those that were not sent.
     pub fetches: Vec<FetchRecord>,
     /// The visit found a change.
     pub changed_any: bool,
-    /// Of all visits.
+    /// Paths that were requested in any visit so far.
     pub paths_checked: PathSlots,
     /// Failed visits in a row, including this one.
     pub failures_in_row: u32,
@@ -113,13 +113,13 @@ pub struct VisitRecord {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FetchRecord {
     pub url: ManifestUrl,
-    /// After redirects.
+    /// The URL after redirects.
     pub final_url: Option<ManifestUrl>,
     pub discovery: Discovery,
     /// The manifest that links to it.
     pub linked_from: Option<ManifestUrl>,
     pub outcome: FetchOutcome,
-    /// Why it has this outcome, in words.
+    /// Why it has this outcome, as text.
     pub reason: Option<String>,
     /// The robots.txt line that decided.
     pub robots_rule: Option<String>,
@@ -127,15 +127,15 @@ pub struct FetchRecord {
     pub status: Option<u16>,
     /// The headers that the crawler used.
     pub headers: Vec<(String, String)>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub etag: Option<String>,
-    /// As received, byte for byte.
+    /// Value of the response header, byte for byte.
     pub last_modified: Option<String>,
     /// The serialised freshness policy.
     pub cache: Option<Value>,
-    /// Until when it need not be requested again.
+    /// When the response becomes stale and may be requested again.
     pub fresh_until: Option<DateTime<Utc>>,
-    /// Of the decoded body.
+    /// Hash of the decoded body.
     pub content_hash: Option<ContentHash>,
     /// Decoded; `None` when unchanged.
     pub body: Option<Vec<u8>>,
@@ -177,14 +177,14 @@ pub struct VisitReport {
     pub started_at: DateTime<Utc>,
     pub ended_at: DateTime<Utc>,
     pub end: VisitEnd,
-    /// As decided after this visit.
+    /// The next visit, as decided after this one.
     pub next_visit: NextVisit,
     /// Requests sent.
     pub requests: u32,
     /// Bytes received.
     pub bytes_in: u64,
     pub phases: Phases,
-    /// In order.
+    /// Fetches in the order of the visit.
     pub fetches: Vec<FetchReport>,
 }
 

@@ -28,7 +28,7 @@ impl Store {
         Ok(self.feed_page(after, entries_max).await?.entries)
     }
 
-    /// As [`Self::feed_read`], with the position to read from next, so that readers do not read damaged entries again.
+    /// Like [`Self::feed_read`], with the position to read from next, so that readers do not read damaged entries again.
     ///
     /// # Errors
     ///

@@ -60,7 +60,7 @@ impl Store {
         reading!(self, "ping", feed::feed_head()).map(drop)
     }
 
-    /// The database's clock, to the second. Leases and clocks use the clocks of the workers.
+    /// The database's clock, to the second; `None` if its text cannot be parsed. Leases and request clocks use the workers' clocks.
     #[boxed]
     pub async fn server_time(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         reading!(self, "server_time", server::server_time())

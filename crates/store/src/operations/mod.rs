@@ -27,7 +27,7 @@ macro_rules! reading {
     }};
 }
 
-/// As `reading`, for a list that is interrupted after a time, or when its caller is gone.
+/// Like `reading`, for a list that is interrupted after a time, or when its caller is gone.
 macro_rules! listing {
     ($store:expr, $operation:literal, $time_max:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
@@ -46,7 +46,7 @@ macro_rules! listing {
     }};
 }
 
-/// As `listing`, for an operation that reads whole tables.
+/// Like `listing`, for an operation that reads whole tables.
 macro_rules! scanning {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         use $crate::operations::Pools;
@@ -90,7 +90,7 @@ macro_rules! in_transaction {
     };
 }
 
-/// As `in_transaction`, and retries a conflict with another transaction.
+/// Like `in_transaction`, but retries a conflict with another transaction.
 macro_rules! writing {
     ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
         let mut attempts = 1;

@@ -22,7 +22,7 @@ impl Store {
         reading!(self, "manifest_find", manifest::manifest_find(id))
     }
 
-    /// Those of the manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
+    /// The listed manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
     /// bounds the memory.
     #[boxed]
     pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
@@ -97,7 +97,7 @@ impl Store {
         reading!(self, "manifest_sizes", manifest_size::sizes_of(ids))
     }
 
-    /// Those of the manifests that are in the index, each once, in the given order, in batches of at most 1 MiB of JSON or one
+    /// The listed manifests that are in the index, each once, in the given order, in batches of at most 1 MiB of JSON or one
     /// larger manifest.
     #[boxed]
     pub async fn manifest_batches(&self, ids: &[ManifestId]) -> Result<Vec<ManifestBatch>, StoreError> {
@@ -143,7 +143,7 @@ impl Store {
         reading!(self, "capabilities_shared_by", declaration::capabilities_shared_by(manifests))
     }
 
-    /// Those of the declarations that are in the index and whose statements are stored, in no order. A declaration of a site with
+    /// The listed declarations that are in the index and whose statements are stored, in no order. A declaration of a site with
     /// several manifests has no statement until the next visit if a program of an earlier schema wrote it; it is read from its
     /// manifest until then.
     #[boxed]

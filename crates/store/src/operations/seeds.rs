@@ -23,7 +23,7 @@ impl Store {
         self.seeds_put(seeds, Ranking::Raise, now).await
     }
 
-    /// As [`Self::seeds_add`], and gives listed sites the priority of their new rank, also a lower one.
+    /// Like [`Self::seeds_add`], and gives listed sites the priority of their new rank, also a lower one.
     #[boxed]
     pub async fn seeds_relist(&self, seeds: &[Seed], now: DateTime<Utc>) -> Result<SeedsAdded, StoreError> {
         self.seeds_put(seeds, Ranking::Follow, now).await

@@ -47,7 +47,7 @@ impl Store {
         writing!(self, "site_unblock", block::site_unblock(site, millis(now)))
     }
 
-    /// Those of the sites that are blocked or suspended, in the given order.
+    /// The listed sites that are blocked or suspended, in the given order.
     #[boxed]
     pub async fn blocked_among(&self, sites: &[SiteName]) -> Result<Vec<SiteName>, StoreError> {
         let listed = names(sites.iter().map(SiteName::as_str))?;
@@ -85,7 +85,7 @@ impl Store {
         reading!(self, "site_report", site_list::site_report(site, visits_max, None))
     }
 
-    /// As [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones. It has
+    /// Like [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones. It has
     /// the first 16 KiB of at most four robots.txt files.
     #[boxed]
     pub async fn site_report_brief(
@@ -127,7 +127,7 @@ impl Store {
         reading!(self, "next_due_at", stats::next_due_at())
     }
 
-    /// Parked visits by when their sites are due: site, time, reason in words.
+    /// Parked visits by when their sites are due: site, time, reason as text.
     #[boxed]
     pub async fn parked_list(&self, max: u32) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
         reading!(self, "parked_list", site::parked_list(i64::from(max)))

@@ -65,7 +65,7 @@ macro_rules! unhex {
 }
 pub(crate) use unhex;
 
-/// As `unhex!`, for statements that are built at run time.
+/// Like `unhex!`, for statements that are built at run time.
 pub(crate) fn unhex_of(digits: &str) -> String {
     format!("decode({digits}, 'hex')")
 }
@@ -156,7 +156,7 @@ impl Pool {
         Self::limited(&self.lists, time_max).await
     }
 
-    /// For an operation that reads whole tables.
+    /// Begins a transaction for an operation that reads whole tables.
     pub(crate) async fn scan(&self, time_max: Option<Duration>) -> Outcome<Transaction<'static, Postgres>> {
         Self::limited(&self.connections, time_max).await
     }

@@ -59,7 +59,7 @@ pub(crate) async fn site_block(
     Ok(BlockOutcome::Blocked { manifests_removed, documents_removed })
 }
 
-/// What is said of a site whose content is purged.
+/// The new status of a site whose content is purged, and the reason for it in the feed.
 struct Purge {
     status: Status,
     feed_reason: Cow<'static, str>,
@@ -193,7 +193,7 @@ async fn site_reopen(connection: &mut Connection, site: &SiteName, now_ms: i64) 
     Ok(())
 }
 
-/// Those of the listed sites that are blocked or suspended.
+/// The listed sites that are blocked or suspended.
 pub(crate) async fn blocked_among(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
     let blocked = sqlx::query_scalar(concat!(
         "SELECT site FROM block WHERE site IN ",
@@ -241,7 +241,7 @@ pub(crate) async fn site_suspend(
     let is_blocked = block_find(connection, site.as_str()).await?.is_some();
     let purge = Purge {
         status: if is_blocked { Status::OptedOut } else { Status::Suspended },
-        // The feed says why, so that its consumers need not ask.
+        // The feed contains the reason, so that its consumers need no second request.
         feed_reason: Cow::Owned(suspension.reason.feed_reason()),
     };
     let (manifests_removed, documents_removed) = site_purge(connection, site, &purge, suspension.at).await?;

@@ -9,7 +9,7 @@ use crate::fault::Outcome;
 use crate::model::{NamespaceCount, SemanticTypeCount};
 use crate::prepare::CapabilityBatch;
 
-/// Types of one answer: publishers invent names freely.
+/// Maximum number of types in one answer. Publishers may invent names, so their number is unlimited.
 const TYPES_MAX: i64 = 5_000;
 
 /// Adds a manifest's capabilities to the index.

@@ -15,11 +15,11 @@ use crate::model::{ClockWrite, Housekeeping, MemberId, VisitProgress};
 
 /// Clocks are at most milliseconds ahead; a day covers wrong clocks of workers.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// A document that ended its reader is read again within a visit's retries, or was not seen since.
+/// An attempt whose document was not seen for three months is not needed. Until then a retry of the visit reads it again.
 const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 /// A report that no operator acted upon in three months is stale: the site has changed since.
 const REPORT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
-/// Owners see the searches of this time, and the months of a season.
+/// Owners see the searches of the last three months, about one season.
 const SEARCH_COUNTS_KEPT_MS: i64 = 90 * DAY_MS;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// A visit that was interrupted two days ago starts again anyway.
@@ -212,7 +212,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     })
 }
 
-/// The clocks of those of the addresses that have one.
+/// The clocks of the listed addresses that have one.
 pub(crate) async fn address_clocks(
     connection: &mut Connection,
     addresses: &[IpAddr],

@@ -41,7 +41,7 @@ impl SiteRow {
     }
 }
 
-/// Those of the sites that are compacted, by name. The rows of some may be damaged.
+/// The listed sites that are compacted, by name. The rows of some may be damaged.
 pub(super) async fn compacted_among(
     connection: &mut Connection,
     sites: &str,
@@ -90,7 +90,7 @@ pub(crate) async fn sites_expand(connection: &mut Connection, sites: &str) -> Ou
     packed_clear(connection, &expanded).await
 }
 
-/// What is known of robots.txt of these hosts.
+/// The robots.txt verdicts of these hosts.
 pub(super) fn robots_of<'a>(hosts: impl IntoIterator<Item = &'a HostRow>) -> RobotsByHost<'a> {
     let known = hosts.into_iter().filter(|host| host.robots.kind.is_some());
     known.map(|host| (host.host.as_str(), (host.site.as_str(), &host.robots))).collect()

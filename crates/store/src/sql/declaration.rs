@@ -1,4 +1,4 @@
-//! Which declarations of a site are one capability, and which ids answer for it.
+//! Stores which declarations of a site are one capability, and the ids under which it is served.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,9 +26,9 @@ const DECLARATIONS_MAX: i64 = 20_000;
 /// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
 /// more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
-/// Documents of one site of which it is read how they were found: more than a site may have.
+/// Maximum number of documents of one site that are looked up; more than a site may have.
 const FOUND_MAX: i64 = 20_000;
-/// Manifests of one visit whose declarations get the keys and statements that they lack.
+/// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
 /// Statements that are written at once.
 const STATEMENTS_WRITTEN_MAX: usize = 200;
@@ -313,7 +313,7 @@ impl TryFrom<StatementsRow> for StoredDeclaration {
     }
 }
 
-/// Those of the listed declarations in the index whose statements are stored, in no order.
+/// The listed declarations in the index whose statements are stored, in no order.
 pub(crate) async fn declarations_load(
     connection: &mut Connection,
     ids: &[CapabilityId],

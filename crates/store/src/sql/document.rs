@@ -45,7 +45,7 @@ pub(crate) async fn document_keep(
     Ok(())
 }
 
-/// The bytes as published; bytes that are not those of their hash are never handed out.
+/// The bytes as published. Bytes that do not match their hash are an error.
 pub(crate) async fn document_find(
     connection: &mut Connection,
     hash: &ContentHash,

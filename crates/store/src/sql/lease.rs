@@ -80,7 +80,7 @@ impl<'a> LeaseRow<'a> {
 /// the index in order.
 const NOT_WANTED: &[u8] = &[0];
 
-/// Leases due sites by priority and planned time. One statement for each priority walks the index in order and stops when
+/// Leases due sites by priority and planned time. One statement for each priority scans the index in order and stops when
 /// the batch is full. Sites with a damaged row are set aside, and others are leased in their place.
 pub(crate) async fn sites_lease(
     connection: &mut Connection,
@@ -248,7 +248,7 @@ async fn lease_due(
     Ok(leased)
 }
 
-/// The order is an expression that no index has: otherwise the planner walks the whole queue for a few sites.
+/// The order is an expression that no index has: otherwise the planner scans the whole queue for a few sites.
 async fn lease_named(
     connection: &mut Connection,
     request: &LeaseRequest,

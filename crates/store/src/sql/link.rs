@@ -118,7 +118,7 @@ async fn links_insert(connection: &mut Connection, rows: &[LinkRow<'_>]) -> Outc
     Ok(())
 }
 
-/// Stores that other sites link to sites which a list is about to name: their priority will no longer say so.
+/// Stores that other sites link to sites which a list is about to name: their priority will no longer show it.
 pub(super) async fn links_keep(connection: &mut Connection, listed: &str) -> Outcome<()> {
     sqlx::query(concat!(
         "INSERT INTO site_link (site, linked_by, is_open)
@@ -142,7 +142,7 @@ pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Out
     Ok(())
 }
 
-/// Removes hosts that a new site has no room for, and adds them to `refused`.
+/// Removes hosts beyond the limit of a new site, and adds them to `refused`.
 pub(super) fn new_site_hosts_admit<'a>(
     site: &str,
     hosts: &mut BTreeMap<&'a str, NamedBy>,
@@ -152,7 +152,7 @@ pub(super) fn new_site_hosts_admit<'a>(
     hosts.retain(|host, _| !refused.contains(host));
 }
 
-/// Adds to `refused` the hosts that a site of `count` hosts has no room for.
+/// Adds to `refused` the hosts beyond the limit of a site that already has `count` hosts.
 fn hosts_refuse<'a>(
     site: &str,
     count: u64,
@@ -180,7 +180,7 @@ fn hosts_refuse<'a>(
     }
 }
 
-/// Adds to `refused` the unknown hosts that their sites have no room for.
+/// Adds to `refused` the unknown hosts beyond the limits of their sites.
 pub(super) async fn hosts_admit<'a>(
     connection: &mut Connection,
     seeds: &[SiteSeed<'a>],
@@ -208,7 +208,7 @@ pub(super) async fn hosts_admit<'a>(
     Ok(())
 }
 
-/// Removes seeds with URLs that their sites have no room for; returns the rest and these URLs. Those of the operator's lists
+/// Removes seeds with URLs beyond the limits of their sites; returns the rest and these URLs. Those of the operator's lists
 /// stay.
 pub(super) async fn hints_admit<'a>(
     connection: &mut Connection,

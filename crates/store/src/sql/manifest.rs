@@ -99,7 +99,7 @@ pub(crate) async fn manifest_find(
     Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
 }
 
-/// Those of the listed manifests that are in the index, in no order.
+/// The listed manifests that are in the index, in no order.
 pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],

@@ -38,7 +38,7 @@ fn size((id, frame_start): SizeRow) -> Result<ManifestSize, StoreError> {
     Ok(ManifestSize { id, bytes: bytes(&frame_start) })
 }
 
-/// Of the current version, also of a manifest that left the index.
+/// Size of the current version, also of a manifest that left the index.
 pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
     let row: Option<SizeRow> = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
         .bind(id.as_str())
@@ -47,7 +47,7 @@ pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> O
     Ok(row.map(size).transpose()?)
 }
 
-/// Of one version, the latest where the content came back.
+/// Size of one version; of the latest if several have the same content.
 pub(crate) async fn size_of_version(
     connection: &mut Connection,
     id: &ManifestId,
@@ -64,7 +64,7 @@ pub(crate) async fn size_of_version(
     Ok(frame_start.map(|frame_start| bytes(&frame_start)))
 }
 
-/// Of the manifest in the index of the declaration that leads the capability of an id.
+/// Size of the manifest, in the index, of the leading declaration of a capability.
 pub(crate) async fn size_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
@@ -79,7 +79,7 @@ pub(crate) async fn size_of_capability(
     Ok(row.map(size).transpose()?)
 }
 
-/// Of those of the listed manifests that are in the index, in no order.
+/// Sizes of the listed manifests that are in the index, in no order.
 pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<Vec<ManifestSize>> {
     let rows = sqlx::query(select_sizes!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
         .bind(names(ids.iter().map(ManifestId::as_str))?)
@@ -88,7 +88,7 @@ pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) ->
     Ok(intact(decode(&TABLES, &rows), size))
 }
 
-/// Of a site's manifests that are in the index, in the order of their URLs.
+/// Sizes of a site's manifests that are in the index, in the order of their URLs.
 pub(crate) async fn sizes_of_site(
     connection: &mut Connection,
     site: &SiteName,
@@ -100,7 +100,7 @@ pub(crate) async fn sizes_of_site(
     Ok(intact(decode(&TABLES, &rows), size))
 }
 
-/// Of manifests in the index, in the order of their ids.
+/// Sizes of manifests in the index, in the order of their ids.
 pub(crate) async fn sizes_after(
     connection: &mut Connection,
     after: &str,

@@ -61,7 +61,7 @@ mod visit_save;
 
 type Database = <Connection as sqlx::Connection>::Database;
 
-/// Rows of one statement of [`batches`].
+/// Maximum number of rows of one statement of [`batches`].
 const BATCH_ROWS_MAX: usize = 64;
 
 /// Pushes names as bound values. Each number of names is a statement of its own, so this is for a few.

@@ -16,7 +16,7 @@ use crate::fault::Outcome;
 use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking};
 use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
 
-/// What the seeds of a batch say about one site.
+/// The seeds of one site in a batch, combined.
 #[derive(Default)]
 struct SiteSeeds<'a> {
     priority: i32,

@@ -104,7 +104,7 @@ pub(super) async fn states_add_visits(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RobotsBodies {
     None,
-    /// Those of at most [`MAIN_ROBOTS_BYTES_MAX`] of the main hosts. Others are read by [`robots_body`].
+    /// The files of main hosts, of at most [`MAIN_ROBOTS_BYTES_MAX`]. Others are read by [`robots_body`].
     OfMainHosts,
 }
 
@@ -232,7 +232,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -
     Ok(())
 }
 
-/// By host: its site, and the verdict of its robots.txt.
+/// Site and robots.txt verdict of each host.
 pub(super) type RobotsByHost<'a> = BTreeMap<&'a str, (&'a str, &'a RobotsRow)>;
 
 /// Replaces what is known of robots.txt of each host.

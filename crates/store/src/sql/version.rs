@@ -202,7 +202,7 @@ pub(crate) async fn manifest_remove(
     capabilities_remove(connection, id).await
 }
 
-/// What a site has in the index.
+/// Counts and formats of a site's manifests in the index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IndexCounts {
     pub(crate) manifests: i32,

@@ -1,6 +1,6 @@
 //! Saves visits. The transaction begins by ending their leases, so a visit whose lease was lost writes nothing.
 //!
-//! Visits that end together share one transaction, and each statement carries the rows of all of them: its round trip and
+//! Visits that end together share one transaction, and each statement writes the rows of all of them: its round trip and
 //! its planning cost more than its rows.
 
 use std::collections::{BTreeMap, HashMap};
@@ -155,7 +155,7 @@ async fn visits_hold<'a>(
     Ok(held)
 }
 
-/// What is known of the sites that have rows; most have none but their state.
+/// Stored rows of the sites; most sites have only their state.
 async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<HashMap<String, Known>> {
     let mut known: HashMap<String, Known> = HashMap::new();
     for (site, row) in resources_known(connection, &sites).await? {

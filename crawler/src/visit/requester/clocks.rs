@@ -50,7 +50,7 @@ impl Requester<'_> {
         Ok(())
     }
 
-    /// Writes the clocks as they stand after the last answers; those that were written before them are earlier.
+    /// Writes the clocks after the last responses; those that were written before the requests are earlier.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {

@@ -42,7 +42,7 @@ const ADDRESSES_TRIED_MAX: usize = 2;
 /// requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a request carries.
+/// Content of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Message<'a> {
     /// A GET, with the validators of the stored copy.
@@ -68,7 +68,7 @@ impl Exchange {
     }
 }
 
-/// What is kept of the robots.txt of a host while the rules of another are parsed.
+/// The part of a host's robots.txt that is kept while the rules of another host are parsed.
 #[derive(Debug, Clone, Copy)]
 struct KnownRobots {
     is_checked: bool,
@@ -137,7 +137,7 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// For requests outside a visit.
+    /// Sets a deadline, for requests outside a visit.
     pub(super) fn until(self, ends_at: Instant) -> Self {
         Self { ends_at: Some(ends_at), ..self }
     }

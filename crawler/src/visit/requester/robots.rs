@@ -30,7 +30,7 @@ use egress::{Cause, Head, Reply};
 /// The result of fetching robots.txt.
 pub(in super::super) enum Robots {
     Verdict(Arc<RobotsVerdict>),
-    /// The name does not exist, which says nothing about robots.txt.
+    /// The name does not exist, so there is no verdict on robots.txt.
     NoName,
 }
 
@@ -293,7 +293,7 @@ fn file_of_other_host(requested: &Host, read: &ManifestUrl, record: &RobotsRecor
     (is_own_file && other != *requested).then_some(other)
 }
 
-/// What an answer on the way to a robots.txt means.
+/// The meaning of one response in the chain of redirects to a robots.txt.
 enum Step<'a> {
     /// The stored copy is still valid.
     Confirmed(&'a RobotsRecord),

@@ -17,7 +17,7 @@ use crate::analysis::{Stemming, is_chat_verb, is_stop_word, words};
 /// Examples of one manifest, and of one capability, that are checked.
 const EXAMPLES_MAX: usize = 100;
 const EXAMPLES_OF_ONE_MAX: usize = 10;
-/// Capabilities of one manifest that are compared, and their terms.
+/// Maximum number of capabilities of one manifest that are compared, and their terms.
 const CAPABILITIES_MAX: usize = 500;
 const TERMS_MAX: usize = 100_000;
 /// Parameters of BM25.
@@ -29,7 +29,7 @@ const B: f64 = 0.75;
 pub struct ExampleCheck {
     /// How many examples were checked.
     pub checked: usize,
-    /// Those that do not find their capability first.
+    /// Examples whose first result is not their capability.
     pub unfound: Vec<UnfoundExample>,
 }
 
@@ -92,7 +92,7 @@ struct Counted {
 /// The capabilities of a manifest.
 struct Compared {
     texts: Vec<Counted>,
-    /// In how many of them a term is.
+    /// Number of capabilities that contain each term.
     frequencies: HashMap<String, u32>,
     length: f64,
 }

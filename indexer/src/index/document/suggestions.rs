@@ -1,4 +1,4 @@
-//! What a capability suggests to someone who types: its name, its types, its site, and requests that people would type.
+//! Autocomplete entries of a capability: its name, its types, its site, and likely requests.
 //!
 //! A text is also found by the beginning of each of its later words. Such an entry begins with the rest of the text from that
 //! word on.
@@ -13,9 +13,9 @@ use super::super::schema::{Fields, REST_MARK, SUGGESTION_MARK};
 use crate::analysis::{fold_exact, is_stop_word};
 use crate::answer::SuggestionKind;
 
-/// Words of a request or a name that is suggested; longer ones fit no list below a search box.
+/// Maximum number of words of a request or a name that is suggested; longer ones fit no list below a search box.
 const WORDS_MAX: usize = 8;
-/// Words of the clause that begins a description.
+/// Maximum number of words of the clause that begins a description.
 const CLAUSE_WORDS_MAX: usize = 6;
 /// Example requests of a capability, and of its manifest, that are suggested.
 const EXAMPLES_MAX: usize = 10;

@@ -1,4 +1,4 @@
-//! A candidate carries everything that decides its rank, so a document without columns cannot shift the values of others.
+//! A candidate contains everything that decides its rank, so a document without columns cannot shift the values of others.
 
 use std::sync::Arc;
 

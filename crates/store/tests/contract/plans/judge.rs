@@ -29,7 +29,7 @@ const HOT_TABLES: [&str; 14] = [
 ];
 /// Statements that may read a whole table: the hourly cleaning of the clocks of addresses.
 const READ_WHOLE: [&str; 1] = ["DELETE FROM address_clock"];
-/// Rows of hot tables that one statement may read beyond the requested ones: a fraction of any hot table.
+/// Maximum number of rows of hot tables that one statement may read beyond the requested ones: a fraction of any hot table.
 const ROWS_MAX: f64 = 2_000.0;
 
 /// The plans since the last check, and the violations of earlier plans.
