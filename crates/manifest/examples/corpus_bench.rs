@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 
 use manifest::{Discovery, Document, Manifest, ManifestUrl};
 
+/// The allocator of the programs, for reading and for parsing.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Default number of rounds over all files.
 const ROUNDS: usize = 20;
 

@@ -21,29 +21,32 @@ const FINGERPRINTS_MAX: usize = 48;
 pub(crate) struct Members<'v> {
     map: &'v Map<String, Value>,
     /// Fingerprints of the names.
-    present: u64,
+    present: u128,
 }
 
-/// A cheap fingerprint of a name: one bit of 64.
-fn fingerprint(name: &str) -> u64 {
+/// A cheap fingerprint of a name: one bit of 128.
+#[inline]
+fn fingerprint(name: &str) -> u128 {
     let bytes = name.as_bytes();
     let (first, last) =
         (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
     let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
-    1 << (mixed % 64)
+    1 << (mixed % 128)
 }
 
 impl<'v> Members<'v> {
     pub(crate) fn of(map: &'v Map<String, Value>) -> Self {
         let is_small = map.len() <= FINGERPRINTS_MAX;
         let fingerprints = || map.keys().fold(0, |present, name| present | fingerprint(name));
-        Self { map, present: if is_small { fingerprints() } else { u64::MAX } }
+        Self { map, present: if is_small { fingerprints() } else { u128::MAX } }
     }
 
+    #[inline]
     pub(crate) fn get(&self, key: &str) -> Option<&'v Value> {
-        if self.present & fingerprint(key) == 0 {
-            return None;
-        }
+        if self.present & fingerprint(key) == 0 { None } else { self.find(key) }
+    }
+
+    fn find(&self, key: &str) -> Option<&'v Value> {
         if self.map.len() > COMPARED_MAX {
             return self.map.get(key);
         }

@@ -300,11 +300,11 @@ pub(crate) fn of_call(call: &Map<String, Value>, invocation: &Invocation) -> Opt
         }
     }
     for (key, presence) in NAMES_KEYS {
+        let Some(listed) = call.get(key).and_then(Value::as_array) else { continue };
         let mut named = Parameters::default();
         // `requires` may also name credentials.
         let is_parameter = |name: &&str| *key != "requires" || auth::scheme(name) == AuthScheme::Other;
-        let listed = call.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        for name in listed.filter(is_parameter) {
+        for name in listed.iter().filter_map(Value::as_str).filter(is_parameter) {
             named.add(name, Map::new(), Location::of(invocation, name), *presence);
         }
         merge(&mut schema, named.finish());

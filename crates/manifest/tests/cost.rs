@@ -9,7 +9,7 @@ use allocation_counter::measure;
 use support::Case;
 
 /// Blocks that reading may take for each block that parsing takes, in tenths.
-const FACTOR_TENTHS_MAX: u64 = 170;
+const FACTOR_TENTHS_MAX: u64 = 140;
 /// Bytes of the fixtures that are counted: for shorter ones, what each reading takes counts more than what is read, and
 /// longer ones test limits.
 const BYTES: std::ops::Range<usize> = 1_024..65_536;

@@ -15,10 +15,14 @@ pub(crate) struct CheckedJson {
     pub(crate) outline: Outline,
 }
 
+/// Bytes of JSON text for each container, at least, in most published documents.
+const CONTAINER_BYTES: usize = 64;
+
 /// Counts the cost of JSON text as a tree.
 pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<CheckedJson, OverBudget> {
     let mut meter = Meter::new(limits);
-    let (mut sizes, mut open): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut sizes, mut open): (Vec<u32>, Vec<usize>) =
+        (Vec::with_capacity(text.len() / CONTAINER_BYTES), Vec::new());
     let (mut at, mut may_escape_hidden) = (0, false);
     while let Some(byte) = text.get(at) {
         at += 1;
@@ -47,7 +51,8 @@ pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<CheckedJson, Ove
                     meter.scalar(length, true)?;
                 }
             }
-            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => {}
+            b'\n' => at += indentation(text.get(at..).unwrap_or_default()),
+            b' ' | b'\t' | b'\r' | b',' | b':' => {}
             _ => {
                 let rest = text.get(at..).unwrap_or_default();
                 let length = rest.iter().position(|byte| is_structure(*byte)).unwrap_or(rest.len());
@@ -67,29 +72,38 @@ pub fn check(text: &[u8], limits: &Limits) -> Result<(), OverBudget> {
 /// Bytes of a string up to its closing quote. Remembers an escape that may encode a hidden character.
 fn string_bytes(text: &[u8], may_escape_hidden: &mut bool) -> usize {
     let mut at = 0;
-    loop {
-        at += plain_bytes(text.get(at..).unwrap_or_default());
-        match text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))) {
-            Some(found) if text.get(at + found) == Some(&b'\\') => {
-                at += found + 2;
-                *may_escape_hidden |= matches!(text.get(at - 1), Some(b'u' | b'b' | b'f'));
-            }
-            Some(found) => return at + found,
-            None => return text.len(),
+    while let Some(plain) = text.get(at..).and_then(plain_bytes) {
+        at += plain;
+        if text.get(at) != Some(&b'\\') {
+            return at;
         }
+        at += 2;
+        *may_escape_hidden |= matches!(text.get(at - 1), Some(b'u' | b'b' | b'f'));
     }
+    text.len()
 }
 
-/// Bytes before the eight in which the first quote or backslash is, or all but the last ones.
-fn plain_bytes(text: &[u8]) -> usize {
+/// Bytes before the first quote or backslash, looked for in eight bytes at a time. `None` if there is none.
+fn plain_bytes(text: &[u8]) -> Option<usize> {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let has_zero = |word: u64| word.wrapping_sub(EACH) & !word & (EACH << 7) != 0;
+    // The lowest bit that is set belongs to the first byte that is zero.
+    let zeros = |word: u64| word.wrapping_sub(EACH) & !word & (EACH << 7);
+    let (words, rest) = text.as_chunks::<8>();
+    for (index, bytes) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*bytes);
+        let found = zeros(word ^ (EACH * u64::from(b'"'))) | zeros(word ^ (EACH * u64::from(b'\\')));
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    Some(words.len() * 8 + found)
+}
+
+/// Bytes of the indentation that a line begins with, looked for in eight bytes at a time: all spaces, or fewer.
+fn indentation(text: &[u8]) -> usize {
     let (words, _) = text.as_chunks::<8>();
-    let plain = words.iter().take_while(|bytes| {
-        let word = u64::from_ne_bytes(**bytes);
-        !has_zero(word ^ (EACH * u64::from(b'"'))) && !has_zero(word ^ (EACH * u64::from(b'\\')))
-    });
-    plain.count() * 8
+    words.iter().take_while(|bytes| **bytes == [b' '; 8]).count() * 8
 }
 
 /// Whether what follows a string makes it the name of a member.

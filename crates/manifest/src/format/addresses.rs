@@ -2,6 +2,8 @@
 //!
 //! Distinguishes manifests, which are followed, from pages.
 
+use std::borrow::Cow;
+
 use crate::draft::{self, Draft};
 use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
@@ -53,6 +55,7 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     words
         .into_iter()
         .flatten()
+        .filter(|word| word.as_bytes().contains(&b'/'))
         .filter_map(|word| bare_url(word).or_else(|| bare(word).filter(|path| classify(path).rel != "page")))
 }
 
@@ -108,7 +111,9 @@ pub(crate) struct LinkClass {
 
 /// Classifies an address by its path.
 pub(crate) fn classify(address: &str) -> LinkClass {
-    let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let has_capitals = path.bytes().fold(false, |found, byte| found | byte.is_ascii_uppercase());
+    let path = if has_capitals { Cow::Owned(path.to_ascii_lowercase()) } else { Cow::Borrowed(path) };
     let file = path.rsplit('/').next().unwrap_or_default();
     let (rel, follow) = match file {
         "agent-card.json" => ("agent-card", true),

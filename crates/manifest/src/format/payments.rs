@@ -119,7 +119,8 @@ fn plans(holder: &Object<'_>, base: &Payment, found: &mut Terms) {
     for key in PLAN_KEYS {
         let members = holder.object(key);
         let members = members.iter().flat_map(Object::members).map(|(name, plan)| (Some(name), plan));
-        let listed = holder.objects(key).map(|plan| (None, plan));
+        let list = holder.list(key).unwrap_or_default().iter().filter_map(Value::as_object);
+        let listed = list.map(|plan| (None, Object::root(plan)));
         for (name, plan) in members.chain(listed).take(TERMS_MAX) {
             let name = name.or_else(|| plan.text_of(&["name", "label", "title", "id", "plan", "tier"]));
             if let (Some(name), Some(payment)) = (name, priced(&plan)) {

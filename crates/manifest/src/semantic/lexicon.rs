@@ -22,8 +22,11 @@ impl Known {
     }
 }
 
-/// The words by their first letter, sorted: most words of a text are rejected without a hash.
-static INDEX: LazyLock<[Vec<(&'static str, Known)>; 26]> = LazyLock::new(|| {
+/// Lengths of words that are told apart; no word of the vocabulary is longer.
+const LENGTHS: usize = 20;
+
+/// The words by their first letter and length: most words of a text are rejected without a hash.
+static INDEX: LazyLock<Vec<Vec<(&'static str, Known)>>> = LazyLock::new(|| {
     let mut words: BTreeMap<&'static str, Known> = BTreeMap::new();
     for (at, entry) in VOCABULARY.iter().enumerate() {
         for (group, listed) in entry.groups.iter().enumerate() {
@@ -38,14 +41,21 @@ static INDEX: LazyLock<[Vec<(&'static str, Known)>; 26]> = LazyLock::new(|| {
     }
     NEUTRAL.split_whitespace().for_each(|word| words.entry(word).or_default().neutral = true);
     BOUNDARY.split_whitespace().for_each(|word| words.entry(word).or_default().boundary = true);
-    let mut index: [Vec<(&'static str, Known)>; 26] = Default::default();
+    let mut index = Vec::new();
+    index.resize_with(26 * LENGTHS, Vec::new);
     for (word, known) in words {
-        if let Some(list) = letter(word).and_then(|letter| index.get_mut(letter)) {
+        if let Some(list) = place(word).and_then(|place| index.get_mut(place)) {
             list.push((word, known));
         }
     }
     index
 });
+
+/// Where a word is in the index.
+fn place(word: &str) -> Option<usize> {
+    let letter = letter(word)?;
+    (word.len() < LENGTHS).then_some(letter * LENGTHS + word.len())
+}
 
 /// What the words of a phrase have to fill to say an entry, and the words near it that decide.
 pub(super) struct Needs {
@@ -76,9 +86,8 @@ pub(super) fn letter(word: &str) -> Option<usize> {
 }
 
 fn known(word: &str) -> Option<&'static Known> {
-    let words = INDEX.get(letter(word)?)?;
-    let at = words.binary_search_by(|(known, _)| known.cmp(&word)).ok()?;
-    words.get(at).map(|(_, known)| known)
+    let words = INDEX.get(place(word)?)?;
+    words.iter().find(|(known, _)| *known == word).map(|(_, known)| known)
 }
 
 /// What the spellings of a word mean: as it is, and without a plural's or a verb's ending.
@@ -147,4 +156,19 @@ impl WordList {
 /// The first letter of a word as a bit; others share one.
 fn initial(word: &str) -> u32 {
     1 << letter(word).unwrap_or(26)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_has_every_word() {
+        let listed =
+            VOCABULARY.iter().flat_map(|entry| entry.groups.iter().flat_map(|group| group.split(' ')));
+        let words = listed.map(|word| word.trim_start_matches('?')).filter(|word| !matches!(*word, "" | "*"));
+        for word in words.chain(NEUTRAL.split_whitespace()).chain(BOUNDARY.split_whitespace()) {
+            assert!(known(word).is_some(), "{word}");
+        }
+    }
 }

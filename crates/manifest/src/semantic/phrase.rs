@@ -39,7 +39,7 @@ impl Phrase {
     /// The phrase of words in lower case with spaces between them. Words of the site's name are left out, as in
     /// `skyhop_book_flight`.
     pub(super) fn of(words: &str, site_name: &[String]) -> Self {
-        let mut kept = Vec::new();
+        let mut kept = Vec::with_capacity(WORDS_MAX);
         let mut rest = words.split(' ').filter(|word| !word.is_empty()).peekable();
         while let Some(word) = rest.next() {
             let compound = rest.peek().and_then(|next| {

@@ -21,6 +21,10 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.format().is_core() || draft.manifest.capabilities.is_empty() {
         return;
     }
+    let has_block = header::LIMIT_KEYS.iter().chain(PRICE_KEYS).any(|key| root.object(key).is_some());
+    if !has_block {
+        return;
+    }
     let positions: HashMap<String, usize> = draft.capability_positions();
     each_named(root, header::LIMIT_KEYS, |name, value| {
         let capability =

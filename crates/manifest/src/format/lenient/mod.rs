@@ -130,6 +130,10 @@ fn rate_of(object: &Object<'_>) -> Option<RateLimit> {
 
 /// Whether a name says how much is allowed in a window: `calls_per_day`, `queriesPerMonth`.
 fn is_count_per(name: &str, window_s: u64) -> bool {
+    // Few names have the word in the middle.
+    if !name.as_bytes().windows(2).any(|pair| matches!(pair, [b'p' | b'P', b'e' | b'E'])) {
+        return false;
+    }
     let words = text::words(name);
     matches!(words.as_slice(), [.., what, per, unit]
         if per == "per"

@@ -207,8 +207,18 @@ fn products_of(element: &Object<'_>) -> Option<Payment> {
 
 /// The price and the asset of a member such as `x-price-usdc`, `price_range_usd` or `fee_eur`.
 fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)> {
+    // Most names have no letter that these words have, and none of these words.
+    if name.is_ascii() && !name.bytes().any(|byte| matches!(byte, b'c' | b'f' | b'C' | b'F')) {
+        return None;
+    }
+    let is_price = |word: &str| matches!(word, "price" | "cost" | "fee");
+    let mut names_price = false;
+    text::each_word(name, |word| names_price |= is_price(word));
+    if !names_price {
+        return None;
+    }
     let mut words = text::words(name);
-    let at = words.iter().position(|word| matches!(word.as_str(), "price" | "cost" | "fee"))?;
+    let at = words.iter().position(|word| is_price(word))?;
     let is_currency = |word: &String| CURRENCIES.contains(&word.as_str());
     let asset = words.split_off(at + 1).into_iter().find(is_currency).map(|word| word.to_ascii_uppercase());
     let range = range(value);

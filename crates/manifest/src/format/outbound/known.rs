@@ -71,11 +71,11 @@ impl Known {
             matches!(format, Format::Generic | Format::Pointer | Format::McpFreeform | Format::Opaque);
         let is_link = names.last().is_some_and(|name| is_plain(name) && *name != "endpoint")
             || names.iter().any(|name| is_contact(name));
-        let mut words = Words::of(names.iter()).0.into_iter();
+        let words = Words::of(names.iter());
         (is_free || is_link || path.starts_with("/.well-known/"))
             && path.len() > 1
             && !path.contains('*')
-            && !words.any(|word| POLICY_WORDS.contains(&word.as_str()))
+            && !words.iter().any(|word| POLICY_WORDS.contains(&word))
     }
 
     /// Whether an address is not known as what it is; remembers it.

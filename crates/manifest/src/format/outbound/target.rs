@@ -115,30 +115,54 @@ pub(super) fn protocol_of(word: &str) -> Option<&'static str> {
 }
 
 /// The words of some names in lower case.
-pub(super) struct Words(pub(super) Vec<String>);
+pub(super) struct Words {
+    /// The words one after another.
+    text: String,
+    /// Where each word ends.
+    ends: [usize; WORDS_MAX],
+    count: usize,
+}
 
 impl Words {
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n &'n str>) -> Self {
-        let mut words = Vec::new();
+        let mut words = Self { text: String::with_capacity(NAME_CHARS_MAX), ends: [0; WORDS_MAX], count: 0 };
         for name in names {
-            if words.len() == WORDS_MAX {
+            if words.count == WORDS_MAX {
                 break;
             }
-            text::each_word(text::capped(name, NAME_CHARS_MAX), |word| {
-                if words.len() < WORDS_MAX {
-                    words.push(word.to_owned());
-                }
-            });
+            text::each_word(text::capped(name, NAME_CHARS_MAX), |word| words.add(word));
         }
-        Self(words)
+        words
+    }
+
+    fn add(&mut self, word: &str) {
+        if let Some(end) = self.ends.get_mut(self.count) {
+            self.text.push_str(word);
+            *end = self.text.len();
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let mut begin = 0;
+        self.ends.iter().take(self.count).map(move |end| {
+            let word = self.text.get(begin..*end).unwrap_or_default();
+            begin = *end;
+            word
+        })
+    }
+
+    /// Whether these are the words, all of them.
+    fn are(&self, words: &[&str]) -> bool {
+        self.iter().eq(words.iter().copied())
     }
 
     fn any(&self, known: &[&str]) -> bool {
-        self.0.iter().any(|word| known.contains(&word.as_str()))
+        self.iter().any(|word| known.contains(&word))
     }
 
     fn pair(&self, first: &str, second: &str) -> bool {
-        self.0.windows(2).any(|pair| matches!(pair, [a, b] if a == first && b == second))
+        self.iter().zip(self.iter().skip(1)).any(|pair| pair == (first, second))
     }
 }
 
@@ -186,7 +210,7 @@ const GOODS_WORDS: &[&str] =
     &["kit", "pack", "product", "template", "templates", "bundle", "playbook", "checkout"];
 
 fn by_words(own: &Words, all: &Words) -> Option<Target> {
-    if own.0.len() == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
+    if own.count == 1 && own.any(&["url", "href", "link"]) && all.any(PARTY_WORDS) {
         return None;
     }
     if all.any(&["schemas"]) {
@@ -196,7 +220,7 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
     if let Some((_, rel)) = PAGE_WORDS.iter().find(|(words, _)| own.any(words)) {
         return Some(Target::page(rel));
     }
-    if own.0 == ["source"] || own.pair("source", "code") || own.pair("source", "url") {
+    if own.are(&["source"]) || own.pair("source", "code") || own.pair("source", "url") {
         return Some(Target::page("repository"));
     }
     let is_card = own.any(&["card", "agentcard"]);
@@ -217,7 +241,7 @@ fn by_words(own: &Words, all: &Words) -> Option<Target> {
         return (described.then(|| Target::follow("mcp-server-card")))
             .or_else(|| is_server.then_some(Target::Server(Protocol::Mcp)));
     }
-    if own.0 == ["task", "endpoint"] {
+    if own.are(&["task", "endpoint"]) {
         return Some(Target::Server(Protocol::A2a));
     }
     if all.any(&["a2a"]) {
