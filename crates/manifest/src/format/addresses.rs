@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn finds_the_paths_of_pages_in_sentences() {
         for (sentence, expected) in [
-            ("Paid access via /agents-api, or `see /docs`.", &["/agents-api", "/docs"][..]),
+            ("Paid access via /agents-api, or see `/docs`.", &["/agents-api", "/docs"][..]),
             (
                 "Resources: /failures/ (the database), /blog/how-to/ (a guide)",
                 &["/failures/", "/blog/how-to/"],
