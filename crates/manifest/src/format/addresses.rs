@@ -87,6 +87,11 @@ fn path_of_page<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     ((is_led || path.ends_with('/')) && !is_call && !is_version && !path.contains("//")).then_some(path)
 }
 
+/// Whether an address is a path that leads to a page, and not to a document or a server.
+pub(crate) fn is_path_of_page(address: &str) -> bool {
+    address.starts_with('/') && classify(address).rel == "page"
+}
+
 /// Whether a sentence may hold an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
     // Both have a slash, which few sentences have.
