@@ -36,8 +36,10 @@ fn in_line(line: &str) -> Vec<LinkInText<'_>> {
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
     let mut label = "";
     let addresses = words.split_whitespace().filter_map(move |word| {
-        let is_labelled = std::mem::replace(&mut label, word).ends_with(':');
-        bare(word).or_else(|| labelled_path(word).filter(|_| is_labelled))
+        let label = std::mem::replace(&mut label, word);
+        bare(word)
+            .or_else(|| labelled_path(word).filter(|_| label.ends_with(':')))
+            .or_else(|| home(word, label))
     });
     addresses.map(|address| LinkInText { title: None, address })
 }
@@ -49,14 +51,50 @@ fn labelled_path(word: &str) -> Option<&str> {
     (path.len() > 1 && path.starts_with('/') && path.chars().all(is_plain)).then_some(path)
 }
 
-/// The absolute URLs among the words of a sentence, and the paths of servers and documents.
+/// The path of the home page behind its label: `- Home: /`. Behind another label the same path is a rule (`Allow: /`).
+fn home<'t>(word: &'t str, label: &str) -> Option<&'t str> {
+    let label = label.trim_matches(['*', '_', ':']);
+    let is_home = label.eq_ignore_ascii_case("home") || label.eq_ignore_ascii_case("homepage");
+    Some(word).filter(|word| *word == "/" && is_home)
+}
+
+/// The absolute URLs among the words of a sentence, and the paths of servers, documents and pages.
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
-    words
-        .into_iter()
-        .flatten()
-        .filter(|word| word.as_bytes().contains(&b'/'))
-        .filter_map(|word| bare_url(word).or_else(|| bare(word).filter(|path| classify(path).rel != "page")))
+    let (mut before, mut denies) = ("", false);
+    words.into_iter().flatten().filter_map(move |word| {
+        let before = std::mem::replace(&mut before, word);
+        // The next sentence of a text starts anew.
+        denies &= !before.ends_with('.');
+        denies |= DENYING_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known));
+        if !word.as_bytes().contains(&b'/') {
+            return None;
+        }
+        let path = || bare(word).filter(|path| classify(path).rel != "page");
+        bare_url(word).or_else(path).or_else(|| path_of_page(word, before).filter(|_| !denies))
+    })
+}
+
+/// Words before the path of a page or of a server in a sentence: `paid access via /agents-api`.
+const LEADING_WORDS: &[&str] = &["at", "via", "see", "visit", "through", "under"];
+/// Words after which a sentence names paths that are not to be visited.
+const DENYING_WORDS: &[&str] =
+    &["not", "don't", "never", "avoid", "except", "disallow", "disallows", "disallowed"];
+
+/// A path in a sentence that is one by the word before it or by its last slash (`/failures/`). Other words with a slash
+/// are commands, alternatives or patterns.
+fn path_of_page<'t>(word: &'t str, before: &str) -> Option<&'t str> {
+    let path = labelled_path(word.trim_start_matches(['`', '(', '"', '\'']))?;
+    let is_led = LEADING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
+    let is_call = crate::address::is_method(before);
+    // `/v1/` is a part of other addresses.
+    let is_version = path.trim_matches('/').strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
+    ((is_led || path.ends_with('/')) && !is_call && !is_version && !path.contains("//")).then_some(path)
+}
+
+/// Whether an address is a path that leads to a page, and not to a document or a server.
+pub(crate) fn is_path_of_page(address: &str) -> bool {
+    address.starts_with('/') && classify(address).rel == "page"
 }
 
 /// Whether a sentence may hold an absolute URL or a path.
@@ -282,6 +320,22 @@ mod tests {
         );
         assert_eq!(of("no [link] (here)"), Vec::<&str>::new());
         assert_eq!(of("[broken](https://a.example"), ["https://a.example"]);
+    }
+
+    #[test]
+    fn finds_the_paths_of_pages_in_sentences() {
+        for (sentence, expected) in [
+            ("Paid access via /agents-api, or see `/docs`.", &["/agents-api", "/docs"][..]),
+            (
+                "Resources: /failures/ (the database), /blog/how-to/ (a guide)",
+                &["/failures/", "/blog/how-to/"],
+            ),
+            ("Type /help or send GET /status/ to the bot; and/or wait", &[]),
+            ("Do not visit pages under /admin/. Read on at /news.", &["/news"]),
+            ("The path begins with /v1/ and ends with //", &[]),
+        ] {
+            assert_eq!(in_sentence(sentence).collect::<Vec<_>>(), expected, "{sentence}");
+        }
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(auth) = draft.checked(root, "auth", &AUTH) {
         draft.manifest.auth = vec![auth_of(&auth)];
     }
+    keep_described_token(draft);
     if let Some(api) = root.object("api") {
         read_api(&api, draft);
     }
@@ -111,6 +112,32 @@ fn auth_of(auth: &Object<'_>) -> Auth {
         found.scopes.insert(scope.to_owned(), String::new());
     }
     found
+}
+
+/// Clauses of a description that are searched for a credential.
+const CLAUSES_MAX: usize = 50;
+
+/// Keeps the bearer token that the description asks for: `Write operations require a bearer token from POST /keys.`
+fn keep_described_token(draft: &mut Draft<'_>) {
+    let Some(description) = &draft.manifest.description else { return };
+    let asks = |clause: &&str| {
+        let folded = clause.to_ascii_lowercase();
+        folded.contains("bearer token")
+            && ["require", "need", "must"].iter().any(|word| folded.contains(word))
+    };
+    let Some(clause) = description.split(". ").take(CLAUSES_MAX).find(asks) else { return };
+    let is_known = draft.manifest.auth.iter().any(|auth| auth.scheme == AuthScheme::Bearer);
+    let path = clause.split_whitespace().find(|word| word.starts_with('/') || word.starts_with("https://"));
+    let registration_url =
+        path.and_then(|path| draft.origin_url(path.trim_end_matches(['.', ',', ';', ')'])));
+    if !is_known {
+        draft.keep(Auth {
+            location: Some("header".to_owned()),
+            name: Some("Authorization".to_owned()),
+            registration_url,
+            ..Auth::new(AuthScheme::Bearer)
+        });
+    }
 }
 
 fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {

@@ -5,6 +5,9 @@
 //!
 //! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
+use serde_json::{Map, Value};
+
+use crate::budget;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, lenient};
@@ -81,6 +84,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .extend(address.map(|address| Payment { address: Some(address), ..Payment::default() }));
         return;
     };
+    keep_contracts(&payments, draft);
     for (scheme, method) in payments.members() {
         // The account of another protocol is not the address of the chain.
         let account = ["recipient", "lightning_address", "stripe_account", "account"];
@@ -132,6 +136,7 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
         capability.price = priced;
     }
     price_each_network(intent, &mut capability);
+    keep_tickets(intent, &mut capability);
     keep_bounty(intent, &format!("bounty:{}", capability.native_id), draft);
     draft.push(capability);
 }
@@ -163,6 +168,33 @@ fn price_each_network(intent: &Object<'_>, capability: &mut Capability) {
         price.network.clone_from(&first.network);
     }
     capability.other_prices = lenient::other_prices(capability.price.as_ref(), prices);
+}
+
+/// Bytes of the terms of one intent that are kept as published.
+const TERMS_BYTES_MAX: usize = 4_096;
+
+/// Keeps the terms of payment of an intent as published, where tickets have a price of their own.
+fn keep_tickets(intent: &Object<'_>, capability: &mut Capability) {
+    let Some(terms) = intent.object("payments") else { return };
+    let sells_tickets = terms.members().any(|(_, method)| method.has("ticket_price"));
+    let kept = intent.value("payments").filter(|_| sells_tickets);
+    let kept = kept.filter(|terms| budget::bytes_of(terms, TERMS_BYTES_MAX) <= TERMS_BYTES_MAX);
+    capability.published.extend(kept.map(|terms| ("payments".to_owned(), terms.clone())));
+}
+
+/// Keeps the contract of the asset on each network, which the model has no member for.
+fn keep_contracts(payments: &Object<'_>, draft: &mut Draft<'_>) {
+    let networks = payments
+        .members()
+        .flat_map(|(_, method)| method.objects("networks").take(NETWORKS_MAX).collect::<Vec<_>>());
+    let contract = |network: Object<'_>| {
+        let contract = draft::name(network.text("contract"))?;
+        Some((draft::name(network.text("network"))?, Value::String(contract)))
+    };
+    let contracts: Map<String, Value> = networks.filter_map(contract).collect();
+    if !contracts.is_empty() {
+        draft.manifest.features.other.insert("asset_contracts".to_owned(), Value::Object(contracts));
+    }
 }
 
 /// Keeps what the publisher pays to the agents that bring customers: never acted upon.

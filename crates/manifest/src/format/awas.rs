@@ -31,6 +31,8 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// Addresses for signing in that are kept.
 const ENDPOINTS_MAX: usize = 20;
+/// Flags of a file without actions that are kept; published ones have up to four.
+const FLAGS_MAX: usize = 50;
 
 findings! {
     shape ROOT("awas", "AWAS 1.1") {
@@ -57,6 +59,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.dialect(root.text("specVersion"), Some("companion"));
         if let Some(names) = root.value("capabilities") {
             mcp::read_names(names, &root.at("capabilities"), draft);
+        }
+        for (name, flag) in root.object("capabilities").iter().flat_map(|flags| flags.map).take(FLAGS_MAX) {
+            if flag.is_boolean() {
+                draft.manifest.features.other.insert(name.clone(), flag.clone());
+            }
         }
         for key in endpoints.map.keys() {
             let leads = endpoints.text(key).is_some_and(addresses::leads_to_manifest);

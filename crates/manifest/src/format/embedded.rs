@@ -9,8 +9,8 @@ use url::Url;
 use crate::address;
 use crate::draft::Draft;
 use crate::format::{
-    addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, outbound, payments,
-    request_headers, terms,
+    addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, oauth, outbound,
+    payments, request_headers, terms,
 };
 use crate::model::{Format, Interface, Protocol};
 use crate::object::Object;
@@ -44,12 +44,14 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     generic::apply_by_name(root, draft);
     header::complete(root, draft);
     if !draft.format().is_core() {
+        oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
         generic::read_openness(draft);
     }
     terms::read(root, draft);
     if let Some(profile) = root.object("ucp").filter(|_| draft.format() == Format::Ucp) {
         payments::read(&profile, draft);
+        oauth::read_endpoints(&profile, draft);
         header::complete(&profile, draft);
         terms::read(&profile, draft);
     }

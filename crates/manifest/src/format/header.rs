@@ -20,8 +20,15 @@ pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
     let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
     let served = draft.base();
     let manifest = &mut draft.manifest;
-    manifest.name =
-        draft::name(either(&["name", "title", "display_name", "displayName", "site_name", "service"]));
+    manifest.name = draft::name(either(&[
+        "name",
+        "title",
+        "display_name",
+        "displayName",
+        "site_name",
+        "service",
+        "platform",
+    ]));
     manifest.description = description_of(root).or_else(|| description_of(inner));
     manifest.document_version = draft::name(either(&["version"]));
     manifest.updated_at = draft::name(either(UPDATED_KEYS));

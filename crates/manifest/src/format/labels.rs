@@ -185,6 +185,9 @@ fn has_year(text: &str) -> bool {
     text.as_bytes().windows(4).any(|four| four.iter().all(u8::is_ascii_digit))
 }
 
+/// The feature that holds how a site wants to be cited.
+const CITATION: &str = "citation";
+
 /// Credentials, payment, limits and terms of use.
 fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
     match label {
@@ -231,9 +234,20 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
                 draft.manifest.policies.training = choice;
             }
         }
-        "attribution" | "citation" | "cite as" | "preferred citation" => {
-            let policies = &mut draft.manifest.policies;
-            policies.attribution = policies.attribution.take().or_else(|| draft::name(Some(value)));
+        "citation" | "cite as" | "preferred citation" => {
+            let (stated, other) = (draft::name(Some(value)), &mut draft.manifest.features.other);
+            if let Some(stated) = stated.filter(|_| !other.contains_key(CITATION)) {
+                other.insert(CITATION.to_owned(), Value::String(stated.clone()));
+                draft.manifest.policies.attribution.get_or_insert(stated);
+            }
+        }
+        "attribution" => {
+            // How to cite stands for whether to, until a line says so itself.
+            let citation = draft.manifest.features.other.get(CITATION).and_then(Value::as_str);
+            let stated = draft.manifest.policies.attribution.as_deref();
+            if stated.is_none() || stated == citation {
+                draft.manifest.policies.attribution = draft::name(Some(value));
+            }
         }
         "terms" | "terms of service" | "terms of use" | "privacy" | "privacy policy" => {
             let address =

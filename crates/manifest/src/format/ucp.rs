@@ -186,6 +186,11 @@ fn add_capability(
     check_name(name, &pointer, draft);
     let mut capability = draft.capability(CapabilityKind::Operation, name, name, pointer);
     capability.description = about.and_then(|about| draft::description(about.text("description")));
+    // Other words are features of the business (`pay-per-call`), which no service is called with.
+    if !is_reverse_domain(name) {
+        capability.kind = CapabilityKind::Unknown;
+        return draft.push(capability);
+    }
     let service = services
         .iter()
         .find(|service| service.declared.as_deref().is_some_and(|prefix| name.starts_with(prefix)))
@@ -199,9 +204,12 @@ fn add_capability(
     draft.push(capability);
 }
 
+fn is_reverse_domain(name: &str) -> bool {
+    name.split('.').count() >= 2 && name.split('.').all(|part| !part.is_empty())
+}
+
 fn check_name(name: &str, pointer: &str, draft: &mut Draft<'_>) {
-    let reverse = name.split('.').count() >= 2 && name.split('.').all(|part| !part.is_empty());
-    if !reverse {
+    if !is_reverse_domain(name) {
         draft.report(&NAME, pointer.to_owned(), format!("\"{name}\" is not a reverse domain"));
     }
 }

@@ -170,7 +170,8 @@ fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
         if listed.is_some_and(<[Value]>::is_empty) {
             draft.report_rule(&EMPTY_METHOD, method.pointer.clone());
         }
-        let networks = method.texts("chains");
+        // A chain, or the method of MPP that stands for one (`tempo`, `stripe`).
+        let networks = [method.texts("chains"), method.texts("methods")].concat();
         let base = Payment { scheme: Some(scheme.to_owned()), ..price.clone() };
         if networks.is_empty() {
             draft.keep(base);

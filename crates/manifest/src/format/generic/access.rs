@@ -16,10 +16,40 @@ const SERVER_PARTS: &[&str] = &["remote", "hosted", "server"];
 pub(crate) fn read_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(stated) = Stated::of(root) {
         draft.keep_all(lenient::auth(stated.value));
+    } else if let Some((holder, is_needed)) = key_flag(root) {
+        let mut auth = Auth::new(if is_needed { AuthScheme::ApiKey } else { AuthScheme::None });
+        auth.registration_url = is_needed.then(|| lenient::address_of(&holder, SIGNUP_KEYS)).flatten();
+        draft.keep(auth);
     }
     if let Some(limit) = root.value_of(header::LIMIT_KEYS) {
         draft.manifest.rate_limit = lenient::rate_limit(limit);
     }
+}
+
+/// Flags that say whether calls need a key.
+const KEY_FLAGS: &[&str] = &[
+    "requires_key",
+    "requiresKey",
+    "requires_api_key",
+    "requiresApiKey",
+    "api_key_required",
+    "apiKeyRequired",
+    "key_required",
+    "keyRequired",
+];
+const SIGNUP_KEYS: &[&str] =
+    &["signup", "signup_url", "signupUrl", "register", "register_url", "registration_url"];
+
+/// The flag for a key at the root, in a block that describes the service or in its free plan, and the object beside it that
+/// says where keys are issued.
+fn key_flag<'v>(root: &Object<'v>) -> Option<(Object<'v>, bool)> {
+    let blocks = BLOCKS.iter().filter_map(|key| root.object(key));
+    std::iter::once(root.clone()).chain(blocks).find_map(|holder| {
+        let plan = holder.object_of(&["free_tier", "freeTier"]);
+        let stated = std::iter::once(&holder).chain(plan.as_ref());
+        let flag = stated.flat_map(|object| KEY_FLAGS.iter().filter_map(|key| object.flag(key))).next()?;
+        Some((holder.clone(), flag))
+    })
 }
 
 /// The credentials that a document states for what it declares.

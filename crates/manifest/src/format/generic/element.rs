@@ -70,7 +70,8 @@ pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "i
 impl Context {
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
-        let base = object.text_of(BASE_KEYS).filter(|text| text.len() <= BASE_BYTES_MAX);
+        let base = object.text_of(BASE_KEYS).or_else(|| base_in_environment(object));
+        let base = base.filter(|text| text.len() <= BASE_BYTES_MAX);
         let base = base.and_then(|text| parse_url(text).ok());
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
@@ -119,6 +120,21 @@ impl Context {
         });
         Self { auth, ..self.clone() }
     }
+}
+
+/// Variables of one environment that are searched for a base.
+const VARIABLES_MAX: usize = 50;
+
+/// The base of paths that a client takes from its environment by default: `{"SHOP_BASE_URL": {"default": "https://…"}}`.
+fn base_in_environment<'v>(object: &Object<'v>) -> Option<&'v str> {
+    let variables =
+        object.object_of(&["environment_variables", "environmentVariables", "environment", "env"])?;
+    let names_base = |name: &str| {
+        ["BASE_URL", "API_URL", "API_BASE"].iter().any(|end| name.to_ascii_uppercase().ends_with(end))
+    };
+    let mut bases = variables.map.iter().take(VARIABLES_MAX).filter(|(name, _)| names_base(name));
+    let value = |variable: &'v Value| variable.get("default").unwrap_or(variable).as_str();
+    bases.find_map(|(_, variable)| value(variable).filter(|base| base.starts_with("https://")))
 }
 
 /// The address in the description of an MCP server, or in a block of it.

@@ -9,6 +9,7 @@ mod by_name;
 mod details;
 mod element;
 mod lists;
+mod messages;
 mod rpc;
 mod workflows;
 
@@ -21,7 +22,7 @@ use crate::address::Address;
 use crate::draft::{self, Draft};
 use crate::format::outbound::Target;
 use crate::format::{header, inline, oauth, outbound};
-use crate::model::{Capability, CapabilityKind, Workflow, WorkflowStep};
+use crate::model::{Capability, CapabilityKind, Protocol, Workflow, WorkflowStep};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
@@ -48,6 +49,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
     reader.read_services(root);
     rpc::read(root, draft);
+    messages::read(root, draft);
     apply_auth(root, draft);
 }
 
@@ -247,7 +249,24 @@ impl Reader<'_, '_> {
             if let (Some(names), Some(kind)) = (names, ListKind::of(key)) {
                 let context = context.within(&inner, block, self.draft);
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
+                let first = self.draft.manifest.capabilities.len();
                 self.read_list(list, names, &inner.at(key));
+                if *block == "a2a" {
+                    self.call_agent(&inner, first);
+                }
+            }
+        }
+    }
+
+    /// Sets the address of an agent for the skills from `first` on, which its block lists by name.
+    fn call_agent(&mut self, agent: &Object<'_>, first: usize) {
+        let keys = ["task_endpoint", "taskEndpoint", "endpoint", "url", "rpc", "jsonrpc"];
+        let Some(url) = agent.text_of(&keys).and_then(|text| self.draft.origin_url(text)) else { return };
+        for skill in self.draft.manifest.capabilities.iter_mut().skip(first) {
+            let invocation = &mut skill.invocation;
+            if invocation.endpoint().is_none() {
+                invocation.protocol = Some(Protocol::A2a);
+                invocation.url = Some(url.clone());
             }
         }
     }

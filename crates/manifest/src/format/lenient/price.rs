@@ -127,8 +127,14 @@ const PRICES_KEYS: &[&str] = &["prices", "price", "pricing", "cost", "payment", 
 pub(crate) fn read_prices(element: &Object<'_>, capability: &mut Capability) {
     let listed = PRICES_KEYS.iter().filter_map(|key| element.value(key)).flat_map(by_network);
     let listed: Vec<Payment> = listed.take(ALTERNATIVES_MAX).collect();
-    capability.price = price_of(element).or_else(|| listed.first().cloned());
+    capability.price = price_of(element).or_else(|| listed.first().cloned()).or_else(|| free(element));
     capability.other_prices = other_prices(capability.price.as_ref(), listed);
+}
+
+/// The price of an element that only a flag calls free.
+fn free(element: &Object<'_>) -> Option<Payment> {
+    let is_free = ["free", "x-free", "is_free", "isFree"].iter().any(|key| element.flag(key) == Some(true));
+    is_free.then(|| Payment { price: Some("free".to_owned()), ..Payment::default() })
 }
 
 /// Of several prices those whose network or asset is that of no other price before them.
@@ -220,12 +226,20 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
     let mut words = text::words(name);
     let at = words.iter().position(|word| is_price(word))?;
     let is_currency = |word: &String| CURRENCIES.contains(&word.as_str());
-    let asset = words.split_off(at + 1).into_iter().find(is_currency).map(|word| word.to_ascii_uppercase());
+    let after = words.split_off(at + 1);
+    let period = match after.as_slice() {
+        [.., per, unit] if per == "per" && PERIODS.contains(&unit.as_str()) => ["/", unit].concat(),
+        _ => String::new(),
+    };
+    let asset = after.into_iter().find(is_currency).map(|word| word.to_ascii_uppercase());
     let range = range(value);
     let is_range = value.is_array() || range.is_some();
     let price = scalar(value).or(range).or_else(|| price(value).filter(|_| value.is_array())?.price)?;
-    (asset.is_some() || is_range).then_some((price, asset))
+    (asset.is_some() || is_range).then_some((price + &period, asset))
 }
+
+/// Periods that a price in the name of its member is for: `price_usd_per_month`.
+const PERIODS: &[&str] = &["minute", "hour", "day", "week", "month", "year"];
 
 /// `{"min": 1, "max": 5}` as `1-5`.
 fn range(value: &Value) -> Option<String> {

@@ -8,6 +8,7 @@
 
 mod access;
 mod content;
+mod docstring;
 mod registry;
 mod rules;
 mod servers;

@@ -116,12 +116,26 @@ fn read_listed(name: Option<&str>, listed: &Object<'_>, draft: &mut Draft<'_>) -
     let mut found = match read_server(listed, draft) {
         Some(found) => found,
         None if listed.has("command") && transport.as_deref() == Some("stdio") => {
-            Interface::new(Protocol::Mcp, None)
+            Interface { declared: command_line(listed), ..Interface::new(Protocol::Mcp, None) }
         }
         None => return None,
     };
     found.transport = found.transport.or(transport);
     Some(found)
+}
+
+/// Arguments of one command that are kept; published ones have up to six.
+const ARGUMENTS_MAX: usize = 20;
+
+/// The command that starts a server, up to the first argument that may hold a secret.
+fn command_line(server: &Object<'_>) -> Option<String> {
+    let command = server.text("command")?;
+    let is_plain = |argument: &&str| {
+        let folded = argument.to_ascii_lowercase();
+        !["key", "token", "secret", "password", "="].iter().any(|word| folded.contains(word))
+    };
+    let arguments = server.texts("args").into_iter().take(ARGUMENTS_MAX).take_while(is_plain);
+    draft::name(Some(&std::iter::once(command).chain(arguments).collect::<Vec<_>>().join(" ")))
 }
 
 fn is_text_address(object: &Object<'_>, key: &str) -> bool {

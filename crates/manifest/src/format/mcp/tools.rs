@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::docstring;
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
@@ -105,7 +106,8 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     }
     // The URL of the server has no variables of the tool.
     let own = Invocation { url: None, ..capability.invocation.clone() };
-    capability.parameters = schema::of_call(tool.map, &own);
+    capability.parameters = schema::of_call(tool.map, &own)
+        .or_else(|| docstring::parameters(tool.text_of(&["description", "summary"])?, &own));
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
     capability.response = outputs.iter().find_map(|key| lenient::response(tool.value(key)?));
     if let Some(annotations) = &annotations {

@@ -141,11 +141,13 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
                 return;
             }
             sentences_left -= 1;
-            let new = draft.origin_url(published).filter(|url| known.is_new(url, None));
+            // The core formats name their pages in members of their own.
+            let is_kept = !is_core || !addresses::is_path_of_page(published);
+            let new = draft.origin_url(published).filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
-            links_left -= 1;
             let class = addresses::classify(&url);
             let is_path = published.starts_with('/');
+            links_left -= 1;
             if is_path && class.rel == "mcp" && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }

@@ -1,0 +1,107 @@
+//! Parameters of tools whose schema is not published, from the docstring in their description.
+//!
+//! Servers in Python put the docstring of a function into the description of its tool, with a block `Args:` that has a line
+//! for each parameter (Google style).
+
+use serde_json::{Map, Value};
+
+use crate::model::Invocation;
+use crate::schema;
+use crate::text;
+
+/// Lines of one docstring that are read; published ones have up to 60.
+const LINES_MAX: usize = 500;
+/// Parameters of one docstring that are read.
+const PARAMETERS_MAX: usize = 100;
+/// Characters of the description of one parameter.
+const DESCRIPTION_CHARS_MAX: usize = 2_000;
+
+/// The parameters in the block `Args:` of a docstring.
+pub(super) fn parameters(docstring: &str, invocation: &Invocation) -> Option<Value> {
+    // Docstrings have several lines.
+    if !docstring.contains('\n') {
+        return None;
+    }
+    let is_head = |line: &str| matches!(line.trim(), "Args:" | "Arguments:" | "Parameters:");
+    let lines = docstring.lines().take(LINES_MAX).skip_while(|line| !is_head(line)).skip(1);
+    let mut found = Map::new();
+    let mut indent = None;
+    let mut last = None;
+    for line in lines {
+        let own = line.len() - line.trim_start().len();
+        // The block ends at an empty line and at the next heading.
+        if line.trim().is_empty() || own == 0 || found.len() >= PARAMETERS_MAX {
+            break;
+        }
+        let first = *indent.get_or_insert(own);
+        if own < first {
+            break;
+        }
+        if own > first {
+            continue_description(last.as_deref(), line, &mut found);
+        } else if let Some((name, described)) = parameter(line) {
+            found.insert(name.to_owned(), described);
+            last = Some(name.to_owned());
+        }
+    }
+    schema::lenient(&Value::Object(found), invocation)
+}
+
+/// A line such as `limit (int, optional): Results per page`.
+fn parameter(line: &str) -> Option<(&str, Value)> {
+    let (head, description) = line.trim().split_once(':')?;
+    let (name, kind) = head.split_once('(').map_or((head, ""), |(name, kind)| (name, kind));
+    let name = name.trim();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let mut described = Map::new();
+    described.insert(
+        "description".to_owned(),
+        Value::from(text::capped(description.trim(), DESCRIPTION_CHARS_MAX)),
+    );
+    let kind = kind.split([',', ')', '[']).next().unwrap_or_default().trim();
+    described.extend(json_type(kind).map(|kind| ("type".to_owned(), Value::from(kind))));
+    is_name.then_some((name, Value::Object(described)))
+}
+
+/// Appends a line to the description of the parameter above it.
+fn continue_description(name: Option<&str>, line: &str, found: &mut Map<String, Value>) {
+    let described = name.and_then(|name| found.get_mut(name)?.get_mut("description"));
+    if let Some(Value::String(text)) = described
+        && text.len() + line.len() <= DESCRIPTION_CHARS_MAX
+    {
+        text.push(' ');
+        text.push_str(line.trim());
+    }
+}
+
+/// The type of JSON Schema of a type of Python.
+fn json_type(python: &str) -> Option<&'static str> {
+    match python {
+        "str" | "string" => Some("string"),
+        "int" | "integer" => Some("integer"),
+        "float" | "number" => Some("number"),
+        "bool" | "boolean" => Some("boolean"),
+        "list" | "tuple" | "array" => Some("array"),
+        "dict" | "object" => Some("object"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_the_block_of_arguments() {
+        let docstring = "Finds halls.\n\nArgs:\n    query: Words,\n        in any order\n    limit (int, optional): At most 50\n\nReturns:\n    JSON: a list";
+        let found = parameters(docstring, &Invocation::default()).unwrap();
+        assert_eq!(found["properties"]["query"]["description"], json!("Words, in any order"));
+        assert_eq!(found["properties"]["limit"]["type"], json!("integer"));
+        assert_eq!(found["properties"].as_object().unwrap().len(), 2);
+        assert_eq!(found.get("required"), None);
+        for other in ["Args: a, b", "Finds halls.\nReturns:\n    x: y", "Args:\nquery: no block"] {
+            assert_eq!(parameters(other, &Invocation::default()), None, "{other}");
+        }
+    }
+}
