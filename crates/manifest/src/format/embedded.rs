@@ -55,7 +55,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
-    outbound::read(root.map, draft);
+    let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
+    outbound::read(root.map, folder.as_ref(), draft);
     if !draft.format().is_core() {
         named_tools::read(root.map, draft);
         read_described_calls(draft);

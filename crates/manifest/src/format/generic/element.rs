@@ -67,7 +67,49 @@ const ADDRESS_KEYS: &[&str] = &[
 /// Members of an element that describe the request of its call.
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 
+/// Members that hold the address of a service's home page.
+const HOME_KEYS: &[&str] = &["homepage", "home", "url", "website", "site_url", "siteUrl"];
+
+/// The folder that a document names as the home of its service, if the document is below it.
+pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url> {
+    let homes = HOME_KEYS.iter().filter_map(|key| root.text(key)).filter(|home| home.len() <= BASE_BYTES_MAX);
+    homes.filter_map(|home| parse_url(home).ok()).find(|home| {
+        let folder = home.path().trim_end_matches('/');
+        let below = document.path().strip_prefix(folder);
+        !folder.is_empty()
+            && !folder.contains("/.well-known")
+            && home.origin() == document.as_url().origin()
+            && below.is_some_and(|below| below.starts_with('/'))
+    })
+}
+
+/// Blocks about someone or something else, whose address is no base of what stands beside it.
+const APART: &[&str] = &[
+    "provider",
+    "publisher",
+    "organization",
+    "author",
+    "owner",
+    "documentation",
+    "docs",
+    "repository",
+    "source",
+];
+
 impl Context {
+    /// The context of a whole document.
+    pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let context = Self::default().within(root, "", draft);
+        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
+        Self { base, ..context }
+    }
+
+    /// The context of a block that describes a service of its own: its paths belong to the host of its address.
+    pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
+        let own = block.text_of(&["url", "base", "host", "origin"]);
+        if own.is_none() || APART.contains(&key) { self } else { self.at(own) }
+    }
+
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
         let base = object.text_of(BASE_KEYS).filter(|text| text.len() <= BASE_BYTES_MAX);
@@ -96,7 +138,11 @@ impl Context {
 
     /// The context of what is inside an element: paths belong to the host of the element's own address.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
-        let own = element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1);
+        self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1))
+    }
+
+    /// The context at an address of its own.
+    fn at(&self, own: Option<&str>) -> Self {
         let base = own.filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok());
         let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
         let other =
@@ -138,10 +184,18 @@ pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
         .then_some((method, address))
 }
 
+/// The remark behind the address of a call.
+pub(super) fn remark<'t>(text: &'t str, address: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(address)?;
+    let rest = rest
+        .trim_matches(|letter: char| letter.is_whitespace() || "-\u{2013}\u{2014}:\u{2192}".contains(letter));
+    (!rest.is_empty()).then_some(rest)
+}
+
 /// An absolute address: a path below the base, else on the origin of the document.
 pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
     match base {
-        Some(base) if !published.contains("://") => address::resolve(base, &below(base, published)),
+        Some(base) if !published.contains("://") => address::resolve(base, &address::below(base, published)),
         _ => address::on_origin(document, published),
     }
 }
@@ -157,15 +211,6 @@ pub(super) fn set_address(
     let Some(address) = resolve(published, context.base.as_ref(), draft.base()) else { return };
     endpoint::set(capability, address);
     capability.invocation.method = method.map(str::to_owned);
-}
-
-/// A path below a base. A path that repeats the path of the base is kept.
-fn below(base: &Url, path: &str) -> String {
-    let prefix = base.path().trim_end_matches('/');
-    let path = path.trim_start_matches('/');
-    let full = ["/", path].concat();
-    let repeats = full.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if repeats { full } else { [prefix, full.as_str()].concat() }
 }
 
 /// Makes a tool without an address callable through the MCP server of the document.

@@ -29,6 +29,7 @@ use crate::text;
 pub(crate) use access::read_openness;
 use access::{apply_auth, read_auth};
 pub(crate) use by_name::apply_by_name;
+pub(crate) use element::folder_of;
 use element::{Call, Context};
 pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
@@ -56,7 +57,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
-    let context = Context::default().within(root, "", draft);
+    let context = Context::of_root(root, draft);
     let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called), tries: 0 };
     reader.scan(root, 1, &context, &|key| !read.contains(key));
 }
@@ -73,7 +74,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// The base of paths that a document publishes, at the root or beside the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     let of = |object: &Object<'_>| Context::default().within(object, "", draft).base;
-    of(root).or_else(|| of(&root.object_of(&["api", "service", "server"])?))
+    Context::of_root(root, draft).base.or_else(|| of(&root.object_of(&["api", "service", "server"])?))
 }
 
 /// A path below a base, or on the origin of the document.
@@ -119,7 +120,7 @@ struct Reader<'r, 'd> {
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
-        let context = Context::default().within(root, "", self.draft);
+        let context = Context::of_root(root, self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -229,7 +230,7 @@ impl Reader<'_, '_> {
                 }
                 (None, Value::Object(map)) if depth < NESTING_MAX && !is_left_out(key) => {
                     let inner = Object::new(map, object.at(key));
-                    let context = context.within(&inner, key, self.draft);
+                    let context = context.within(&inner, key, self.draft).of_block(&inner, key);
                     self.scan(&inner, depth + 1, &context, &|_| true);
                 }
                 _ => {}
@@ -379,7 +380,13 @@ impl Reader<'_, '_> {
                 // A page, a document or a server is not an operation: it becomes a link or an interface.
                 return;
             }
+            // `POST /book — Books a room`.
+            let call = method.filter(|_| name.is_none()).map(|method| [method, address].join(" "));
+            let label = call.as_deref().unwrap_or(label);
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
+            if call.is_some() {
+                capability.description = draft::description(element::remark(text, address));
+            }
             element::set_address(address, method, list.context, &mut capability, self.draft);
             capability.auth.required = list.context.auth;
             return self.push(capability);

@@ -8,7 +8,9 @@ mod known;
 mod target;
 
 use serde_json::{Map, Value};
+use url::Url;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::identity::host_of;
@@ -81,12 +83,16 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Adds every address of a document that is not in the draft yet.
-pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+/// Adds every address of a document that is not in the draft yet. Paths are below the folder of the service, if it has one.
+pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut Draft<'_>) {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
     let mut has_sentences = false;
+    let absolute = |published: &str, draft: &Draft<'_>| match folder.filter(|_| published.starts_with('/')) {
+        Some(folder) => draft.origin_url(&address::below(folder, published)),
+        None => draft.origin_url(published),
+    };
     each(root, &mut |names, published, owner| {
         if !is_address(published) {
             has_sentences |= addresses::may_hold_address(published);
@@ -101,7 +107,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if target.is_none() && published.starts_with('/') && !is_page() {
             return;
         }
-        let Some(mut url) = draft.origin_url(published) else { return };
+        let Some(mut url) = absolute(published, draft) else { return };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
         // A part of a document leads to the document.
@@ -141,7 +147,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
                 return;
             }
             sentences_left -= 1;
-            let new = draft.origin_url(published).filter(|url| known.is_new(url, None));
+            let new = absolute(published, draft).filter(|url| known.is_new(url, None));
             let Some(url) = new else { continue };
             links_left -= 1;
             let class = addresses::classify(&url);
