@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::details;
 use super::lists::{self, ListKind};
+use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
@@ -23,6 +24,10 @@ pub(super) struct Context {
     pub(super) base: Option<Url>,
     /// Address of the MCP server through which tools are called.
     server: Option<String>,
+    /// The MCP server is started by its caller.
+    is_local: bool,
+    /// Protocol and address of the agent that the skills belong to.
+    agent: Option<(Protocol, String)>,
     /// Whether the name of the list says that credentials are needed.
     pub(super) auth: Tristate,
     /// The list is a map of lists.
@@ -117,10 +122,11 @@ impl Context {
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
-        let inner = object.object_of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols"]);
+        let blocks = ["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"];
+        let in_block = || blocks.iter().find_map(|key| object.object(key)?.text("mcp"));
         let server = (is_mcp.then(|| address_of_server(object)).flatten())
             .or_else(|| object.text_of(SERVER_KEYS))
-            .or_else(|| inner.as_ref()?.text_of(&["mcp"]))
+            .or_else(in_block)
             .or_else(|| address_of_server(&object.object_of(SERVER_KEYS)?))
             .filter(|text| crate::format::addresses::classify(text).follow.is_none());
         let absolute = |text: &str| {
@@ -131,9 +137,16 @@ impl Context {
         Self {
             base: base.or_else(|| self.base.clone()),
             server: server.and_then(absolute).or_else(|| self.server.clone()),
+            is_local: self.is_local || (is_mcp && object.text("transport") == Some("stdio")),
+            agent: self.agent.clone(),
             auth: self.auth,
             has_groups: false,
         }
+    }
+
+    /// The context inside an agent: its skills are called where the agent is.
+    pub(super) fn of_agent(self, agent: Option<(Protocol, String)>) -> Self {
+        Self { agent: agent.or(self.agent), ..self }
     }
 
     /// The context of what is inside an element: paths belong to the host of the element's own address.
@@ -213,13 +226,27 @@ pub(super) fn set_address(
     capability.invocation.method = method.map(str::to_owned);
 }
 
-/// Makes a tool without an address callable through the MCP server of the document.
+/// Makes a tool without an address callable through the MCP server of the document, and a skill through its agent.
 pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capability) {
-    if let (true, Some(server), None) = (kind.is_tools(), &context.server, capability.invocation.endpoint()) {
+    if capability.invocation.endpoint().is_some() {
+        return;
+    }
+    if kind.is_tools() && (context.server.is_some() || context.is_local) {
         capability.invocation.protocol = Some(Protocol::Mcp);
         capability.invocation.native = Some(capability.native_id.clone());
-        capability.invocation.url = Some(server.clone());
+        capability.invocation.url.clone_from(&context.server);
+    } else if let Some((protocol, url)) = context.agent.as_ref().filter(|_| kind.is_skills()) {
+        capability.invocation.protocol = Some(*protocol);
+        capability.invocation.native = Some(capability.native_id.clone());
+        capability.invocation.url = Some(url.clone());
     }
+}
+
+/// Whether an element says that it is called over MCP: `"transports": ["http", "mcp"]`.
+fn is_over_mcp(object: &Object<'_>) -> bool {
+    let mut stated =
+        ["transports", "transport", "protocols", "protocol"].iter().flat_map(|key| object.texts(key));
+    stated.any(|word| word.eq_ignore_ascii_case("mcp"))
 }
 
 /// An object of unknown shape that is called: one capability for each of its methods.
@@ -271,9 +298,12 @@ impl<'o, 'v> Call<'o, 'v> {
             capability.invocation.method = method;
             capability.invocation.protocol = Some(Protocol::Http);
         }
-        set_tool(kind, context, &mut capability);
+        let called_as = if is_over_mcp(object) { ListKind::of_tools() } else { kind };
+        set_tool(called_as, context, &mut capability);
         set_protocol(kind, object, &mut capability);
+        set_socket(object, &mut capability);
         read_call(object, &mut capability);
+        query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         read_access(object, context, &mut capability);
         capability
@@ -288,12 +318,32 @@ fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability
     }
 }
 
+/// Sets the protocol of an address whose method is no method of HTTP: `"method": "WS"`.
+fn set_socket(object: &Object<'_>, capability: &mut Capability) {
+    let is_socket =
+        |method: &str| ["WS", "WSS", "WEBSOCKET"].iter().any(|word| method.eq_ignore_ascii_case(word));
+    let invocation = &mut capability.invocation;
+    if !object.text_of(METHOD_KEYS).is_some_and(is_socket) || invocation.endpoint().is_none() {
+        return;
+    }
+    invocation.protocol = Some(Protocol::WebSocket);
+    for address in [&mut invocation.url, &mut invocation.url_template].into_iter().flatten() {
+        if let Some(rest) = address.strip_prefix("http") {
+            *address = ["ws", rest].concat();
+        }
+    }
+}
+
+/// Members that name the method of a call.
+const METHOD_KEYS: &[&str] = &["method", "methods", "http_method", "httpMethod", "verb"];
+
 /// The HTTP methods of an element; one absent method if it names none.
 fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
-    let stated = ["method", "methods", "http_method", "httpMethod", "verb"];
     let mut methods: Vec<Option<String>> = Vec::new();
-    let words =
-        stated.iter().flat_map(|key| object.texts(key)).flat_map(|text| text.split([',', '|', '/', ' ']));
+    let words = METHOD_KEYS
+        .iter()
+        .flat_map(|key| object.texts(key))
+        .flat_map(|text| text.split([',', '|', '/', ' ']));
     for word in words.map(str::to_ascii_uppercase).filter(|word| address::is_method(word)) {
         if !methods.iter().flatten().any(|known| *known == word) {
             methods.push(Some(word));
@@ -331,8 +381,8 @@ fn begin(
     let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
     let mut capability = draft.capability(kind.of_object(), native_id, label, object.pointer.clone());
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
-    capability.description =
-        header::description_of(object).or_else(|| draft::description(object.text_of(&["note", "notes"])));
+    capability.description = header::description_of(object)
+        .or_else(|| draft::description(object.text_of(&["mission", "note", "notes"])));
     details::read(object, &mut capability);
     capability
 }

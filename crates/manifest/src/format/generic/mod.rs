@@ -5,10 +5,12 @@
 //! the weak detection marks the result.
 
 pub(super) mod access;
+mod asides;
 mod by_name;
 mod details;
 mod element;
 mod lists;
+mod query;
 mod rpc;
 mod workflows;
 
@@ -21,7 +23,7 @@ use crate::address::Address;
 use crate::draft::{self, Draft};
 use crate::format::outbound::Target;
 use crate::format::{header, inline, oauth, outbound};
-use crate::model::{Capability, CapabilityKind, Workflow, WorkflowStep};
+use crate::model::{Capability, CapabilityKind, Protocol, Workflow, WorkflowStep};
 use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
@@ -59,7 +61,9 @@ pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
     let context = Context::of_root(root, draft);
     let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called), tries: 0 };
-    reader.scan(root, 1, &context, &|key| !read.contains(key));
+    let wanted = |key: &str| !read.contains(key);
+    reader.scan(root, 1, &context, &wanted);
+    asides::read(root, &context, &wanted, &mut reader);
 }
 
 /// The services of an object below other text, whose header states who offers them.
@@ -135,6 +139,7 @@ impl Reader<'_, '_> {
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
+        asides::read(root, &context, &|_| true, self);
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
@@ -283,7 +288,11 @@ impl Reader<'_, '_> {
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);
         }
-        let described = is_described(object.map) || address.is_some();
+        let is_agent = matches!(self.wanted, Wanted::Everything)
+            && list.kind.is_agents()
+            && name.is_some()
+            && object.text_of(&["mission", "role", "purpose"]).is_some();
+        let described = is_described(object.map) || address.is_some() || is_agent;
         if let Some(name) = name.filter(|_| !described && list.depth < NESTING_MAX) {
             let group = ListKind::of(name).or_else(|| is_group_of_calls(object.map).then_some(list.kind));
             if let Some(kind) = group {
@@ -297,11 +306,13 @@ impl Reader<'_, '_> {
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
         let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
         let call = Call::of(object, name);
+        let mut agent = None;
         for method in call.methods() {
             if self.is_done() {
                 return;
             }
             let mut capability = call.capability(list.kind, name, &context, method, self.draft);
+            agent = agent_of(list.kind, &capability);
             if let Some(steps) = &flow {
                 let (id, name) = (capability.native_id.clone(), capability.title.clone());
                 let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
@@ -313,7 +324,8 @@ impl Reader<'_, '_> {
         let may_be_inline = list.kind.is_agents() && matches!(self.wanted, Wanted::Everything);
         let is_inline = may_be_inline && inline::read(object, self.draft).is_some();
         if !is_inline && list.depth < NESTING_MAX {
-            self.scan(object, list.depth + 1, &context.at_element(object), &|_| true);
+            let context = context.at_element(object).of_agent(agent);
+            self.scan(object, list.depth + 1, &context, &|_| true);
         }
     }
 
@@ -423,6 +435,12 @@ impl Reader<'_, '_> {
         self.seen.insert(capability.native_id.clone());
         self.draft.push(capability);
     }
+}
+
+/// Protocol and address of an agent that speaks a protocol of agents.
+fn agent_of(kind: ListKind, capability: &Capability) -> Option<(Protocol, String)> {
+    let protocol = capability.invocation.protocol.filter(|protocol| *protocol == Protocol::A2a)?;
+    kind.is_agents().then(|| capability.invocation.endpoint().map(|url| (protocol, url.to_owned()))).flatten()
 }
 
 /// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
