@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::address;
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::{
     addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, outbound, payments,
     request_headers, terms,
@@ -39,6 +39,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     payments::read(root, draft);
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
+    }
+    let is_map =
+        |agents: &&Value| agents.as_object().is_some_and(|agents| agents.values().all(Value::is_object));
+    let agents = root.value("agents").filter(is_map).filter(|_| draft.format() == Format::McpFreeform);
+    if let Some(agents) = agents {
+        generic::read_service_list("agents", agents, &root.at("agents"), draft);
     }
     generic::read_workflows(root, draft);
     generic::apply_by_name(root, draft);
@@ -112,6 +118,8 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
         _ => return,
     };
     let is_block = matches!(block, Some(Value::Object(_)));
+    let stated = |key| block?.get(key)?.as_str();
+    let version = draft::name(stated("protocol_version").or_else(|| stated("protocolVersion")));
     let Some(url) = published.and_then(|text| absolute(text, is_block, draft)) else {
         // A server that its caller starts has no address.
         if own == Some("stdio") && published.is_none() {
@@ -128,6 +136,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     if !known && draft.manifest.interfaces.len() < SERVERS_MAX {
         let mut interface = Interface::new(protocol, Some(url));
         interface.transport = own.or(transport).map(str::to_owned);
+        interface.version = version;
         draft.keep(interface);
     }
 }

@@ -14,7 +14,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::identity::host_of;
-use crate::model::{Interface, Link, Protocol};
+use crate::model::{Format, Interface, Link, Protocol};
 use crate::text;
 use known::Known;
 pub(crate) use target::{RELATED_WORDS, Target, target};
@@ -89,10 +89,6 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
     let mut has_sentences = false;
-    let absolute = |published: &str, draft: &Draft<'_>| match folder.filter(|_| published.starts_with('/')) {
-        Some(folder) => draft.origin_url(&address::below(folder, published)),
-        None => draft.origin_url(published),
-    };
     each(root, &mut |names, published, owner| {
         if !is_address(published) {
             has_sentences |= addresses::may_hold_address(published);
@@ -107,7 +103,7 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
         if target.is_none() && published.starts_with('/') && !is_page() {
             return;
         }
-        let Some(mut url) = absolute(published, draft) else { return };
+        let Some(mut url) = absolute(published, folder, draft) else { return };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
         // A part of a document leads to the document.
@@ -135,7 +131,8 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
         links_left -= 1;
         add(names, url, target, owner, draft);
     });
-    if !has_sentences {
+    // The description of a skill names paths in what it teaches.
+    if !has_sentences || format == Format::SkillsIndex {
         return;
     }
     each(root, &mut |_, sentence, _| {
@@ -147,7 +144,7 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
                 return;
             }
             sentences_left -= 1;
-            let new = absolute(published, draft).filter(|url| known.is_new(url, None));
+            let new = absolute(published, folder, draft).filter(|url| known.is_new(url, None));
             let Some(url) = new else { continue };
             links_left -= 1;
             let class = addresses::classify(&url);
@@ -158,6 +155,14 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+}
+
+/// An absolute address: a path below the folder of the service, if it has one, else on the origin.
+fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<String> {
+    match folder.filter(|_| published.starts_with('/')) {
+        Some(folder) => draft.origin_url(&address::below(folder, published)),
+        None => draft.origin_url(published),
+    }
 }
 
 /// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
@@ -236,7 +241,8 @@ fn add(
             {
                 return;
             }
-            add_server(Interface { version, ..Interface::new(protocol, Some(url)) }, draft);
+            let transport = draft::name(text_of(&["transport"])).filter(|_| protocol == Protocol::Mcp);
+            add_server(Interface { version, transport, ..Interface::new(protocol, Some(url)) }, draft);
         }
         Some(Target::Document(class)) => {
             if class.rel == "mcp" && !draft.has_interface(&url) {
