@@ -82,6 +82,15 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     Some(Address::Template(address))
 }
 
+/// A path below a base. A path that repeats the path of the base is kept.
+pub(crate) fn below(base: &Url, path: &str) -> String {
+    let prefix = base.path().trim_end_matches('/');
+    let path = path.trim_start_matches('/');
+    let full = ["/", path].concat();
+    let repeats = full.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if repeats { full } else { [prefix, full.as_str()].concat() }
+}
+
 /// The absolute form of an address without variables that URL parsers leave as it is, the usual case: an absolute URL or an
 /// absolute path of plain characters. `None` for others.
 fn plain(base: &Url, text: &str) -> Option<String> {

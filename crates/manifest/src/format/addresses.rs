@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use crate::draft::{self, Draft};
 use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
+use crate::text;
 
 /// Links of one text that are kept; the longest list seen has 74.
 const LINKS_MAX: usize = 500;
@@ -147,6 +148,9 @@ pub(crate) struct LinkClass {
     pub(crate) follow: Option<Follow>,
 }
 
+/// Relation of the instructions of a skill.
+pub(crate) const SKILL: &str = "skill";
+
 /// Classifies an address by its path.
 pub(crate) fn classify(address: &str) -> LinkClass {
     let path = address.split(['?', '#']).next().unwrap_or_default();
@@ -162,16 +166,42 @@ pub(crate) fn classify(address: &str) -> LinkClass {
         "ai-plugin.json" => ("ai-plugin", true),
         "api-catalog" => ("api-catalog", true),
         "mcp.json" | "server-card.json" => ("mcp-server-card", true),
+        "x402" | "x402.json" if path.contains("/.well-known/") => ("x402", true),
         "index.json" if path.contains("skills/") => ("agent-skills", true),
         "mcp" | "sse" if !is_documentation(&path) => ("mcp", false),
         "llms.txt" | "llms-full.txt" | "llms-ctx.txt" => ("llms", false),
-        "skill.md" => ("skill", false),
+        "skill.md" => (SKILL, false),
         "robots.txt" | "humans.txt" | "security.txt" | "ads.txt" | "sitemap.xml" | "sitemap_index.xml"
         | "favicon.ico" => ("related", false),
         _ if is_description(file) => ("service-desc", true),
         _ => ("page", false),
     };
     LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
+}
+
+/// Words of a title that says what an address is.
+const TITLE_WORDS_MAX: usize = 4;
+
+/// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
+fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
+    let title = title.split('(').next().unwrap_or_default();
+    if title.len() > LABEL_CHARS_MAX {
+        return None;
+    }
+    let words = text::words(title);
+    let named = |word: &str| words.iter().any(|known| known == word);
+    let follow = url.starts_with("https://").then_some(Follow::Manifest);
+    let rel = match words.last().map(String::as_str).filter(|_| words.len() <= TITLE_WORDS_MAX)? {
+        "card" if named("mcp") || named("server") => "mcp-server-card",
+        "card" if named("agent") => "agent-card",
+        "manifest" if named("agent") => "agent-manifest",
+        // "MCP server" is also the title of pages about one.
+        "mcp" if words.len() > 1 && url.ends_with("/mcp") => {
+            return Some(LinkClass { rel: "mcp", follow: None });
+        }
+        _ => return None,
+    };
+    Some(LinkClass { rel, follow })
 }
 
 /// Whether a path is one of pages for people, where `mcp` is a subject and no server.
@@ -205,6 +235,15 @@ pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
             .title
             .or_else(|| labelled.filter(|(_, address)| *address == found.address).map(|(label, _)| label));
         keep(&found, draft);
+    }
+}
+
+/// Keeps every address of a line; one that is the whole line has the label of the line above it: `Agent manifest:`.
+pub(crate) fn keep_below(above: &str, line: &str, draft: &mut Draft<'_>) {
+    let label = above.strip_suffix(':').and_then(label_of);
+    match label.zip(bare_url(line).filter(|address| *address == line)) {
+        Some((label, address)) => keep(&LinkInText { title: Some(label), address }, draft),
+        None => keep_line(line, draft),
     }
 }
 
@@ -281,7 +320,10 @@ pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     if url == draft.base().as_str() || draft.manifest.links.iter().any(|link| link.url == url) {
         return;
     }
-    let class = classify(&url);
+    let mut class = classify(&url);
+    if class.rel == "page" {
+        class = found.title.and_then(|title| class_of_title(title, &url)).unwrap_or(class);
+    }
     if class.rel == "mcp" && !draft.has_interface(&url) {
         draft.keep(Interface::new(Protocol::Mcp, Some(url.clone())));
     }

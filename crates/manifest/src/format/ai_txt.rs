@@ -6,23 +6,28 @@ use serde_json::{Map, Value};
 use crate::budget::{self, Limits};
 use crate::document::MANIFEST_BYTES_MAX;
 use crate::draft::{self, Draft};
-use crate::format::addresses;
 use crate::format::labels::Labels;
+use crate::format::listed_tools::ListedTools;
+use crate::format::{addresses, listed_calls};
 use crate::json;
 
 /// Lines that are read.
 const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
-    let mut labels = Labels::default();
+    let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
+    let mut above = "";
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }
-        addresses::keep_line(line, draft);
-        labels.read_line(line, draft);
+        if !tools.read_line(line) && !listed_calls::read(line, None, draft) {
+            addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
+            labels.read_line(line, draft);
+        }
     }
     labels.finish(draft);
+    tools.finish(draft);
 }
 
 /// The JSON object below the comments.

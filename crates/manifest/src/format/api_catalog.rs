@@ -61,8 +61,7 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
         if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
-            let is_mcp = addresses::classify(&anchor).rel == "mcp";
-            let protocol = if is_mcp { Protocol::Mcp } else { Protocol::Http };
+            let protocol = protocol_of(context, &anchor);
             let mut interface = Interface::new(protocol, Some(anchor));
             let title = draft::name(context.text("title"));
             interface.settings.extend(title.map(|title| ("title".to_owned(), Value::String(title))));
@@ -84,6 +83,33 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// The protocol at an anchor: by its path, or by the card that alone describes it. A home page has cards of several servers.
+fn protocol_of(context: &Object<'_>, anchor: &str) -> Protocol {
+    let class = addresses::classify(anchor);
+    if class.rel == "mcp" {
+        return Protocol::Mcp;
+    }
+    let is_home = anchor.splitn(4, '/').nth(3).is_none_or(str::is_empty);
+    let mut described = context.objects("service-desc");
+    match (described.next(), described.next()) {
+        (Some(card), None) if !is_home && class.follow.is_none() => protocol_of_card(&card),
+        _ => Protocol::Http,
+    }
+}
+
+/// The protocol of the server that a card describes; HTTP for other descriptions.
+fn protocol_of_card(target: &Object<'_>) -> Protocol {
+    let (kind, href) = (target.text("type").unwrap_or_default(), target.text("href").unwrap_or_default());
+    let is = |card: &str| kind.contains(card) || href.ends_with(&[card, ".json"].concat());
+    if is("agent-card") {
+        Protocol::A2a
+    } else if is("server-card") {
+        Protocol::Mcp
+    } else {
+        Protocol::Http
+    }
+}
+
 fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     draft.check(target, &TARGET);
     let inside = target.text("rel");
@@ -98,7 +124,14 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     {
         return;
     }
-    let follow = follow(relation, media_type.as_deref()).or_else(|| addresses::classify(&url).follow);
+    let class = addresses::classify(&url);
+    let declares = media_type.as_deref().is_some_and(declares_agents);
+    // The address of an MCP server is no description of one.
+    let is_server = class.rel == "mcp" && !declares;
+    if is_server && !draft.has_interface(&url) && draft.manifest.interfaces.len() < LINKS_MAX {
+        draft.keep(Interface::new(Protocol::Mcp, Some(url.clone())));
+    }
+    let follow = follow(relation, media_type.as_deref()).filter(|_| !is_server).or(class.follow);
     let mut link = Link::new(relation, url, follow);
     link.media_type = media_type;
     link.title = draft::name(target.text("title"));

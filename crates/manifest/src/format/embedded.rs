@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::address;
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::{
     addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, oauth, outbound,
     payments, request_headers, terms,
@@ -40,6 +40,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
     }
+    let is_map =
+        |agents: &&Value| agents.as_object().is_some_and(|agents| agents.values().all(Value::is_object));
+    let agents = root.value("agents").filter(is_map).filter(|_| draft.format() == Format::McpFreeform);
+    if let Some(agents) = agents {
+        generic::read_service_list("agents", agents, &root.at("agents"), draft);
+    }
     generic::read_workflows(root, draft);
     generic::apply_by_name(root, draft);
     header::complete(root, draft);
@@ -57,7 +63,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
-    outbound::read(root.map, draft);
+    let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
+    outbound::read(root.map, folder.as_ref(), draft);
     if !draft.format().is_core() {
         named_tools::read(root.map, draft);
         read_described_calls(draft);
@@ -113,6 +120,8 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
         _ => return,
     };
     let is_block = matches!(block, Some(Value::Object(_)));
+    let stated = |key| block?.get(key)?.as_str();
+    let version = draft::name(stated("protocol_version").or_else(|| stated("protocolVersion")));
     let Some(url) = published.and_then(|text| absolute(text, is_block, draft)) else {
         // A server that its caller starts has no address.
         if own == Some("stdio") && published.is_none() {
@@ -129,6 +138,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>
     if !known && draft.manifest.interfaces.len() < SERVERS_MAX {
         let mut interface = Interface::new(protocol, Some(url));
         interface.transport = own.or(transport).map(str::to_owned);
+        interface.version = version;
         draft.keep(interface);
     }
 }

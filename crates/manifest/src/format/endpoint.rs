@@ -56,15 +56,18 @@ pub(crate) fn set(capability: &mut Capability, address: Address) {
 /// Parameters of one query that are opened; published ones have up to 12.
 const OPEN_PARAMETERS_MAX: usize = 32;
 
-/// The template of an address whose query names parameters and gives no value: `?city=&limit=` is
-/// `?city={city}&limit={limit}`. `None` if each has a value.
-fn open_query(url: &str) -> Option<String> {
+/// The template of an address whose query names parameters and gives no value or a placeholder: `?city=&name=YourName` is
+/// `?city={city}&name={name}`. `None` if each has a value.
+pub(crate) fn open_query(url: &str) -> Option<String> {
     let (path, query) = url.split_once('?')?;
     let is_name = |name: &str| {
         !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     };
-    let name_of = |pair: &str| pair.strip_suffix('=').filter(|name| is_name(name)).map(str::to_owned);
+    let name_of = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        (is_name(name) && (value.is_empty() || is_placeholder(value))).then(|| name.to_owned())
+    };
     let open = query.split('&').filter(|pair| name_of(pair).is_some()).count();
     if open == 0 || open > OPEN_PARAMETERS_MAX || query.contains('#') {
         return None;
@@ -76,6 +79,24 @@ fn open_query(url: &str) -> Option<String> {
     Some([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
 }
 
+/// Whether a value stands for that of the caller: `YourName`, `your-key`, an address on an example host (RFC 2606).
+fn is_placeholder(value: &str) -> bool {
+    let after = value
+        .strip_prefix("Your")
+        .or_else(|| value.strip_prefix("your"))
+        .or_else(|| value.strip_prefix("YOUR"));
+    let is_yours =
+        after.is_some_and(|rest| rest.starts_with(|l: char| l.is_ascii_uppercase() || "-_".contains(l)));
+    let host = value.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    let is_example = host.is_some_and(|host| {
+        ["example.com", "example.org", "example.net"].iter().any(|known| {
+            host.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        })
+    });
+    let is_letter = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_yours || is_example || is_letter || value == "..."
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +106,9 @@ mod tests {
         for (url, expected) in [
             ("https://x.example/a?city=&limit=", Some("https://x.example/a?city={city}&limit={limit}")),
             ("https://x.example/a?v=2&city=", Some("https://x.example/a?v=2&city={city}")),
+            ("https://x.example/a?name=YourName", Some("https://x.example/a?name={name}")),
+            ("https://x.example/a?u=https://example.com/", Some("https://x.example/a?u={u}")),
+            ("https://x.example/a?name=Yours", None),
             ("https://x.example/a?v=2", None),
             ("https://x.example/a", None),
             ("https://x.example/a?token=abc==", None),

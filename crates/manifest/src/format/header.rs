@@ -280,7 +280,10 @@ fn complete_contact(root: &Object<'_>, draft: &mut Draft<'_>) {
     let parties = || PARTIES.iter().filter_map(|key| root.object(key));
     let contact = &mut draft.manifest.contact;
     if *contact == Contact::default() && !draft.manifest.detection.format.is_core() {
-        let stated = std::iter::once(root.clone()).chain(parties());
+        // Of several agents the first that names a contact.
+        let server = ["serverInfo", "server_info"].iter().filter_map(|key| root.object(key));
+        let agents = root.objects("agents").take(CONTACTS_MAX);
+        let stated = std::iter::once(root.clone()).chain(parties()).chain(server).chain(agents);
         let stated = stated.flat_map(|object| CONTACT_KEYS.iter().filter_map(move |key| object.value(key)));
         let stated = stated.map(self::contact).find(|stated| stated.email.is_some() || stated.url.is_some());
         *contact = stated.unwrap_or_default();

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, lenient};
+use crate::format::{addresses, endpoint, lenient};
 use crate::model::{Capability, CapabilityKind};
 use crate::text;
 
@@ -64,19 +64,56 @@ fn is_mark(letter: char) -> bool {
     letter.is_whitespace() || "*`".contains(letter)
 }
 
-/// Reads a list item that is a call, and tells whether it is one. A path is one below the base of the text, else on the
-/// origin.
+/// Reads a line that is a call, an item of a list or a row of a table, and tells whether it is one. A path is one below the
+/// base of the text, else on the origin. The addresses of MCP servers and of manifests are left to the reader of links.
 pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
-    let Some(item) = line.strip_prefix(['-', '*', '+']) else { return false };
+    if !line.contains('/') {
+        return false;
+    }
+    let row = line.starts_with('|').then(|| call_of_row(line));
+    if line.starts_with('|') && row.as_ref().is_none_or(Option::is_none) {
+        return false;
+    }
+    let row = row.flatten();
+    let item = row.as_deref().unwrap_or_else(|| item_of(line));
     let labelled = || {
         let (label, call) = item.split_once(':').filter(|(label, _)| label.len() <= LABEL_CHARS_MAX)?;
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
     };
-    let Some((label, call)) = Call::of(item).map(|call| (None, call)).or_else(labelled) else { return false };
-    let described = call.rest.trim_start_matches([' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`']);
-    let described = draft::description(Some(described));
+    let is_item = item.len() < line.len() && row.is_none();
+    let call = Call::of(item).map(|call| (None, call)).or_else(|| labelled().filter(|_| is_item));
+    let Some((label, call)) = call else { return false };
+    let class = addresses::classify(call.address);
+    if class.rel == "mcp" || class.follow.is_some() {
+        return false;
+    }
+    let described = call.rest.trim_start_matches(REMARK_MARKS);
+    let described = draft::description(Some(described)).filter(|text| !text.starts_with("HTTP/"));
     call.push(label, base, |capability| capability.description.clone_from(&described), draft);
     true
+}
+
+/// What separates a call from the remark behind it.
+const REMARK_MARKS: [char; 8] = [' ', '-', '\u{2014}', '\u{2013}', ':', '*', '`', '\u{2192}'];
+
+/// A line without the mark or the number of its item.
+fn item_of(line: &str) -> &str {
+    let numbered = || {
+        let (number, item) = line.split_once(". ")?;
+        (number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(item)
+    };
+    line.strip_prefix(['-', '*', '+']).or_else(numbered).unwrap_or(line)
+}
+
+/// The call in the first cells of a row, and the text of the next: `| GET | /rooms | Lists rooms |`.
+fn call_of_row(row: &str) -> Option<String> {
+    let mut cells = row.trim_matches('|').split('|').map(|cell| cell.trim_matches(is_mark));
+    let mut call = cells.next()?.to_owned();
+    if address::is_method(&call) {
+        call = [&call, cells.next()?].join(" ");
+    }
+    let is_call = Call::of(&call).is_some();
+    is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
 }
 
 /// Reads the calls that sentences name, each with the remark behind it: a price, or what it does.

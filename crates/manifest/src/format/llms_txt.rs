@@ -11,6 +11,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
+use crate::format::listed_tools::ListedTools;
 use crate::format::{endpoint, lenient, listed_calls};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Tristate};
 use crate::rule::findings;
@@ -46,7 +47,11 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.manifest.description = quoted.or_else(|| first_paragraph(lines()));
     let mut labels = Labels::default();
     let mut section = Section::default();
+    let mut tools = ListedTools::default();
     for line in lines() {
+        if tools.read_line(line) {
+            continue;
+        }
         if section.read_line(line, draft) {
             continue;
         }
@@ -57,6 +62,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    tools.finish(draft);
 }
 
 /// Endpoints of one text that are read.

@@ -33,6 +33,7 @@ mod labels;
 mod lenient;
 mod list;
 mod listed_calls;
+mod listed_tools;
 mod llms_txt;
 mod manifest_v1;
 mod mcp;

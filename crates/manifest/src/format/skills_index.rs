@@ -64,7 +64,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    let mut capability = draft.begin(CapabilityKind::Skill, skill, &["name", "id"], &[]);
+    // A name in words is a title; the id then names the skill.
+    let title = skill.text("name").filter(|name| name.contains(' ') && skill.text("id").is_some());
+    let ids: &[&str] = if title.is_some() { &["id"] } else { &["name", "id"] };
+    let names: &[&str] = if title.is_some() { &["name"] } else { &[] };
+    let mut capability = draft.begin(CapabilityKind::Skill, skill, ids, names);
+    capability.version = draft::name(skill.text("version"));
     capability.tags = draft::tags(skill.texts("tags").into_iter().chain(skill.text("type")));
     capability.title = draft::name(skill.text_of(&["title", "displayName"]));
     let published = skill.string_of(&["url", "href", "path"]);

@@ -16,6 +16,7 @@ use crate::document::Body;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
+use crate::format::listed_tools::ListedTools;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
@@ -83,14 +84,19 @@ fn read_prose(text: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
     draft.report_rule(&NO_GRAMMAR, String::new());
-    let mut labels = Labels::default();
+    let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
+    let mut above = "";
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
+        if tools.read_line(line) {
+            continue;
+        }
         listed_calls::read(line, None, draft);
-        addresses::keep_line(line, draft);
+        addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
         labels.read_line(line, draft);
     }
     labels.finish(draft);
+    tools.finish(draft);
 }

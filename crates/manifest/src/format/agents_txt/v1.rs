@@ -11,7 +11,7 @@ use super::grammar::{Block, Line, blocks, listed};
 use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, lenient};
-use crate::model::{Capability, CapabilityKind, Follow, Interface, Protocol};
+use crate::model::{Capability, CapabilityKind, Follow, Interface, Link, Protocol};
 use crate::object::Object;
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
@@ -276,8 +276,17 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
             .auth
             .iter()
             .any(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        let docs = auth.docs_url.clone().filter(|docs| {
+            known && !draft.manifest.auth.iter().any(|auth| auth.docs_url.as_ref() == Some(docs))
+        });
         if !known {
             draft.keep(auth);
+        }
+        // The scheme is that of another capability, whose documentation stands elsewhere.
+        if let Some(docs) = docs.and_then(|docs| draft.origin_url(&docs)) {
+            let mut link = Link::new("docs", docs, None);
+            link.title = Some(capability.name.clone());
+            draft.keep(link);
         }
     }
 }

@@ -64,13 +64,22 @@ fn read_effects(object: &Object<'_>, capability: &mut Capability) {
         (_, Some(true)) => Some(SafetyClass::Destructive),
         (Some(true), _) => Some(SafetyClass::Read),
         (Some(false), _) => Some(SafetyClass::Write),
-        _ => None,
+        _ => access(object),
     };
     if let Some(class) = class {
         capability.safety = safety::declared(class);
     }
     if flag(CONFIRMATION_KEYS) == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
+    }
+}
+
+/// The effect that an element states in a word: `"access": "read"`.
+fn access(object: &Object<'_>) -> Option<SafetyClass> {
+    match object.text_of(&["access", "access_mode", "accessMode"])? {
+        "read" | "read-only" | "read_only" | "readonly" => Some(SafetyClass::Read),
+        "write" | "read-write" | "read_write" | "readwrite" => Some(SafetyClass::Write),
+        _ => None,
     }
 }
 

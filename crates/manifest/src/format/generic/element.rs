@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::details;
 use super::lists::{self, ListKind};
+use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
@@ -23,6 +24,10 @@ pub(super) struct Context {
     pub(super) base: Option<Url>,
     /// Address of the MCP server through which tools are called.
     server: Option<String>,
+    /// The MCP server is started by its caller.
+    is_local: bool,
+    /// Protocol and address of the agent that the skills belong to.
+    agent: Option<(Protocol, String)>,
     /// Whether the name of the list says that credentials are needed.
     pub(super) auth: Tristate,
     /// The list is a map of lists.
@@ -67,7 +72,49 @@ const ADDRESS_KEYS: &[&str] = &[
 /// Members of an element that describe the request of its call.
 pub(super) const REQUEST_KEYS: &[&str] = &["request", "http", "rest", "call", "invocation"];
 
+/// Members that hold the address of a service's home page.
+const HOME_KEYS: &[&str] = &["homepage", "home", "url", "website", "site_url", "siteUrl"];
+
+/// The folder that a document names as the home of its service, if the document is below it.
+pub(crate) fn folder_of(root: &Object<'_>, document: &ManifestUrl) -> Option<Url> {
+    let homes = HOME_KEYS.iter().filter_map(|key| root.text(key)).filter(|home| home.len() <= BASE_BYTES_MAX);
+    homes.filter_map(|home| parse_url(home).ok()).find(|home| {
+        let folder = home.path().trim_end_matches('/');
+        let below = document.path().strip_prefix(folder);
+        !folder.is_empty()
+            && !folder.contains("/.well-known")
+            && home.origin() == document.as_url().origin()
+            && below.is_some_and(|below| below.starts_with('/'))
+    })
+}
+
+/// Blocks about someone or something else, whose address is no base of what stands beside it.
+const APART: &[&str] = &[
+    "provider",
+    "publisher",
+    "organization",
+    "author",
+    "owner",
+    "documentation",
+    "docs",
+    "repository",
+    "source",
+];
+
 impl Context {
+    /// The context of a whole document.
+    pub(super) fn of_root(root: &Object<'_>, draft: &Draft<'_>) -> Self {
+        let context = Self::default().within(root, "", draft);
+        let base = context.base.clone().or_else(|| folder_of(root, draft.base()));
+        Self { base, ..context }
+    }
+
+    /// The context of a block that describes a service of its own: its paths belong to the host of its address.
+    pub(super) fn of_block(self, block: &Object<'_>, key: &str) -> Self {
+        let own = block.text_of(&["url", "base", "host", "origin"]);
+        if own.is_none() || APART.contains(&key) { self } else { self.at(own) }
+    }
+
     /// The context inside an object that is the member `key`.
     pub(super) fn within(&self, object: &Object<'_>, key: &str, draft: &Draft<'_>) -> Self {
         let base = object.text_of(BASE_KEYS).or_else(|| base_in_environment(object));
@@ -76,10 +123,11 @@ impl Context {
         let base = base.filter(|base| matches!(base.scheme(), "https" | "http") && base.has_host());
         let mut is_mcp = false;
         text::each_word(key, |word| is_mcp |= word == "mcp");
-        let inner = object.object_of(&["mcp", "mcp_server", "mcpServer", "endpoints", "protocols"]);
+        let blocks = ["mcp", "mcp_server", "mcpServer", "endpoints", "protocols", "surfaces", "interfaces"];
+        let in_block = || blocks.iter().find_map(|key| object.object(key)?.text("mcp"));
         let server = (is_mcp.then(|| address_of_server(object)).flatten())
             .or_else(|| object.text_of(SERVER_KEYS))
-            .or_else(|| inner.as_ref()?.text_of(&["mcp"]))
+            .or_else(in_block)
             .or_else(|| address_of_server(&object.object_of(SERVER_KEYS)?))
             .filter(|text| crate::format::addresses::classify(text).follow.is_none());
         let absolute = |text: &str| {
@@ -90,14 +138,25 @@ impl Context {
         Self {
             base: base.or_else(|| self.base.clone()),
             server: server.and_then(absolute).or_else(|| self.server.clone()),
+            is_local: self.is_local || (is_mcp && object.text("transport") == Some("stdio")),
+            agent: self.agent.clone(),
             auth: self.auth,
             has_groups: false,
         }
     }
 
+    /// The context inside an agent: its skills are called where the agent is.
+    pub(super) fn of_agent(self, agent: Option<(Protocol, String)>) -> Self {
+        Self { agent: agent.or(self.agent), ..self }
+    }
+
     /// The context of what is inside an element: paths belong to the host of the element's own address.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
-        let own = element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1);
+        self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1))
+    }
+
+    /// The context at an address of its own.
+    fn at(&self, own: Option<&str>) -> Self {
         let base = own.filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok());
         let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
         let other =
@@ -154,10 +213,18 @@ pub(super) fn published_address(text: &str) -> Option<(Option<&str>, &str)> {
         .then_some((method, address))
 }
 
+/// The remark behind the address of a call.
+pub(super) fn remark<'t>(text: &'t str, address: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(address)?;
+    let rest = rest
+        .trim_matches(|letter: char| letter.is_whitespace() || "-\u{2013}\u{2014}:\u{2192}".contains(letter));
+    (!rest.is_empty()).then_some(rest)
+}
+
 /// An absolute address: a path below the base, else on the origin of the document.
 pub(super) fn resolve(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
     match base {
-        Some(base) if !published.contains("://") => address::resolve(base, &below(base, published)),
+        Some(base) if !published.contains("://") => address::resolve(base, &address::below(base, published)),
         _ => address::on_origin(document, published),
     }
 }
@@ -175,22 +242,27 @@ pub(super) fn set_address(
     capability.invocation.method = method.map(str::to_owned);
 }
 
-/// A path below a base. A path that repeats the path of the base is kept.
-fn below(base: &Url, path: &str) -> String {
-    let prefix = base.path().trim_end_matches('/');
-    let path = path.trim_start_matches('/');
-    let full = ["/", path].concat();
-    let repeats = full.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if repeats { full } else { [prefix, full.as_str()].concat() }
-}
-
-/// Makes a tool without an address callable through the MCP server of the document.
+/// Makes a tool without an address callable through the MCP server of the document, and a skill through its agent.
 pub(super) fn set_tool(kind: ListKind, context: &Context, capability: &mut Capability) {
-    if let (true, Some(server), None) = (kind.is_tools(), &context.server, capability.invocation.endpoint()) {
+    if capability.invocation.endpoint().is_some() {
+        return;
+    }
+    if kind.is_tools() && (context.server.is_some() || context.is_local) {
         capability.invocation.protocol = Some(Protocol::Mcp);
         capability.invocation.native = Some(capability.native_id.clone());
-        capability.invocation.url = Some(server.clone());
+        capability.invocation.url.clone_from(&context.server);
+    } else if let Some((protocol, url)) = context.agent.as_ref().filter(|_| kind.is_skills()) {
+        capability.invocation.protocol = Some(*protocol);
+        capability.invocation.native = Some(capability.native_id.clone());
+        capability.invocation.url = Some(url.clone());
     }
+}
+
+/// Whether an element says that it is called over MCP: `"transports": ["http", "mcp"]`.
+fn is_over_mcp(object: &Object<'_>) -> bool {
+    let mut stated =
+        ["transports", "transport", "protocols", "protocol"].iter().flat_map(|key| object.texts(key));
+    stated.any(|word| word.eq_ignore_ascii_case("mcp"))
 }
 
 /// An object of unknown shape that is called: one capability for each of its methods.
@@ -242,9 +314,12 @@ impl<'o, 'v> Call<'o, 'v> {
             capability.invocation.method = method;
             capability.invocation.protocol = Some(Protocol::Http);
         }
-        set_tool(kind, context, &mut capability);
+        let called_as = if is_over_mcp(object) { ListKind::of_tools() } else { kind };
+        set_tool(called_as, context, &mut capability);
         set_protocol(kind, object, &mut capability);
+        set_socket(object, &mut capability);
         read_call(object, &mut capability);
+        query::read(object, published.map(|(_, address)| address), &mut capability);
         idempotency::read(object, &mut capability);
         read_access(object, context, &mut capability);
         capability
@@ -259,12 +334,32 @@ fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability
     }
 }
 
+/// Sets the protocol of an address whose method is no method of HTTP: `"method": "WS"`.
+fn set_socket(object: &Object<'_>, capability: &mut Capability) {
+    let is_socket =
+        |method: &str| ["WS", "WSS", "WEBSOCKET"].iter().any(|word| method.eq_ignore_ascii_case(word));
+    let invocation = &mut capability.invocation;
+    if !object.text_of(METHOD_KEYS).is_some_and(is_socket) || invocation.endpoint().is_none() {
+        return;
+    }
+    invocation.protocol = Some(Protocol::WebSocket);
+    for address in [&mut invocation.url, &mut invocation.url_template].into_iter().flatten() {
+        if let Some(rest) = address.strip_prefix("http") {
+            *address = ["ws", rest].concat();
+        }
+    }
+}
+
+/// Members that name the method of a call.
+const METHOD_KEYS: &[&str] = &["method", "methods", "http_method", "httpMethod", "verb"];
+
 /// The HTTP methods of an element; one absent method if it names none.
 fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
-    let stated = ["method", "methods", "http_method", "httpMethod", "verb"];
     let mut methods: Vec<Option<String>> = Vec::new();
-    let words =
-        stated.iter().flat_map(|key| object.texts(key)).flat_map(|text| text.split([',', '|', '/', ' ']));
+    let words = METHOD_KEYS
+        .iter()
+        .flat_map(|key| object.texts(key))
+        .flat_map(|text| text.split([',', '|', '/', ' ']));
     for word in words.map(str::to_ascii_uppercase).filter(|word| address::is_method(word)) {
         if !methods.iter().flatten().any(|known| *known == word) {
             methods.push(Some(word));
@@ -302,8 +397,8 @@ fn begin(
     let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
     let mut capability = draft.capability(kind.of_object(), native_id, label, object.pointer.clone());
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
-    capability.description =
-        header::description_of(object).or_else(|| draft::description(object.text_of(&["note", "notes"])));
+    capability.description = header::description_of(object)
+        .or_else(|| draft::description(object.text_of(&["mission", "note", "notes"])));
     details::read(object, &mut capability);
     capability
 }

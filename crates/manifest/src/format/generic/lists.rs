@@ -101,6 +101,10 @@ impl ListKind {
         Self("capabilities")
     }
 
+    pub(super) const fn of_tools() -> Self {
+        Self("tools")
+    }
+
     pub(super) const fn of_operations() -> Self {
         Self("operations")
     }
@@ -250,6 +254,11 @@ pub(super) fn names_mcp_features(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_feature))
 }
 
+/// Whether the name of a list says that its elements are tools of an MCP server, also where they are only names.
+pub(super) fn names_mcp_tools(name: &str) -> bool {
+    matches!(name, "mcp_tools" | "mcpTools" | "mcp-tools")
+}
+
 /// Whether a map holds flags, so that its members are features.
 pub(super) fn has_flags(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.values().any(Value::is_boolean))
@@ -274,7 +283,7 @@ pub(super) fn is_group_of_calls(map: &Map<String, Value>) -> bool {
 }
 
 /// Members of an element that describe its own call.
-fn is_part_of_call(name: &str) -> bool {
+pub(super) fn is_part_of_call(name: &str) -> bool {
     CALL_KEYS.contains(&name) || REQUEST_KEYS.contains(&name) || name == "mcp"
 }
 

@@ -5,11 +5,13 @@
 //! the weak detection marks the result.
 
 pub(super) mod access;
+mod asides;
 mod by_name;
 mod details;
 mod element;
 mod lists;
 mod messages;
+mod query;
 mod rpc;
 mod workflows;
 
@@ -30,6 +32,7 @@ use crate::text;
 pub(crate) use access::read_openness;
 use access::{apply_auth, read_auth};
 pub(crate) use by_name::apply_by_name;
+pub(crate) use element::folder_of;
 use element::{Call, Context};
 pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
@@ -58,9 +61,11 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
-    let context = Context::default().within(root, "", draft);
+    let context = Context::of_root(root, draft);
     let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called), tries: 0 };
-    reader.scan(root, 1, &context, &|key| !read.contains(key));
+    let wanted = |key: &str| !read.contains(key);
+    reader.scan(root, 1, &context, &wanted);
+    asides::read(root, &context, &wanted, &mut reader);
 }
 
 /// The services of an object below other text, whose header states who offers them.
@@ -75,7 +80,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// The base of paths that a document publishes, at the root or beside the description of its API.
 pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     let of = |object: &Object<'_>| Context::default().within(object, "", draft).base;
-    of(root).or_else(|| of(&root.object_of(&["api", "service", "server"])?))
+    Context::of_root(root, draft).base.or_else(|| of(&root.object_of(&["api", "service", "server"])?))
 }
 
 /// A path below a base, or on the origin of the document.
@@ -121,7 +126,7 @@ struct Reader<'r, 'd> {
 
 impl Reader<'_, '_> {
     fn read_services(&mut self, root: &Object<'_>) {
-        let context = Context::default().within(root, "", self.draft);
+        let context = Context::of_root(root, self.draft);
         // Names in `capabilities` repeat what the operations are: the operations come first.
         self.scan(root, 0, &context, &|key| key != "capabilities");
         self.read_names_of_blocks(root, &context);
@@ -136,6 +141,7 @@ impl Reader<'_, '_> {
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
+        asides::read(root, &context, &|_| true, self);
         if let Some(names) = root.value("capabilities").filter(|value| lists::names_mcp_features(value)) {
             let named = texts(names).into_iter().map(|name| (name.to_owned(), Value::Bool(true)));
             self.draft.manifest.features.other.extend(named);
@@ -231,7 +237,7 @@ impl Reader<'_, '_> {
                 }
                 (None, Value::Object(map)) if depth < NESTING_MAX && !is_left_out(key) => {
                     let inner = Object::new(map, object.at(key));
-                    let context = context.within(&inner, key, self.draft);
+                    let context = context.within(&inner, key, self.draft).of_block(&inner, key);
                     self.scan(&inner, depth + 1, &context, &|_| true);
                 }
                 _ => {}
@@ -301,7 +307,11 @@ impl Reader<'_, '_> {
         if let Some(path) = address.filter(|_| lists::is_map_of_methods(object.map)) {
             return self.read_methods(list, path, value, &object.pointer);
         }
-        let described = is_described(object.map) || address.is_some();
+        let is_agent = matches!(self.wanted, Wanted::Everything)
+            && list.kind.is_agents()
+            && name.is_some()
+            && object.text_of(&["mission", "role", "purpose"]).is_some();
+        let described = is_described(object.map) || address.is_some() || is_agent;
         if let Some(name) = name.filter(|_| !described && list.depth < NESTING_MAX) {
             let group = ListKind::of(name).or_else(|| is_group_of_calls(object.map).then_some(list.kind));
             if let Some(kind) = group {
@@ -315,11 +325,13 @@ impl Reader<'_, '_> {
         let is_flow = list.kind.is_flows() && matches!(self.wanted, Wanted::Everything);
         let flow = is_flow.then(|| steps(object)).filter(|steps| !steps.is_empty());
         let call = Call::of(object, name);
+        let mut agent = None;
         for method in call.methods() {
             if self.is_done() {
                 return;
             }
             let mut capability = call.capability(list.kind, name, &context, method, self.draft);
+            agent = agent_of(list.kind, &capability);
             if let Some(steps) = &flow {
                 let (id, name) = (capability.native_id.clone(), capability.title.clone());
                 let workflow = Workflow { id: id.clone(), name, steps: steps.clone(), ..Workflow::default() };
@@ -331,7 +343,8 @@ impl Reader<'_, '_> {
         let may_be_inline = list.kind.is_agents() && matches!(self.wanted, Wanted::Everything);
         let is_inline = may_be_inline && inline::read(object, self.draft).is_some();
         if !is_inline && list.depth < NESTING_MAX {
-            self.scan(object, list.depth + 1, &context.at_element(object), &|_| true);
+            let context = context.at_element(object).of_agent(agent);
+            self.scan(object, list.depth + 1, &context, &|_| true);
         }
     }
 
@@ -398,7 +411,13 @@ impl Reader<'_, '_> {
                 // A page, a document or a server is not an operation: it becomes a link or an interface.
                 return;
             }
+            // `POST /book — Books a room`.
+            let call = method.filter(|_| name.is_none()).map(|method| [method, address].join(" "));
+            let label = call.as_deref().unwrap_or(label);
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
+            if call.is_some() {
+                capability.description = draft::description(element::remark(text, address));
+            }
             element::set_address(address, method, list.context, &mut capability, self.draft);
             capability.auth.required = list.context.auth;
             return self.push(capability);
@@ -435,6 +454,12 @@ impl Reader<'_, '_> {
         self.seen.insert(capability.native_id.clone());
         self.draft.push(capability);
     }
+}
+
+/// Protocol and address of an agent that speaks a protocol of agents.
+fn agent_of(kind: ListKind, capability: &Capability) -> Option<(Protocol, String)> {
+    let protocol = capability.invocation.protocol.filter(|protocol| *protocol == Protocol::A2a)?;
+    kind.is_agents().then(|| capability.invocation.endpoint().map(|url| (protocol, url.to_owned()))).flatten()
 }
 
 /// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.

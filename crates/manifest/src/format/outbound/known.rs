@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::target::{Target, Words};
 use super::{is_contact, is_plain};
 use crate::draft::Draft;
+use crate::format::endpoint;
 use crate::model::{Format, Manifest, Protocol};
 
 /// Addresses of one model that are compared.
@@ -92,7 +93,9 @@ impl Known {
             }
             None => {
                 let sets = [&self.documents, &self.servers, &self.called, &self.stated];
-                sets.into_iter().any(is_known)
+                // The address of a call may show a placeholder for a parameter.
+                let is_called = || endpoint::open_query(url).is_some_and(|url| self.called.contains(&url));
+                sets.into_iter().any(is_known) || is_called()
             }
         };
         if !known {

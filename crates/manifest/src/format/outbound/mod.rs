@@ -8,11 +8,13 @@ mod known;
 mod target;
 
 use serde_json::{Map, Value};
+use url::Url;
 
+use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::identity::host_of;
-use crate::model::{Interface, Link, Protocol};
+use crate::model::{Format, Interface, Link, Protocol};
 use crate::text;
 use known::Known;
 pub(crate) use target::{RELATED_WORDS, Target, target};
@@ -81,8 +83,8 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Adds every address of a document that is not in the draft yet.
-pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+/// Adds every address of a document that is not in the draft yet. Paths are below the folder of the service, if it has one.
+pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut Draft<'_>) {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
@@ -101,7 +103,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         if target.is_none() && published.starts_with('/') && !is_page() {
             return;
         }
-        let Some(mut url) = draft.origin_url(published) else { return };
+        let Some(mut url) = absolute(published, folder, draft) else { return };
         let target =
             target.map(|target| if is_elsewhere(names, &url, draft) { target.of_another() } else { target });
         // A part of a document leads to the document.
@@ -129,7 +131,8 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
         links_left -= 1;
         add(names, url, target, owner, draft);
     });
-    if !has_sentences {
+    // The description of a skill names paths in what it teaches.
+    if !has_sentences || format == Format::SkillsIndex {
         return;
     }
     each(root, &mut |_, sentence, _| {
@@ -143,7 +146,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             sentences_left -= 1;
             // The core formats name their pages in members of their own.
             let is_kept = !is_core || !addresses::is_path_of_page(published);
-            let new = draft.origin_url(published).filter(|url| is_kept && known.is_new(url, None));
+            let new = absolute(published, folder, draft).filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
             let class = addresses::classify(&url);
             let is_path = published.starts_with('/');
@@ -154,6 +157,14 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+}
+
+/// An absolute address: a path below the folder of the service, if it has one, else on the origin.
+fn absolute(published: &str, folder: Option<&Url>, draft: &Draft<'_>) -> Option<String> {
+    match folder.filter(|_| published.starts_with('/')) {
+        Some(folder) => draft.origin_url(&address::below(folder, published)),
+        None => draft.origin_url(published),
+    }
 }
 
 /// What an address leads to: by the relation beside it, or by the names of its members and the protocol beside it.
@@ -232,7 +243,8 @@ fn add(
             {
                 return;
             }
-            add_server(Interface { version, ..Interface::new(protocol, Some(url)) }, draft);
+            let transport = draft::name(text_of(&["transport"])).filter(|_| protocol == Protocol::Mcp);
+            add_server(Interface { version, transport, ..Interface::new(protocol, Some(url)) }, draft);
         }
         Some(Target::Document(class)) => {
             if class.rel == "mcp" && !draft.has_interface(&url) {

@@ -1,0 +1,232 @@
+//! Calls that a document states outside its lists: `"register": {"method": "POST", "url": "/keys"}`,
+//! `"delete": "DELETE /rooms/{id}"`, `"drop_endpoint": "/drop"`, `"search": "/search?q={query}"`.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::element::{self, Call, Context, REQUEST_KEYS};
+use super::lists::{self, ListKind};
+use super::{NESTING_MAX, Reader, Wanted, is_left_out};
+use crate::draft::{self, Draft};
+use crate::format::lenient::AUTH_KEYS;
+use crate::format::outbound::{self, Target};
+use crate::format::{addresses, endpoint};
+use crate::model::{Capability, CapabilityKind};
+use crate::object::Object;
+use crate::text;
+
+/// Bytes of a text that may be a call with a remark: ten times the longest published one.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Words of members with the address of an authorization server, of the caller, or of a declaration.
+const OTHER_WORDS: &[&str] = &[
+    "token",
+    "authorization",
+    "authorize",
+    "auth",
+    "oauth",
+    "oauth2",
+    "jwks",
+    "userinfo",
+    "introspection",
+    "revocation",
+    "registration",
+    "device",
+    "webhook",
+    "callback",
+    "session",
+    "audit",
+    "schema",
+    "card",
+    "manifest",
+    "discovery",
+    "health",
+    "heartbeat",
+    "ping",
+];
+/// Members whose call repeats another one, or is a step in words.
+const REPEATING_KEYS: &[&str] = &["alias", "aliases", "action", "step"];
+
+/// The calls that are capabilities already.
+struct Known {
+    /// Method and address; without a method the address alone.
+    calls: HashSet<(String, String)>,
+    ids: HashSet<String>,
+}
+
+impl Known {
+    fn of(draft: &Draft<'_>) -> Self {
+        let mut calls = HashSet::new();
+        for capability in &draft.manifest.capabilities {
+            let Some(endpoint) = capability.invocation.endpoint() else { continue };
+            calls.insert((String::new(), endpoint.to_owned()));
+            let method = capability.invocation.method.clone();
+            calls.extend(method.map(|method| (method, endpoint.to_owned())));
+        }
+        let ids = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
+        Self { calls, ids: ids.collect() }
+    }
+
+    /// Remembers a call, and tells whether it is new.
+    fn is_new(&mut self, method: Option<&str>, address: &str) -> bool {
+        let opened = endpoint::open_query(address);
+        let address = opened.as_deref().unwrap_or(address);
+        let is_new = self.calls.insert((method.unwrap_or_default().to_owned(), address.to_owned()));
+        self.calls.insert((String::new(), address.to_owned()));
+        is_new
+    }
+}
+
+/// Adds the calls outside lists that no list repeats.
+pub(super) fn read(
+    root: &Object<'_>,
+    context: &Context,
+    wanted: &dyn Fn(&str) -> bool,
+    reader: &mut Reader<'_, '_>,
+) {
+    let mut walk = Walk { known: Known::of(reader.draft), reader };
+    walk.object(root, context, 0, wanted);
+}
+
+struct Walk<'w, 'r, 'd> {
+    known: Known,
+    reader: &'w mut Reader<'r, 'd>,
+}
+
+impl Walk<'_, '_, '_> {
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        context: &Context,
+        depth: usize,
+        wanted: &dyn Fn(&str) -> bool,
+    ) {
+        for (key, value) in object.map.iter().filter(|(key, _)| !is_left_out(key) && wanted(key)) {
+            if self.reader.is_done() {
+                return;
+            }
+            match value {
+                Value::String(text) if is_call_text(key, text, object) => {
+                    self.text(key, text, object, context)
+                }
+                Value::Object(map) if depth < NESTING_MAX => {
+                    let inner = Object::new(map, object.at(key));
+                    let context = context.within(&inner, key, self.reader.draft).of_block(&inner, key);
+                    if is_call(key, map) {
+                        self.call(key, &inner, &context);
+                    }
+                    self.object(&inner, &context, depth + 1, &|_| true);
+                }
+                Value::Array(_) if lists::names_mcp_tools(key) => self.tools(key, object, context),
+                Value::Array(_) if depth < NESTING_MAX => {
+                    for inner in object.objects(key) {
+                        let context = context.within(&inner, "", self.reader.draft).at_element(&inner);
+                        self.object(&inner, &context, depth + 1, &|_| true);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn text(&mut self, key: &str, text: &str, holder: &Object<'_>, context: &Context) {
+        let Some((method, address)) = element::published_address(text) else { return };
+        if method.is_none() && matches!(self.reader.wanted, Wanted::Calls(_)) {
+            return;
+        }
+        let draft = &mut *self.reader.draft;
+        let Some(url) = element::resolve(address, context.base.as_ref(), draft.base()) else { return };
+        let is_base = context.base.as_ref().is_some_and(|base| base.as_str() == url.as_str());
+        if is_base || !self.known.is_new(method, url.as_str()) {
+            return;
+        }
+        let mut capability = draft.capability(CapabilityKind::Operation, key, key, holder.at(key));
+        element::set_address(address, method, context, &mut capability, draft);
+        capability.description = draft::description(element::remark(text, address));
+        capability.auth.required = context.auth;
+        self.reader.push(capability);
+    }
+
+    /// Tools of the MCP server that are only names.
+    fn tools(&mut self, key: &str, holder: &Object<'_>, context: &Context) {
+        for (index, name) in holder.list(key).into_iter().flatten().enumerate() {
+            let Some(name) = name.as_str().map(str::trim).filter(|name| !name.is_empty()) else { continue };
+            if self.reader.is_done() || !self.known.ids.insert(name.to_owned()) {
+                continue;
+            }
+            let pointer = format!("{}/{index}", holder.at(key));
+            let mut capability = self.reader.draft.capability(CapabilityKind::Tool, name, name, pointer);
+            element::set_tool(ListKind::of_tools(), context, &mut capability);
+            self.reader.push(capability);
+        }
+    }
+
+    fn call(&mut self, key: &str, object: &Object<'_>, context: &Context) {
+        let call = Call::of(object, Some(key));
+        for method in call.methods() {
+            let url = address_of(object.map).and_then(|address| {
+                element::resolve(address, context.base.as_ref(), self.reader.draft.base())
+            });
+            if self.reader.is_done()
+                || !url.is_some_and(|url| self.known.is_new(method.as_deref(), url.as_str()))
+            {
+                return;
+            }
+            let kind = ListKind::of_operations();
+            let capability: Capability = call.capability(kind, Some(key), context, method, self.reader.draft);
+            self.reader.push(capability);
+        }
+    }
+}
+
+/// Whether a member is the description of a call: a method and an address, under a name of its own.
+fn is_call(key: &str, map: &Map<String, Value>) -> bool {
+    lists::is_call_object(map)
+        && !is_of_element(key)
+        && address_of(map).is_some_and(|address| leads_nowhere(key, address))
+}
+
+/// Whether a text is a call: a method and an address, the address of an endpoint, or one with a variable in its query.
+fn is_call_text(key: &str, text: &str, holder: &Object<'_>) -> bool {
+    // Most texts are no addresses.
+    let may_be_call = text.len() <= TEXT_BYTES_MAX && text.contains('/');
+    if !may_be_call || is_of_element(key) {
+        return false;
+    }
+    let Some((method, address)) = element::published_address(text) else { return false };
+    if method.is_some() {
+        return leads_nowhere(key, address);
+    }
+    let has_variable = address.split_once('?').is_some_and(|(_, query)| query.contains("={"));
+    if has_variable {
+        // In an element it is the element's own address.
+        return !lists::is_described(holder.map)
+            && !outbound::target(&[key], address).is_some_and(Target::is_server);
+    }
+    names_endpoint(key) && leads_nowhere(key, address)
+}
+
+/// Whether a member has the name of one endpoint among several: `drop_endpoint`.
+fn names_endpoint(key: &str) -> bool {
+    let words = text::words(key);
+    words.len() > 1
+        && words.last().is_some_and(|last| last == "endpoint")
+        && !words.iter().any(|word| OTHER_WORDS.contains(&word.as_str()))
+}
+
+/// Whether a member belongs to the call of the element that holds it, or to its credentials.
+fn is_of_element(key: &str) -> bool {
+    lists::is_part_of_call(key)
+        || [REQUEST_KEYS, AUTH_KEYS, REPEATING_KEYS].iter().any(|keys| keys.contains(&key))
+}
+
+/// Whether an address is neither that of a document nor that of a server.
+fn leads_nowhere(key: &str, address: &str) -> bool {
+    let class = addresses::classify(address);
+    class.rel != "mcp" && class.follow.is_none() && outbound::target(&[key], address).is_none()
+}
+
+fn address_of(map: &Map<String, Value>) -> Option<&str> {
+    let text = ["path", "url", "endpoint", "href"].iter().find_map(|key| map.get(*key)?.as_str())?;
+    element::published_address(text).map(|(_, address)| address)
+}

@@ -1,0 +1,76 @@
+//! Parameters of a query that an element shows in an example or in its description: `"example": "GET /prices?ticker=AAPL"`,
+//! "Supports ?limit=N&offset=M".
+
+use serde_json::{Map, Value};
+
+use crate::address;
+use crate::model::Capability;
+use crate::object::Object;
+use crate::schema::{Location, Parameters, Presence};
+
+/// Parameters of one query that are read; published ones have up to 12.
+const PARAMETERS_MAX: usize = 32;
+
+/// Adds the parameters that an example call or the description shows, where the element describes none.
+pub(super) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut Capability) {
+    let method = capability.invocation.method.as_deref();
+    let is_query = method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "DELETE"));
+    if capability.parameters.is_some() || !is_query || capability.invocation.endpoint().is_none() {
+        return;
+    }
+    let shown = ["example", "example_url", "exampleUrl", "example_call", "exampleCall"];
+    let shown = shown.iter().filter_map(|key| object.text(key)).find_map(|text| query_of(text, address?));
+    let query = shown.or_else(|| query_in(object.text_of(&["description", "summary", "note", "notes"])?));
+    let mut parameters = Parameters::default();
+    for name in query.into_iter().flat_map(names) {
+        let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+        parameters.add(name, schema, Location::Query, Presence::Optional);
+    }
+    capability.parameters = parameters.finish();
+}
+
+/// The query of an example of the same address.
+fn query_of<'t>(text: &'t str, address: &str) -> Option<&'t str> {
+    let call = address::split_method(text).1.split_whitespace().next()?;
+    let (path, query) = call.split_once('?')?;
+    // The example may repeat the origin.
+    (!address.is_empty() && path.ends_with(address)).then_some(query)
+}
+
+/// The query among the words of a sentence.
+fn query_in(sentence: &str) -> Option<&str> {
+    if !sentence.contains('?') || !sentence.contains('=') {
+        return None;
+    }
+    let marks = |letter: char| "`'\"(),.;".contains(letter);
+    let mut words = sentence.split_whitespace().map(|word| word.trim_matches(marks));
+    words.find_map(|word| word.strip_prefix('?').filter(|query| names(query).next().is_some()))
+}
+
+/// The names of a query, if each pair of it has one.
+fn names(query: &str) -> impl Iterator<Item = &str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let name = move |pair: &'_ str| {
+        let end = pair.find('=')?;
+        Some(end).filter(|end| *end > 0 && pair.bytes().take(*end).all(is_plain))
+    };
+    let is_query = query.split('&').all(|pair| name(pair).is_some());
+    let pairs = query.split('&').take(PARAMETERS_MAX).filter(move |_| is_query);
+    pairs.filter_map(|pair| pair.split_once('=').map(|(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_queries_in_examples_and_sentences() {
+        assert_eq!(query_of("GET /prices?ticker=AAPL", "/prices"), Some("ticker=AAPL"));
+        assert_eq!(query_of("https://a.example/prices?ticker=AAPL", "/prices"), Some("ticker=AAPL"));
+        assert_eq!(query_of("GET /rates?ticker=AAPL", "/prices"), None);
+        assert_eq!(query_in("Supports `?limit=N&offset=M`."), Some("limit=N&offset=M"));
+        assert_eq!(query_in("Is it open? A=1"), None);
+        assert_eq!(names("limit=N&offset=M").collect::<Vec<_>>(), ["limit", "offset"]);
+        assert!(names("limit").next().is_none());
+    }
+}

@@ -1,0 +1,363 @@
+//! Tools and skills that a text lists: `Tools: quote, book_room`, items and headings below `## Tools`, items below the address
+//! of an MCP server, names in brackets behind it, and addresses of `skills/NAME/SKILL.md`.
+//!
+//! Only identifiers name tools, because such headings also stand above programs and pages for people.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::draft::{self, Draft};
+use crate::format::addresses;
+use crate::format::lenient;
+use crate::model::{Capability, CapabilityKind, Invocation, Payment, Protocol};
+use crate::schema::{Location, Parameters, Presence};
+use crate::text;
+
+/// Tools of one text that are read; the longest published list has 59.
+const TOOLS_MAX: usize = 200;
+/// Bytes of the name of a tool, twice those of the longest published one.
+const NAME_BYTES_MAX: usize = 64;
+/// Arguments of one signature that are read.
+const ARGUMENTS_MAX: usize = 32;
+/// Bytes of a label or heading that announces tools.
+const LABEL_BYTES_MAX: usize = 80;
+
+/// What the items below a line are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Items {
+    #[default]
+    Other,
+    /// Below the address of an MCP server, until the first line that is no tool.
+    OfServer,
+    /// Below a label or a heading that announces tools.
+    Tools,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: String,
+    description: Option<String>,
+    arguments: Vec<String>,
+    price: Option<Payment>,
+}
+
+/// Collects the tools of a text, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct ListedTools {
+    items: Items,
+    /// Level of the heading that announced the tools.
+    level: usize,
+    tools: Vec<Tool>,
+    /// How the server is reached, as a line about it says.
+    transport: Option<&'static str>,
+    /// The line before was a heading with the name of a tool.
+    is_heading: bool,
+}
+
+impl ListedTools {
+    /// Keeps the tools that one line names, and tells whether it is an item or a heading that names one.
+    pub(crate) fn read_line(&mut self, line: &str) -> bool {
+        if self.tools.len() >= TOOLS_MAX || line.is_empty() {
+            if line.is_empty() && self.items == Items::OfServer {
+                self.items = Items::Other;
+            }
+            return false;
+        }
+        if line.starts_with('#') {
+            return self.read_heading(line);
+        }
+        if std::mem::take(&mut self.is_heading)
+            && let Some(last) = self.tools.last_mut()
+        {
+            last.description = draft::description(Some(line));
+            return false;
+        }
+        let is_item = line.starts_with(['-', '*', '+']);
+        if is_item && self.items != Items::Other && self.read_item(line) {
+            return true;
+        }
+        if self.items == Items::OfServer {
+            self.items = Items::Other;
+        }
+        self.read_label(line);
+        false
+    }
+
+    /// A heading that announces tools, or the signature of one below it.
+    fn read_heading(&mut self, line: &str) -> bool {
+        let heading = line.trim_start_matches('#');
+        let level = line.len() - heading.len();
+        if self.items == Items::Tools && level > self.level && self.level > 0 {
+            let found = tool_of(heading).filter(|(_, rest)| rest.is_empty());
+            self.is_heading = found.is_some();
+            self.tools.extend(found.map(|(tool, _)| tool));
+            return self.is_heading;
+        }
+        self.is_heading = false;
+        self.items = if announces_tools(heading) { Items::Tools } else { Items::Other };
+        self.level = level;
+        false
+    }
+
+    /// `- book_room ($2 USDC): books a room`.
+    fn read_item(&mut self, line: &str) -> bool {
+        if line.contains("://") || line.contains("](") {
+            return false;
+        }
+        let Some((mut tool, rest)) = tool_of(line.trim_start_matches(['-', '*', '+'])) else { return false };
+        let described = rest.trim_start_matches(SEPARATORS);
+        if described.len() == rest.len() && !rest.is_empty() {
+            return false;
+        }
+        tool.description = draft::description(Some(described));
+        self.tools.push(tool);
+        true
+    }
+
+    /// `Tools: quote, book_room` or `Tools:` above items; the address of an MCP server, with or without names in brackets.
+    fn read_label(&mut self, line: &str) {
+        let item = line.trim_start_matches(['-', '*', '+', ' ']);
+        if let Some((_, listed)) = item.split_once(':').filter(|(label, _)| announces_tools(label)) {
+            if listed.trim_matches(['*', ' ']).is_empty() {
+                (self.items, self.level) = (Items::Tools, 0);
+                return;
+            }
+            if self.read_names(listed) {
+                return;
+            }
+        }
+        if !names_mcp(line) {
+            return;
+        }
+        self.transport = self.transport.or_else(|| transport_in(line));
+        let inner = line.split(['(', ';', ',']).find_map(|part| {
+            let (label, _) = part.split_once(':').filter(|(label, _)| announces_tools(label))?;
+            let (_, after) = line.split_once(&[label, ":"].concat())?;
+            after.split(')').next()
+        });
+        if let Some(inner) = inner {
+            self.read_names(inner);
+        } else if self.items == Items::Other && line.contains("://") {
+            self.items = Items::OfServer;
+        }
+    }
+
+    /// Keeps names between commas and tells whether there are any: if each part is one and at least one of them cannot be a word.
+    fn read_names(&mut self, listed: &str) -> bool {
+        let parts = listed.trim().trim_end_matches('.').split(',').map(str::trim);
+        let named: Option<Vec<Tool>> = parts.take(TOOLS_MAX).map(listed_tool).collect();
+        let named = named.filter(|named| named.iter().any(|tool| tool.name.contains('_')));
+        let is_list = named.is_some();
+        self.tools.extend(named.into_iter().flatten());
+        self.tools.truncate(TOOLS_MAX);
+        is_list
+    }
+
+    /// Adds the tools to the server that the text names, and the skills.
+    pub(crate) fn finish(self, draft: &mut Draft<'_>) {
+        set_transport(self.transport, draft);
+        let interfaces = &draft.manifest.interfaces;
+        let server = interfaces.iter().find(|interface| interface.protocol == Protocol::Mcp);
+        let is_mcp = server.is_some() || draft.manifest.name.as_deref().is_some_and(names_mcp);
+        let url = server.and_then(|server| server.url.clone());
+        let ids = draft.manifest.capabilities.iter().map(|capability| capability.native_id.clone());
+        let mut known: HashSet<String> = ids.collect();
+        for tool in self.tools.into_iter().filter(|_| is_mcp) {
+            if known.insert(tool.name.clone()) {
+                let capability = tool.capability(url.clone(), draft);
+                draft.push(capability);
+            }
+        }
+        add_skills(draft);
+    }
+}
+
+impl Tool {
+    fn capability(self, url: Option<String>, draft: &mut Draft<'_>) -> Capability {
+        let mut capability = draft.capability(CapabilityKind::Tool, &self.name, "", String::new());
+        capability.description = self.description;
+        capability.price = self.price;
+        let mut parameters = Parameters::default();
+        for name in &self.arguments {
+            let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+            let location = Location::of(&Invocation::default(), name);
+            parameters.add(name, schema, location, Presence::Optional);
+        }
+        capability.parameters = parameters.finish();
+        capability.invocation.protocol = Some(Protocol::Mcp);
+        capability.invocation.native = Some(self.name);
+        capability.invocation.url = url;
+        capability
+    }
+}
+
+/// Skills by their addresses, which end with `skills/NAME/SKILL.md`.
+fn add_skills(draft: &mut Draft<'_>) {
+    let links = draft.manifest.links.iter().filter(|link| link.rel == addresses::SKILL);
+    let skills: Vec<(String, String)> = links
+        .filter_map(|link| {
+            let mut parts = link.url.rsplit('/').skip(1);
+            let (name, folder) = (parts.next()?, parts.next()?);
+            (folder == "skills").then(|| (name.to_owned(), link.url.clone()))
+        })
+        .take(TOOLS_MAX)
+        .collect();
+    for (name, url) in skills {
+        let mut capability = draft.capability(CapabilityKind::Skill, &name, "", String::new());
+        capability.invocation.protocol = Some(Protocol::Http);
+        capability.invocation.url = Some(url);
+        draft.push(capability);
+    }
+}
+
+const SEPARATORS: [char; 5] = [' ', ':', '-', '\u{2013}', '\u{2014}'];
+
+/// Whether a label or heading ends with the word "tools", before a remark in brackets: `## Tools (5)`, `MCP tool`.
+fn announces_tools(label: &str) -> bool {
+    let label = label.rsplit('(').next().filter(|_| label.ends_with("tools")).unwrap_or(label);
+    let label = label.split('(').next().unwrap_or_default();
+    if label.len() > LABEL_BYTES_MAX {
+        return false;
+    }
+    let words = text::words(label);
+    match words.last().map(String::as_str) {
+        Some("tools") => !words.iter().any(|word| word == "free"),
+        Some("tool") => words.iter().any(|word| word == "mcp"),
+        _ => false,
+    }
+}
+
+/// Whether a line names the Model Context Protocol.
+fn names_mcp(line: &str) -> bool {
+    line.contains("MCP") || line.contains("mcp")
+}
+
+/// The transport that a line names: `MCP over SSE`, `MCP endpoint (Streamable-HTTP)`.
+fn transport_in(line: &str) -> Option<&'static str> {
+    let words = text::words(text::capped(line, draft::DESCRIPTION_CHARS_MAX));
+    let has = |pair: [&str; 2]| words.windows(2).any(|words| words == pair);
+    if has(["streamable", "http"]) { Some("streamable-http") } else { has(["over", "sse"]).then_some("sse") }
+}
+
+/// Sets the transport of the only MCP server of a text.
+fn set_transport(transport: Option<&str>, draft: &mut Draft<'_>) {
+    let interfaces = draft.manifest.interfaces.iter_mut();
+    let mut servers = interfaces.filter(|interface| interface.protocol == Protocol::Mcp);
+    if let (Some(server), None) = (servers.next(), servers.next())
+        && server.transport.is_none()
+    {
+        server.transport = transport.map(str::to_owned);
+    }
+}
+
+/// `name`, `name $2 USDC` or `name (1 USDC)`.
+fn listed_tool(part: &str) -> Option<Tool> {
+    let (mut tool, rest) = named_tool(part, true)?;
+    let price = rest.trim();
+    if !price.is_empty() {
+        tool.price = Some(price_of(price)?);
+    }
+    Some(tool)
+}
+
+/// The tool that a text begins with, if its name cannot be a word of a sentence.
+fn tool_of(text: &str) -> Option<(Tool, &str)> {
+    named_tool(text, false)
+}
+
+/// The tool that a text begins with, with its arguments or its price in brackets, and the rest of the text.
+fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> {
+    let marked = text.trim_start();
+    let bare = marked.trim_start_matches(['`', '*']);
+    let is_plain =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-".contains(letter);
+    let end = bare.find(|letter: char| !is_plain(letter)).unwrap_or(bare.len());
+    let (name, rest) = bare.split_at_checked(end)?;
+    // A word of a sentence is no name: one has an underscore, or is marked as code.
+    let is_name = may_be_word || name.contains('_') || marked.starts_with('`');
+    let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
+    if !is_name || !begins || name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let mut tool = Tool { name: name.to_owned(), description: None, arguments: Vec::new(), price: None };
+    let rest = rest.trim_start_matches(['`', '*']);
+    let bracket = rest.trim_start().strip_prefix('(').and_then(|inner| inner.split_once(')'));
+    let Some((inner, after)) = bracket else { return Some((tool, rest)) };
+    tool.price = price_of(inner);
+    if tool.price.is_none() {
+        tool.arguments = arguments(inner);
+    }
+    Some((tool, after.trim_start_matches(['`', '*'])))
+}
+
+/// The names of the arguments of a signature; none if the brackets hold something else.
+fn arguments(inner: &str) -> Vec<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let names = inner.split(',').take(ARGUMENTS_MAX).map(|argument| {
+        let name = argument.split([':', '=']).next().unwrap_or_default().trim().trim_end_matches('?');
+        let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain);
+        is_name.then(|| name.to_owned())
+    });
+    names.collect::<Option<Vec<String>>>().unwrap_or_default()
+}
+
+/// A price: an amount, and a currency before or behind it.
+fn price_of(text: &str) -> Option<Payment> {
+    let text = text.trim_matches(['(', ')', ' ']);
+    let has_amount =
+        text.trim_start_matches(['$', '\u{20ac}', '\u{a3}']).starts_with(|l: char| l.is_ascii_digit());
+    let has_currency = text.starts_with(['$', '\u{20ac}', '\u{a3}'])
+        || text
+            .split_whitespace()
+            .nth(1)
+            .is_some_and(|unit| unit.bytes().all(|byte| byte.is_ascii_uppercase()));
+    (has_amount && has_currency).then(|| lenient::price(&Value::from(text))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(lines: &str) -> Vec<String> {
+        let mut listed = ListedTools::default();
+        for line in lines.lines().map(str::trim) {
+            listed.read_line(line);
+        }
+        listed.tools.into_iter().map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn finds_the_tools_that_lines_name() {
+        for (lines, expected) in [
+            ("- Tools: get_quote, book", &["get_quote", "book"][..]),
+            ("MCP: /mcp (JSON-RPC, 2 tools: get_quote, book_room)", &["get_quote", "book_room"]),
+            (
+                "MCP paid tools (x402): /mcp (HTTP; tools: get_quote $2 USDC, book_room $3 USDC)",
+                &["get_quote", "book_room"],
+            ),
+            ("MCP tool: get_quote (1 USDC), book_room (5 USDC)", &["get_quote", "book_room"]),
+            ("Tools:\n- get_quote \u{2014} quotes a price\n- book_room: books", &["get_quote", "book_room"]),
+            ("## Tools (2)\n### `get_quote(room, nights)`\nQuotes.\n## Rooms\n### `a_b`", &["get_quote"]),
+            ("- MCP: https://a.example/mcp\n- get_quote ($2 USDC): quotes\nText\n- a_b: c", &["get_quote"]),
+            ("Tools: 889 across 21 categories", &[]),
+            ("Tools: Figma, Notion", &[]),
+            ("## Free tools\n- unit_converter: https://a.example/units", &[]),
+            ("- tool_of_the_trade: text", &[]),
+        ] {
+            assert_eq!(named(lines), expected, "{lines}");
+        }
+    }
+
+    #[test]
+    fn reads_arguments_and_prices_of_tools() {
+        let of = |text| tool_of(text).map(|(tool, _)| (tool.arguments, tool.price.is_some()));
+        assert_eq!(
+            of("`get_quote(room, nights?)`"),
+            Some((vec!["room".to_owned(), "nights".to_owned()], false))
+        );
+        assert_eq!(of("get_quote ($2 USDC): quotes"), Some((Vec::new(), true)));
+        assert_eq!(of("get_quote (for members only)"), Some((Vec::new(), false)));
+        assert_eq!(of("quotes a room"), None);
+    }
+}
