@@ -29,6 +29,7 @@ mod generic;
 mod header;
 mod idempotency;
 mod inline;
+mod inner_auth;
 mod labels;
 mod lenient;
 mod list;

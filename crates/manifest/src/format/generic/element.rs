@@ -10,7 +10,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, idempotency, lenient, mcp};
-use crate::model::{Capability, Protocol, Tristate};
+use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
 use crate::schema;
@@ -94,14 +94,17 @@ impl Context {
         }
     }
 
-    /// The context of what is inside an element: paths belong to the host of the element's own address.
+    /// The context of what is inside an element: paths belong to the host of the element's own address, and its calls need
+    /// what the element needs.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
         let own = element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1);
         let base = own.filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok());
         let base = base.filter(Url::has_host).and_then(|base| base.join("/").ok());
         let other =
             base.filter(|base| self.base.as_ref().is_none_or(|known| known.host_str() != base.host_str()));
-        Self { base: other.or_else(|| self.base.clone()), ..self.clone() }
+        let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
+        lenient::read_own_auth(element, &mut needed);
+        Self { base: other.or_else(|| self.base.clone()), auth: needed.required, ..self.clone() }
     }
 
     /// The context of a map, which may be a map of lists.

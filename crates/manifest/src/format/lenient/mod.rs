@@ -14,8 +14,8 @@ use crate::quantity;
 use crate::schema;
 use crate::text;
 pub(crate) use auth::{
-    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, header_in, is_partly_open, is_scheme,
-    read_own_auth, required_by, resolve, says_open, scopes, stated,
+    AUTH_KEYS, address_of, auth, auth_in_words, auth_required, by_effect, header_in, is_partly_open,
+    is_scheme, read_own_auth, required_by, resolve, says_call_is_open, says_open, scopes, stated,
 };
 pub(crate) use price::{other_prices, price, price_of_members, read_prices};
 
