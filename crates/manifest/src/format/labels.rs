@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::{header, lenient, payments, request_headers, terms};
+use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{Auth, AuthScheme, Payment};
 use crate::text;
 
@@ -60,7 +60,7 @@ impl Labels {
         }
         read_credential_headers(line, draft);
         if draft.manifest.payments.is_empty()
-            && let Some(payment) = payments::in_sentence(line)
+            && let Some(payment) = payment_words::in_sentence(line)
         {
             draft.keep(payment);
         }

@@ -41,6 +41,7 @@ mod named_tools;
 mod oauth;
 mod openapi;
 mod outbound;
+mod payment_words;
 mod payments;
 mod pointer;
 mod request_headers;

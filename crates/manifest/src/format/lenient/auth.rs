@@ -268,7 +268,7 @@ fn auth_in_sentences(map: &Map<String, Value>) -> Vec<Auth> {
 }
 
 /// Clauses of one text that are searched for credentials.
-const CLAUSES_MAX: usize = 50;
+pub(super) const CLAUSES_MAX: usize = 50;
 
 /// Credentials that sentences name.
 pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) -> Vec<Auth> {
@@ -427,40 +427,6 @@ pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
         needed.required = Tristate::from_option(Some(required));
     }
     (found, needed)
-}
-
-/// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
-pub(crate) fn says_open(text: &str) -> bool {
-    const OPEN: &[&str] = &[
-        "no api key",
-        "no api-key",
-        "zero api key",
-        "without api key",
-        "without an api key",
-        "no auth required",
-        "no auth needed",
-        "no authentication",
-        "no key required",
-        "no keys required",
-        "no login required",
-    ];
-    const CONDITIONS: &[&str] =
-        &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
-    let clauses = text.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
-    clauses.map(str::to_ascii_lowercase).any(|clause| {
-        let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
-        has(OPEN) && !has(CONDITIONS)
-    })
-}
-
-/// Whether a text says of the one call that it describes that it needs no credentials: "No auth required."
-pub(crate) fn says_call_is_open(text: &str) -> bool {
-    const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
-    let may_be = text.contains("required") || text.contains("needed") || text.contains("no auth");
-    may_be
-        && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
-            says_open(clause) && NEEDS.iter().any(|word| clause.to_ascii_lowercase().contains(word))
-        })
 }
 
 /// What calls that read and calls that write need, where both are stated: `{"public_reads": "none", "writes": "bearer"}`.
