@@ -60,6 +60,11 @@ pub(crate) fn check(draft: &mut Draft<'_>) {
 fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
     let Some(declared) = declared.map(Host::site) else { return };
     let sites: Vec<SiteName> = addresses(draft).filter_map(host_of).map(|host| host.site()).collect();
+    // A provider on the site that served the document offers what is on the other one.
+    let provider = draft.manifest.provider.url.as_deref().and_then(host_of);
+    if provider.is_some_and(|provider| provider.site() == served.site()) {
+        return;
+    }
     let elsewhere = !sites.is_empty() && sites.iter().all(|site| *site == declared && *site != served.site());
     if elsewhere && draft.manifest.source.kind == SourceKind::Native {
         draft.manifest.source.kind = SourceKind::CopySuspected;

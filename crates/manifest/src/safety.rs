@@ -33,6 +33,18 @@ pub(crate) fn infer(capability: &mut Capability) {
     }
 }
 
+/// The class of a capability; of one without a class that of the verb that its name begins with, if that reads.
+pub(crate) fn effect(capability: &Capability) -> SafetyClass {
+    let reads = || {
+        let words = text::words(&capability.native_id);
+        words.first().is_some_and(|verb| READS.contains(&verb.as_str()))
+    };
+    match capability.safety.class {
+        SafetyClass::Unknown if reads() => SafetyClass::Read,
+        class => class,
+    }
+}
+
 /// A declared class.
 pub(crate) fn declared(class: SafetyClass) -> Safety {
     Safety { class, source: TypeSource::Declared, ..Safety::default() }
@@ -41,7 +53,7 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
 /// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
 pub(crate) const READS: &[&str] = &[
     "get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote", "verify",
-    "validate",
+    "validate", "explain", "describe",
 ];
 
 /// Words in a name that imply a destructive or costly effect.

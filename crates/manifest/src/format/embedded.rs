@@ -7,12 +7,13 @@ use serde_json::Value;
 use url::Url;
 
 use crate::address;
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, generic, header, lenient, listed_calls, named_tools, oauth, outbound,
-    payments, request_headers, terms,
+    addresses, ai_txt, commands, generic, header, inner_auth, lenient, listed_calls, named_tools, oauth,
+    outbound, payments, request_headers, terms, x402,
 };
-use crate::model::{Format, Interface, Protocol};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, Tristate};
 use crate::object::Object;
 
 /// Servers of one document that are kept.
@@ -46,13 +47,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(agents) = agents {
         generic::read_service_list("agents", agents, &root.at("agents"), draft);
     }
+    if draft.format() == Format::X402 {
+        x402::check_resources(draft);
+    }
+    if !draft.format().is_core() {
+        mark_paid(draft);
+    }
     generic::read_workflows(root, draft);
     generic::apply_by_name(root, draft);
     header::complete(root, draft);
     if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
-        generic::read_openness(draft);
+        inner_auth::read(root.map, draft);
+        generic::read_openness(root, draft);
     }
     terms::read(root, draft);
     if let Some(profile) = root.object("ucp").filter(|_| draft.format() == Format::Ucp) {
@@ -66,8 +74,43 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
     outbound::read(root.map, folder.as_ref(), draft);
     if !draft.format().is_core() {
+        let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);
         read_described_calls(draft);
+        open_described(listed, draft);
+    }
+}
+
+/// What only the text of a service names needs no credentials, if the service asks for none.
+fn open_described(listed: usize, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
+    if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) {
+        return;
+    }
+    for capability in manifest.capabilities.iter_mut().skip(listed) {
+        let is_paid = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid);
+        if capability.auth == CapabilityAuth::default() && !is_paid {
+            capability.auth.required = Tristate::No;
+        }
+    }
+}
+
+/// A call with a price is paid for where the document states a scheme of payment and no other credentials.
+fn mark_paid(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let is_scheme =
+        |payment: &Payment| payment.scheme.as_deref().is_some_and(|s| auth::scheme(s) == AuthScheme::Payment);
+    let pays_calls = matches!(manifest.detection.format, Format::X402 | Format::Air)
+        && manifest.payments.iter().any(is_scheme);
+    for capability in &mut manifest.capabilities {
+        let price = capability.price.as_ref();
+        let is_paid = price.is_some_and(|price| pays_calls || is_scheme(price))
+            && price.and_then(Payment::cost) == Some(Cost::Paid);
+        if is_paid && capability.auth == CapabilityAuth::default() {
+            capability.auth.required = Tristate::Yes;
+            capability.auth.schemes.push(AuthScheme::Payment);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
-use crate::format::{header, lenient, terms};
+use crate::format::{header, lenient, payment_words, request_headers, terms};
 use crate::model::{Auth, AuthScheme, Payment};
 use crate::text;
 
@@ -31,6 +31,8 @@ pub(crate) struct Labels {
     is_code: bool,
     /// Below a heading that announces what the site is.
     is_about: bool,
+    /// Below a heading that announces the credentials.
+    is_auth: bool,
     /// Lines above the first heading, list or paragraph.
     is_past_start: bool,
     /// The lines of the description so far.
@@ -51,8 +53,21 @@ impl Labels {
             return;
         }
         self.read_words(line, draft);
+        if line.starts_with('#') {
+            let is_word =
+                |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
+            self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
+        }
         read_credential_headers(line, draft);
+        if draft.manifest.payments.is_empty()
+            && let Some(payment) = payment_words::in_sentence(line)
+        {
+            draft.keep(payment);
+        }
         let Some((label, value)) = labelled(line) else { return };
+        if self.is_auth && read_scheme(&label, &value, draft) {
+            return;
+        }
         let manifest = &mut draft.manifest;
         match label.as_str() {
             "user agent" | "agent" | "engine" | "bot" => self.is_for_one = value != "*",
@@ -152,6 +167,20 @@ const HEADERS_MAX: usize = 8;
 
 /// Keeps the headers that a sentence about authorization names: "uses signed headers (`x-shop-sig`)".
 fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
+    if let Some(name) = lenient::header_in(line).filter(|_| draft.manifest.auth.is_empty())
+        && request_headers::is_credential(name)
+        && !name.to_ascii_lowercase().ends_with("payment")
+    {
+        let stated = Auth {
+            location: Some("header".to_owned()),
+            name: draft::name(Some(name)),
+            ..Auth::new(AuthScheme::ApiKey)
+        };
+        draft.keep(stated);
+        if line.contains("OAuth") {
+            draft.keep(Auth::new(AuthScheme::OAuth2));
+        }
+    }
     if !line.contains("`x-") && !line.contains("`X-") {
         return;
     }
@@ -174,6 +203,34 @@ fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
     }
 }
 
+/// A scheme or its header, in the lines below a heading about authentication: `Type: API Key`, `Header: X-API-Key`.
+fn read_scheme(label: &str, value: &str, draft: &mut Draft<'_>) -> bool {
+    match label {
+        "type" | "method" | "scheme" if draft.manifest.auth.len() < HEADERS_MAX => {
+            let word = value.split(['(', ',']).next().unwrap_or_default().trim();
+            let found = lenient::auth(&Value::String(word.to_owned()));
+            let known: Vec<AuthScheme> = draft.manifest.auth.iter().map(|auth| auth.scheme).collect();
+            let is_new = |auth: &Auth| auth.scheme != AuthScheme::Other && !known.contains(&auth.scheme);
+            draft.keep_all(found.into_iter().filter(is_new));
+        }
+        "header" | "header name" => {
+            let name = value.split([':', ' ']).next().unwrap_or_default();
+            let is_open = |auth: &&mut Auth| auth.name.is_none() && has_header(auth.scheme);
+            if let Some(last) = draft.manifest.auth.last_mut().filter(is_open) {
+                last.name = draft::name(Some(name));
+                last.location = Some("header".to_owned());
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Whether the credentials of a scheme are sent in a header that a text names.
+const fn has_header(scheme: AuthScheme) -> bool {
+    matches!(scheme, AuthScheme::ApiKey | AuthScheme::Bearer | AuthScheme::HttpSignature)
+}
+
 /// Words of headings above the description of a site.
 const ABOUT_WORDS: &[&str] =
     &["purpose", "about", "overview", "description", "introduction", "summary", "identity"];
@@ -193,18 +250,27 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
     match label {
         "auth" | "authentication" | "authorization" | "api key" | "api key format" => {
             let stated = Value::String(value.to_owned());
-            let by_words = lenient::auth_in_words([value, label]);
+            // The label names the scheme where the value does not.
+            let in_value = lenient::auth_in_words([value]);
+            let by_words = if in_value.is_empty() { lenient::auth_in_words([label]) } else { in_value };
             let found = if by_words.is_empty() { lenient::auth(&stated) } else { by_words };
             let known = found.into_iter().filter(|auth| auth.scheme != AuthScheme::Other);
             if draft.manifest.auth.is_empty() {
                 draft.keep_all(known);
             }
         }
+        "o auth" | "oauth" | "o auth2" | "oauth2" | "o auth 2" if value.contains("/.well-known/oauth-") => {
+            let is_known = |auth: &Auth| auth.scheme == AuthScheme::OAuth2;
+            if !draft.manifest.auth.iter().any(is_known) {
+                draft.keep(Auth::new(AuthScheme::OAuth2));
+            }
+        }
         "payment" | "payments" | "payment protocol" | "payment method" | "payment methods" => {
             for word in value.split(|letter: char| !letter.is_ascii_alphanumeric()) {
                 let payment = Payment { scheme: Some(word.to_owned()), ..Payment::default() };
                 let known = &draft.manifest.payments;
-                let is_new = known.len() < PAYMENTS_MAX && !known.contains(&payment);
+                let is_same = |known: &Payment| known.scheme == payment.scheme;
+                let is_new = known.len() < PAYMENTS_MAX && !known.iter().any(is_same);
                 if is_new
                     && auth::scheme(word) == AuthScheme::Payment
                     && !word.eq_ignore_ascii_case("payment")

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::lenient;
+use crate::format::payment_words::{WORDS_MAX, in_sentence};
+use crate::format::{lenient, outbound};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -44,8 +45,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             terms(&block, Some(scheme), 0, &mut found);
         }
     }
-    if !matches!(draft.format(), Format::X402 | Format::Air | Format::AgentsTxt) {
-        stated(root, &mut found);
+    match draft.format() {
+        Format::X402 => rails(root, &mut found),
+        Format::Air | Format::AgentsTxt => {}
+        _ => stated(root, &mut found),
     }
     if !draft.format().is_core() {
         plan_limits(root, draft);
@@ -53,6 +56,23 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let known = &draft.manifest.payments;
     let new: Vec<Payment> = found.0.into_iter().filter(|payment| !known.contains(payment)).collect();
     draft.keep_all(new);
+    if !draft.format().is_core() {
+        read_sentences(root, draft);
+    }
+}
+
+/// The terms that a sentence of the document states, if no member does.
+fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if !draft.manifest.payments.is_empty() {
+        return;
+    }
+    let mut found = None;
+    outbound::each_text(root.map, &mut |text| {
+        if found.is_none() && text.contains(" on ") {
+            found = text.split(['.', ';']).take(WORDS_MAX).find_map(in_sentence);
+        }
+    });
+    draft.keep_all(found);
 }
 
 /// Members with the terms of the whole service.
@@ -71,6 +91,7 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
         found.add_all(networks);
     }
     protocols(root, found);
+    rails(root, found);
     wallet(root, found);
     accounts(root, found);
     if let Some(scheme) = named_scheme(root).filter(|_| found.0.is_empty()) {
@@ -158,6 +179,9 @@ fn of_plan(plan: &str, payment: Payment) -> Payment {
 }
 
 fn of_scheme(scheme: &str) -> Payment {
+    if let Some(split) = in_sentence(scheme).filter(|split| split.scheme.is_some()) {
+        return split;
+    }
     Payment { scheme: Some(text::capped(scheme, 100).to_owned()), ..Payment::default() }
 }
 
@@ -241,7 +265,7 @@ fn wallets(block: &Object<'_>, base: &Payment, found: &mut Terms) {
 }
 
 /// Networks that the name of an account may begin with.
-const NETWORKS: &[&str] = &[
+pub(super) const NETWORKS: &[&str] = &[
     "evm",
     "base",
     "ethereum",
@@ -371,10 +395,41 @@ fn protocols(root: &Object<'_>, found: &mut Terms) {
     }
 }
 
+/// `payment_protocol` and `payment_rails` as objects, whose `name` is that of the network.
+fn rails(root: &Object<'_>, found: &mut Terms) {
+    if let Some(protocol) = root.object_of(&["payment_protocol", "paymentProtocol"]) {
+        let scheme = protocol.text_of(&["type", "name"]).filter(|scheme| is_scheme(scheme));
+        let of_root = lenient::price_of_members(root.map).unwrap_or_default();
+        let own = lenient::price_of_members(protocol.map).unwrap_or_default();
+        found.add_all(scheme.map(|scheme| Payment {
+            scheme: Some(scheme.to_owned()),
+            network: own.network.or(of_root.network),
+            asset: own.asset.or(of_root.asset),
+            address: own.address,
+            price: None,
+        }));
+    }
+    for rail in ["payment_rails", "paymentRails"].iter().flat_map(|key| root.objects(key)).take(TERMS_MAX) {
+        let Some(terms) = lenient::price_of_members(rail.map).filter(|terms| terms.asset.is_some()) else {
+            continue;
+        };
+        let named = rail.text("name").and_then(|name| name.split_whitespace().next());
+        let network = named.filter(|word| NETWORKS.contains(&word.to_ascii_lowercase().as_str()));
+        found.add(Payment {
+            network: terms.network.or_else(|| network.map(str::to_owned)),
+            scheme: terms.scheme.filter(|scheme| is_scheme(scheme)),
+            ..terms
+        });
+    }
+}
+
 /// Prices of the whole service: one, or one for each plan, whose name is kept as the scheme.
 fn price_list(pricing: &Value, found: &mut Terms) {
     let Some(map) = pricing.as_object() else {
-        return found.add_all(lenient::price(pricing));
+        // A sentence without an amount is about prices, but none.
+        let is_price = |text: &str| text.split(' ').nth(PRICE_WORDS_MAX).is_none() || has_digit(text);
+        let is_sentence = pricing.as_str().is_some_and(|text| !is_price(text));
+        return found.add_all(lenient::price(pricing).filter(|_| !is_sentence));
     };
     let whole = lenient::price(pricing);
     if whole.as_ref().is_some_and(|payment| payment.price.is_some() || payment.address.is_some()) {
@@ -398,6 +453,13 @@ fn price_list(pricing: &Value, found: &mut Terms) {
     if found.0.len() == first {
         found.add_all(whole.filter(|payment| payment.scheme.is_some() || payment.network.is_some()));
     }
+}
+
+/// Words of a price without an amount: `free`, `on request`, `contact our sales team`.
+const PRICE_WORDS_MAX: usize = 4;
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the name of a member is that of a payment scheme.

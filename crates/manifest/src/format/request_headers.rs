@@ -81,7 +81,7 @@ fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
 }
 
 /// Whether the name of a header is that of a credential: `X-Payment-Token`, not `X-Frame-Options`.
-fn is_credential(header: &str) -> bool {
+pub(crate) fn is_credential(header: &str) -> bool {
     ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"]
         .iter()
         .any(|end| header.to_ascii_lowercase().ends_with(end))

@@ -64,11 +64,15 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             break;
         }
     }
+    let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
+    draft.links(root, &rels);
+}
+
+/// Reports a file in which nothing is sold, once all its lists were read.
+pub(crate) fn check_resources(draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.is_empty() {
         draft.report_rule(&NO_RESOURCES, String::new());
     }
-    let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
-    draft.links(root, &rels);
 }
 
 fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -83,6 +87,8 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.keep_all(chains.map(|chain| Payment {
             network: chain.string_of(&["network", "chain", "key", "name"]),
             address: chain.string_of(&["treasury", "address", "wallet", "payTo"]),
+            // `usdc` names the contract of the asset.
+            asset: chain.string("asset").or_else(|| chain.has("usdc").then(|| "USDC".to_owned())),
             ..Payment::default()
         }));
     }
@@ -94,7 +100,11 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
             .chain(payment.objects("accepts"))
             .take(PAYMENTS_MAX)
             .filter_map(|rail| lenient::price_of_members(rail.map))
-            .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
+            .map(|rail| Payment {
+                asset: rail.asset.or_else(|| base.asset.clone()),
+                scheme: rail.scheme.or_else(|| base.scheme.clone()),
+                ..rail
+            })
             .collect();
         let scheme = base.scheme.clone().or_else(|| payment.string("provider"));
         let base = Payment { scheme, ..base };

@@ -275,11 +275,14 @@ fn invoke_by_message(capability: &mut Capability, interface: Option<&Interface>,
     let is_grpc = interface
         .and_then(|interface| interface.transport.as_deref())
         .is_some_and(|binding| binding.eq_ignore_ascii_case("GRPC"));
+    // A page with a form, which some cards list among the bindings, takes no message.
+    let binding = interface.and_then(|interface| interface.transport.as_deref());
+    let is_page = binding.is_some_and(|binding| binding.to_ascii_uppercase().contains("HTML"));
     let message = if is_older && !is_grpc { "message/send" } else { "SendMessage" };
     capability.invocation.protocol = Some(Protocol::A2a);
     capability.invocation.url = interface.and_then(|interface| interface.url.clone());
     let tenant = interface.and_then(|interface| interface.settings.get("tenant"));
     capability.invocation.envelope =
         tenant.map(|tenant| json!({"tenant": tenant, "message": "{parameters}"}));
-    capability.invocation.native = Some(message.to_owned());
+    capability.invocation.native = (!is_page).then(|| message.to_owned());
 }

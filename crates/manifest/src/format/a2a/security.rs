@@ -11,7 +11,7 @@ use super::rules;
 use crate::auth;
 use crate::draft::Draft;
 use crate::format::{lenient, openapi};
-use crate::model::{Auth, CapabilityAuth};
+use crate::model::{Auth, CapabilityAuth, Tristate};
 use crate::object::Object;
 
 /// The kinds of OpenAPI's security schemes.
@@ -28,6 +28,10 @@ impl Schemes {
     pub(super) fn of_skill(&self, skill: &Object<'_>) -> CapabilityAuth {
         match requirements(skill) {
             Some(own) => openapi::requirement(Some(&own), &self.by_name),
+            // What the text of one skill says is nearer than what the card asks of all.
+            None if skill.text("description").is_some_and(lenient::says_call_is_open) => {
+                CapabilityAuth { required: Tristate::No, ..CapabilityAuth::default() }
+            }
             None => self.card.clone(),
         }
     }

@@ -4,8 +4,11 @@ use serde_json::Value;
 
 use crate::draft::Draft;
 use crate::format::{header, lenient};
-use crate::model::{Auth, AuthScheme, Capability, CapabilityAuth, Payment, Protocol, Tristate};
+use crate::model::{
+    Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
+};
 use crate::object::Object;
+use crate::safety;
 
 /// Blocks that describe a service and may state its credentials.
 const BLOCKS: &[&str] = &["api", "service", "agent", "access", "capabilities", "safety", "security"];
@@ -87,19 +90,30 @@ impl<'v> Stated<'v> {
 }
 
 /// A description that says that no credentials are needed counts where nothing else is said about them.
-pub(crate) fn read_openness(draft: &mut Draft<'_>) {
+pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_stated = |auth: &CapabilityAuth| {
         auth.required == Tristate::No || auth.schemes.iter().any(|scheme| *scheme != AuthScheme::Payment)
     };
-    let says = || manifest.description.as_deref().is_some_and(lenient::says_open);
-    if !manifest.auth.is_empty()
-        || manifest.capabilities.iter().any(|capability| is_stated(&capability.auth))
-        || !says()
-    {
+    let has_own = manifest.capabilities.iter().any(|capability| is_stated(&capability.auth));
+    // A payment is no credential, but a call that has to be paid is not open.
+    let is_paid =
+        |capability: &Capability| capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid);
+    for capability in &mut manifest.capabilities {
+        let is_unknown = capability.auth.required == Tristate::Unknown && capability.auth.schemes.is_empty();
+        let is_open = || capability.description.as_deref().is_some_and(lenient::says_call_is_open);
+        if is_unknown && !is_paid(capability) && is_open() {
+            capability.auth.required = Tristate::No;
+        }
+    }
+    let remarks = ["instructions", "note", "notes"];
+    let says = || {
+        let described = manifest.description.as_deref().is_some_and(lenient::says_open);
+        described || remarks.iter().filter_map(|key| root.text(key)).any(lenient::says_open)
+    };
+    if !manifest.auth.is_empty() || has_own || !says() {
         return;
     }
-    // A payment is no credential, but a call that has to be paid is not open.
     let costs = |price: &Payment| !matches!(price.price.as_deref(), Some("free" | "Free" | "FREE" | "0"));
     let is_free = |capability: &&mut Capability| {
         capability.auth.schemes.is_empty() && !capability.price.as_ref().is_some_and(costs)
@@ -124,12 +138,23 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         None if value.is_some_and(lenient::is_partly_open) => Tristate::Unknown,
         None => needed.required,
     };
+    let by_effect = value.and_then(lenient::by_effect);
     let applies =
         |capability: &Capability| stated.as_ref().is_none_or(|stated| stated.applies_to(capability));
     for capability in draft.manifest.capabilities.iter_mut().filter(|capability| applies(capability)) {
+        let is_open = capability.description.as_deref().is_some_and(lenient::says_call_is_open);
+        let of_effect = by_effect.as_ref().and_then(|(reads, writes)| match safety::effect(capability) {
+            SafetyClass::Read => Some(reads),
+            SafetyClass::Unknown => None,
+            _ => Some(writes),
+        });
         let auth = &mut capability.auth;
         if auth.required == Tristate::Unknown && auth.schemes.is_empty() {
-            auth.required = required;
+            auth.required = if is_open { Tristate::No } else { required };
+            if let Some(needed) = of_effect.filter(|_| !is_open) {
+                auth.required = needed.required;
+                auth.schemes = needed.schemes.iter().copied().filter(|s| *s != AuthScheme::None).collect();
+            }
         }
         if auth.required == Tristate::Yes && auth.schemes.is_empty() {
             auth.schemes =

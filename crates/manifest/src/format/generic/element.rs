@@ -11,7 +11,7 @@ use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, idempotency, lenient, mcp};
-use crate::model::{Capability, Protocol, Tristate};
+use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
 use crate::schema;
@@ -150,9 +150,13 @@ impl Context {
         Self { agent: agent.or(self.agent), ..self }
     }
 
-    /// The context of what is inside an element: paths belong to the host of the element's own address.
+    /// The context of what is inside an element: paths belong to the host of the element's own address, and its calls need
+    /// what the element needs.
     pub(super) fn at_element(&self, element: &Object<'_>) -> Self {
-        self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1))
+        let inside = self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1));
+        let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
+        lenient::read_own_auth(element, &mut needed);
+        Self { auth: needed.required, ..inside }
     }
 
     /// The context at an address of its own.

@@ -9,7 +9,7 @@ use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
 use crate::name::URL_BYTES_MAX;
 use crate::object::{Object, texts};
-use crate::text::capped;
+use crate::text::{self, capped};
 
 /// Scopes of one capability or of one of its schemes that are read.
 pub(crate) const SCOPES_MAX: usize = 64;
@@ -35,6 +35,8 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
                 found.push(auth_of_word(sentence));
             }
         }
+        // How often may be called is no way to authenticate.
+        Value::String(word) if is_about_limits(word) => {}
         Value::String(word) => found.push(auth_of_word(word)),
         Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
         Value::Array(list) => list.iter().for_each(|item| add(&mut found, || auth(item))),
@@ -42,6 +44,10 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
         _ => {}
     }
     without_repeats(found)
+}
+
+fn is_about_limits(word: &str) -> bool {
+    word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("rate")) && text::words(word).len() == 2
 }
 
 /// Adds what `read` finds, unless there are enough already.
@@ -88,6 +94,9 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     for others in ["alternative_methods", "alternativeMethods", "alternatives"] {
         add(&mut found, || map.get(others).map(auth).unwrap_or_default());
     }
+    if let Some(server) = object.object_of(&["oauth", "oauth2"]) {
+        add(&mut found, || oauth_server(&server));
+    }
     let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);
     if stated.is_some() {
         for auth in found.iter_mut().filter(|auth| auth.scheme != AuthScheme::None) {
@@ -95,6 +104,15 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
         }
     }
     without_repeats(found)
+}
+
+/// The authorization server that a block describes beside the schemes.
+fn oauth_server(server: &Object<'_>) -> Vec<Auth> {
+    let mut oauth = Auth::new(AuthScheme::OAuth2);
+    read_details(&mut oauth, server);
+    oauth.registration_url = address_of(server, REGISTRATION_KEYS);
+    let is_described = oauth.token_url.is_some() || oauth.authorize_url.is_some();
+    is_described.then_some(oauth).into_iter().collect()
 }
 
 /// An absolute address that is not too long to be one.
@@ -250,7 +268,7 @@ fn auth_in_sentences(map: &Map<String, Value>) -> Vec<Auth> {
 }
 
 /// Clauses of one text that are searched for credentials.
-const CLAUSES_MAX: usize = 50;
+pub(super) const CLAUSES_MAX: usize = 50;
 
 /// Credentials that sentences name.
 pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) -> Vec<Auth> {
@@ -287,6 +305,10 @@ pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) ->
 fn auth_of_word(word: &str) -> Auth {
     let scheme = auth::scheme(word);
     let mut auth = Auth::new(scheme);
+    if matches!(scheme, AuthScheme::Other | AuthScheme::ApiKey) && header_in(word) == Some(word.trim()) {
+        let (location, name) = (Some("header".to_owned()), Some(word.trim().to_owned()));
+        return Auth { location, name, ..Auth::new(AuthScheme::ApiKey) };
+    }
     let names_format = scheme == AuthScheme::Bearer && word.to_ascii_lowercase().contains("jwt");
     if scheme == AuthScheme::Other || names_format {
         auth.declared = Some(word.trim().to_owned());
@@ -407,28 +429,17 @@ pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
     (found, needed)
 }
 
-/// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
-pub(crate) fn says_open(text: &str) -> bool {
-    const OPEN: &[&str] = &[
-        "no api key",
-        "no api-key",
-        "zero api key",
-        "without api key",
-        "without an api key",
-        "no auth required",
-        "no auth needed",
-        "no authentication",
-        "no key required",
-        "no keys required",
-        "no login required",
-    ];
-    const CONDITIONS: &[&str] =
-        &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
-    let clauses = text.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
-    clauses.map(str::to_ascii_lowercase).any(|clause| {
-        let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
-        has(OPEN) && !has(CONDITIONS)
-    })
+/// What calls that read and calls that write need, where both are stated: `{"public_reads": "none", "writes": "bearer"}`.
+pub(crate) fn by_effect(value: &Value) -> Option<(CapabilityAuth, CapabilityAuth)> {
+    let map = value.as_object()?;
+    let stated = |wanted: fn(&str) -> bool| {
+        let is_wanted = |name: &str| text::words(name).iter().any(|word| wanted(word));
+        let (_, value) = map.iter().take(SCHEMES_PER_CAPABILITY_MAX).find(|(name, _)| is_wanted(name))?;
+        let word = value.as_str().filter(|word| !word.contains(' '))?;
+        (auth::scheme(word) != AuthScheme::Other).then(|| required_by(&[auth_of_word(word)]))
+    };
+    let reads = stated(|word| matches!(word, "read" | "reads" | "reading"))?;
+    Some((reads, stated(|word| matches!(word, "write" | "writes" | "writing"))?))
 }
 
 /// Whether a remark beside the schemes says that some calls need no credentials.

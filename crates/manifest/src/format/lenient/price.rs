@@ -110,7 +110,14 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
 /// The price that an element states beside its description.
 fn price_of(element: &Object<'_>) -> Option<Payment> {
     let keys = ["price", "cost", "pricing", "payment"];
-    let stated = keys.iter().find_map(|key| price(element.value(key)?));
+    let stated = keys.iter().find_map(|key| price(element.value(key)?)).map(|stated| Payment {
+        // `{"price": "0.10", "currency": "RLUSD"}`.
+        asset: stated.asset.clone().or_else(|| {
+            let beside = element.string_of(&["currency", "price_currency", "priceCurrency"]);
+            beside.filter(|_| stated.price.is_some())
+        }),
+        ..stated
+    });
     stated.or_else(|| products_of(element)).or_else(|| {
         let (price, asset) =
             element.map.iter().find_map(|(name, value)| price_of_member(name, value)).unzip();

@@ -107,6 +107,10 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
         if !auth.schemes.contains(&scheme) {
             auth.schemes.push(scheme);
         }
+        // A published scheme that is none asks for nothing.
+        if scheme == AuthScheme::None {
+            auth.required = Tristate::No;
+        }
         let scopes = scopes.as_array().into_iter().flatten().take(ALTERNATIVES_MAX);
         for scope in scopes.filter_map(Value::as_str).filter(|scope| scope.len() <= SCOPE_BYTES_MAX) {
             if seen.len() < SCOPES_REQUIRED_MAX && seen.insert(scope) {

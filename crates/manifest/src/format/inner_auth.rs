@@ -1,0 +1,88 @@
+//! Credentials that a document states for a part alone: in `operator_auth`, in the `auth` of a block, in the headers of a
+//! step of a flow.
+
+use serde_json::{Map, Value};
+
+use crate::draft::Draft;
+use crate::format::{lenient, request_headers};
+use crate::model::{Auth, AuthScheme};
+use crate::text;
+
+/// Credentials of one document that are kept, nesting of the members that state them, and members that are searched.
+const SCHEMES_MAX: usize = 8;
+const NESTING_MAX: usize = 8;
+const MEMBERS_MAX: usize = 5_000;
+
+/// Adds the credentials of the parts, if nothing is said about those of the whole.
+pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
+    if !draft.manifest.auth.is_empty() {
+        return;
+    }
+    let mut search = Search { found: Vec::new(), members_left: MEMBERS_MAX };
+    search.map(root, 0);
+    draft.keep_all(search.found);
+}
+
+struct Search {
+    found: Vec<Auth>,
+    members_left: usize,
+}
+
+impl Search {
+    fn map(&mut self, map: &Map<String, Value>, depth: usize) {
+        for (name, value) in map {
+            if self.members_left == 0 || self.found.len() >= SCHEMES_MAX {
+                return;
+            }
+            self.members_left -= 1;
+            match value {
+                Value::Object(headers) if name == "headers" => self.headers(headers),
+                Value::Object(_) | Value::String(_) if depth > 0 && is_about_auth(name) => self.stated(value),
+                Value::Object(inner) => self.inner(inner, depth),
+                Value::Array(list) => {
+                    list.iter().filter_map(Value::as_object).for_each(|inner| self.inner(inner, depth));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn inner(&mut self, map: &Map<String, Value>, depth: usize) {
+        if depth < NESTING_MAX {
+            self.map(map, depth + 1);
+        }
+    }
+
+    /// What a member for credentials states, as far as it names a known scheme or a header.
+    fn stated(&mut self, value: &Value) {
+        let header = value.get("header").and_then(Value::as_str).map(|name| Value::from(name.trim()));
+        let mut stated = lenient::auth(value);
+        if stated.is_empty() {
+            stated = header.as_ref().map(lenient::auth).unwrap_or_default();
+        }
+        stated.into_iter().for_each(|auth| self.keep(auth));
+    }
+
+    /// `{"X-API-Key": "{{api_key}}"}`.
+    fn headers(&mut self, headers: &Map<String, Value>) {
+        for name in headers.keys().filter(|name| request_headers::is_credential(name)) {
+            if let Some(auth) = lenient::auth(&Value::from(name.as_str())).pop() {
+                self.keep(auth);
+            }
+        }
+    }
+
+    fn keep(&mut self, auth: Auth) {
+        let is_known = |known: &Auth| (known.scheme, &known.name) == (auth.scheme, &auth.name);
+        let tells = !matches!(auth.scheme, AuthScheme::Other | AuthScheme::None);
+        if tells && !self.found.iter().any(is_known) && self.found.len() < SCHEMES_MAX {
+            self.found.push(auth);
+        }
+    }
+}
+
+/// Whether a member is about credentials: `auth`, `operator_auth`.
+fn is_about_auth(name: &str) -> bool {
+    name.contains("uth")
+        && text::words(name).last().is_some_and(|word| matches!(word.as_str(), "auth" | "authentication"))
+}

@@ -1,0 +1,37 @@
+//! Texts that say that no credentials are needed.
+
+use super::auth::CLAUSES_MAX;
+
+/// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
+pub(crate) fn says_open(text: &str) -> bool {
+    const OPEN: &[&str] = &[
+        "no api key",
+        "no api-key",
+        "zero api key",
+        "without api key",
+        "without an api key",
+        "no auth required",
+        "no auth needed",
+        "no authentication",
+        "no key required",
+        "no keys required",
+        "no login required",
+    ];
+    const CONDITIONS: &[&str] =
+        &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
+    let clauses = text.split(['.', ';', '(', ')', '\u{2014}']).take(CLAUSES_MAX);
+    clauses.map(str::to_ascii_lowercase).any(|clause| {
+        let has = |words: &[&str]| words.iter().any(|words| clause.contains(words));
+        has(OPEN) && !has(CONDITIONS)
+    })
+}
+
+/// Whether a text says of the one call that it describes that it needs no credentials: "No auth required."
+pub(crate) fn says_call_is_open(text: &str) -> bool {
+    const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
+    let may_be = text.contains("required") || text.contains("needed") || text.contains("no auth");
+    may_be
+        && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
+            says_open(clause) && NEEDS.iter().any(|word| clause.to_ascii_lowercase().contains(word))
+        })
+}
