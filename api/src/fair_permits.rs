@@ -1,7 +1,8 @@
 //! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
 //! one of its requests, not by all of them.
 //!
-//! Each client has its own queue. A free permit goes to the next client in round-robin order. A request for more permits
+//! Each customer ([`runtime::customer`]) has its own queue, since the clients of one IPv6 /48 would otherwise come before all
+//! others. A free permit goes to the next client in round-robin order. A request for more permits
 //! than are free waits for them, and blocks those behind it, so that it is served eventually. Requests of a client that has its
 //! maximum of permits block only each other.
 
@@ -59,8 +60,9 @@ impl FairPermits {
         Self(Arc::new(Shared { total, client_max, state: Mutex::new(state) }))
     }
 
-    /// Waits for `amount` permits; a number above the total means all of them. A dropped request leaves the queue.
+    /// Waits for `amount` permits in the turn of the client's customer; a number above the total means all of them. A dropped request leaves the queue.
     pub(crate) async fn acquire(&self, client: IpAddr, amount: usize) -> Result<Permit, RecvError> {
+        let client = runtime::customer(client);
         let (granted, permit) = oneshot::channel();
         let waiter = Waiter { amount: amount.clamp(1, self.0.total), granted };
         {
@@ -194,6 +196,27 @@ mod tests {
         }
         assert_eq!(permits.free(), 1);
         assert!(permits.0.state().waiting.is_empty(), "clients that do not wait are forgotten");
+    }
+
+    #[tokio::test]
+    async fn the_networks_of_one_customer_take_one_turn() {
+        let permits = FairPermits::new(1);
+        let held = permits.acquire(client(1), 1).await.unwrap();
+        let mut greedy = VecDeque::new();
+        for network in 0..50 {
+            let address = IpAddr::from([0x2001, 0xdb8, 1, network, 0, 0, 0, 1]);
+            let mut waiting: Waiting<'_> = Box::pin(permits.acquire(address, 1));
+            assert!(futures::poll!(waiting.as_mut()).is_pending());
+            greedy.push_back(waiting);
+        }
+        let modest = wait(&permits, 2, 1).await;
+        drop(held);
+        drop(greedy.pop_front().unwrap().await.unwrap());
+        drop(modest.await.unwrap());
+        for waiting in greedy {
+            drop(waiting.await.unwrap());
+        }
+        assert_eq!(permits.free(), 1);
     }
 
     #[tokio::test]

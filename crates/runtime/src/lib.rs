@@ -18,7 +18,7 @@ mod watchdog;
 pub use document::OwnedDocument;
 pub use pool::{ReadError, ReaderLimits, ReaderPool};
 pub use program::{ReaderProgram, Unread, read_from_stdin, read_isolated};
-pub use shares::{LimitReached, Share, Shares, client_network, ipv6_site};
+pub use shares::{LimitReached, Share, Shares, client_network, customer, ipv6_site};
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};
 

@@ -29,8 +29,8 @@ struct State {
     client_max: usize,
     all: usize,
     by_client: HashMap<IpAddr, usize>,
-    /// What the clients of an IPv6 site hold together; counted for shrinking shares.
-    by_ipv6_site: HashMap<IpAddr, usize>,
+    /// What the clients of a customer hold together ([`customer`]).
+    by_customer: HashMap<IpAddr, usize>,
 }
 
 /// The limit that was reached.
@@ -67,7 +67,7 @@ impl Shares {
     }
 
     fn with_limits(all_max: usize, client_max: usize, is_shrinking: bool) -> Arc<Self> {
-        let state = State { client_max, all: 0, by_client: HashMap::new(), by_ipv6_site: HashMap::new() };
+        let state = State { client_max, all: 0, by_client: HashMap::new(), by_customer: HashMap::new() };
         Arc::new(Self { all_max, is_shrinking, state: Mutex::new(state) })
     }
 
@@ -88,11 +88,12 @@ impl Shares {
         self.state().all
     }
 
-    /// Whether a client holds at least the average of the clients that hold a share. False for a client without a share.
+    /// Whether the customer of a client holds at least the average of the customers that hold a share. False for a client
+    /// without a share.
     pub fn holds_fair_share(&self, client: IpAddr) -> bool {
         let state = self.state();
-        let held = state.by_client.get(&client).copied().unwrap_or(0);
-        held > 0 && held.saturating_mul(state.by_client.len()) >= state.all
+        let held = state.by_customer.get(&customer(client)).copied().unwrap_or(0);
+        state.by_client.contains_key(&client) && held.saturating_mul(state.by_customer.len()) >= state.all
     }
 
     /// Whether the limit of a client is reached.
@@ -118,7 +119,7 @@ impl Shares {
             let rest = self.all_max.saturating_sub(max);
             before == 0 || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
-        let site = ipv6_site(client).and_then(|site| state.by_ipv6_site.get(&site));
+        let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
         // Clients with a smaller limit than a quarter are no reason to shrink it early.
         let client_max = state.client_max.max(self.all_max / 4);
         let site_max = state.client_max.max(self.all_max / 2);
@@ -158,9 +159,7 @@ impl Share {
         }
         state.all = all;
         state.by_client.insert(self.client, held);
-        if let Some(site) = ipv6_site(self.client).filter(|_| self.of.is_shrinking) {
-            *state.by_ipv6_site.entry(site).or_default() += more;
-        }
+        *state.by_customer.entry(customer(self.client)).or_default() += more;
         drop(state);
         self.amount = amount;
         Ok(())
@@ -172,9 +171,7 @@ impl Drop for Share {
         let mut state = self.of.state();
         state.all = state.all.saturating_sub(self.amount);
         release(&mut state.by_client, self.client, self.amount);
-        if let Some(site) = ipv6_site(self.client) {
-            release(&mut state.by_ipv6_site, site, self.amount);
-        }
+        release(&mut state.by_customer, customer(self.client), self.amount);
     }
 }
 
@@ -202,6 +199,11 @@ pub fn ipv6_site(client: IpAddr) -> Option<IpAddr> {
         IpAddr::V4(_) => None,
         IpAddr::V6(v6) => Some(prefix(v6, IPV6_SITE_BITS)),
     }
+}
+
+/// Who takes turns with others: the IPv4 address of a client, or the /48 of an IPv6 client.
+pub fn customer(client: IpAddr) -> IpAddr {
+    ipv6_site(client).unwrap_or(client)
 }
 
 fn prefix(address: Ipv6Addr, bits: u32) -> IpAddr {
@@ -271,6 +273,10 @@ mod tests {
         assert!(!shares.holds_fair_share(client(3)));
         drop(greedy);
         assert!(shares.holds_fair_share(client(2)));
+        let of = |network: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, network, 0, 0, 0, 0));
+        let _networks: Vec<_> = (0..90).map(|network| shares.take(of(network), 1).unwrap()).collect();
+        assert!(shares.holds_fair_share(of(0)), "the networks of one customer have one fair share");
+        assert!(!shares.holds_fair_share(client(2)), "10 of 100, of two customers");
     }
 
     /// Shares that clients of these addresses hold after each has taken what it gets.
@@ -305,7 +311,7 @@ mod tests {
         assert!(all_that_is_granted(&shares, [of(2, 0)]).len() > 200);
         assert!(all_that_is_granted(&shares, [client(1)]).len() > 200);
         drop(greedy);
-        assert!(shares.state().by_ipv6_site.is_empty(), "networks that hold nothing are forgotten");
+        assert!(shares.state().by_customer.is_empty(), "networks that hold nothing are forgotten");
         let counted = Shares::new(2_000, 500);
         let held = all_that_is_granted(&counted, (0..4).map(|network| of(1, network)));
         assert_eq!(held.len(), 2_000, "other shares do not shrink");

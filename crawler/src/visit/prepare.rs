@@ -1,8 +1,11 @@
-//! The initial plan of a visit, in this order: known manifests, the paths that `policy::plan` chooses, home pages, and then URLs
-//! and hosts that others named and that have not yielded a manifest.
+//! The initial plan of a visit, in this order: known manifests that the site itself names, the paths that `policy::plan` chooses,
+//! home pages, and then URLs and hosts that only others name.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
+use policy::naming::{FoundBy, is_named_by_site};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
@@ -29,21 +32,27 @@ const HOSTS_NAMED_MAX: usize = 10;
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
+    let mut foreign = Vec::new();
+    let found = found_by(site);
     let own_hosts = OwnHosts::of(site);
     let named: Vec<&HostState> = site.hosts.iter().filter(|state| !own_hosts.contains(&state.host)).collect();
     for state in own(site, &own_hosts) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
-        for task in first {
+        let (own, others): (Vec<Task>, Vec<Task>) =
+            first.into_iter().partition(|task| is_named_by_site(&task.url, &found));
+        for task in own {
             progress.plan.add(task);
         }
+        foreign.extend(others.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task }));
         pages.extend(last);
     }
     for task in pages {
         progress.plan.add(task);
     }
     let is_claimed = site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(now));
-    for task in is_claimed.then(|| claim::task(site)).flatten().into_iter().chain(named_by_others(site)) {
+    let claim = is_claimed.then(|| claim::task(site)).flatten();
+    for task in claim.into_iter().chain(foreign).chain(named_by_others(site)) {
         progress.plan.add(task);
     }
     for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {
@@ -52,6 +61,15 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         }
     }
     progress
+}
+
+/// How the documents of the site were found.
+fn found_by(site: &SiteState) -> HashMap<ManifestUrl, FoundBy> {
+    let known = |resource: &ResourceState| {
+        let found = FoundBy { discovery: resource.discovery, linked_from: resource.linked_from.clone() };
+        (resource.url.clone(), found)
+    };
+    site.resources.iter().map(known).collect()
 }
 
 /// The own hosts of this visit.
@@ -199,5 +217,90 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
         () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
         () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
         () => HostKnowledge::Negative { visits: site.negatives_in_row },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::ManifestId;
+
+    use super::*;
+    use crate::visit::context::Scope;
+
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn manifest(at: &str, discovery: Discovery, linked_from: Option<&str>) -> ResourceState {
+        ResourceState {
+            url: url(at),
+            manifest_id: Some(ManifestId::of(&url(at))),
+            discovery,
+            linked_from: linked_from.map(url),
+            outcome: FetchOutcome::Found,
+            status: Some(200),
+            etag: None,
+            last_modified: None,
+            cache: None,
+            fresh_until: None,
+            content_hash: None,
+            fetched_at: crate::clock::now(),
+            changed_at: None,
+            misses_in_row: 0,
+        }
+    }
+
+    fn host(name: &str, origin: HostOrigin) -> HostState {
+        HostState {
+            host: Host::parse(name).unwrap(),
+            origin,
+            robots: None,
+            next_ok_at: None,
+            requests_today: 0,
+            requests_day: 0,
+        }
+    }
+
+    #[test]
+    fn manifests_that_only_others_name_come_last_and_as_theirs() {
+        let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+        let site = SiteState {
+            hosts: vec![
+                host("a.example", HostOrigin::Listed),
+                host("tenant.a.example", HostOrigin::Named),
+                host("docs.a.example", HostOrigin::Named),
+            ],
+            resources: vec![
+                manifest("https://a.example/-/upload.json", Discovery::CatalogEntry, evil),
+                manifest("https://a.example/agent.json", Discovery::Root, None),
+                manifest(
+                    "https://a.example/x/linked.json",
+                    Discovery::Pointer,
+                    Some("https://a.example/agent.json"),
+                ),
+                manifest("https://tenant.a.example/agent.json", Discovery::Root, None),
+                manifest(
+                    "https://docs.a.example/api.json",
+                    Discovery::Pointer,
+                    Some("https://a.example/agent.json"),
+                ),
+            ],
+            ..crate::dry_run::unknown(manifest::SiteName::parse("a.example").unwrap())
+        };
+        let mut plan = begin(&site, &Priors::default(), crate::clock::now()).plan;
+        let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))
+            .map(|task| (task.url.to_string(), task.named_by))
+            .collect();
+        let at = |text: &str| tasks.iter().position(|(url, _)| url == text).unwrap();
+        let own = [
+            "https://a.example/agent.json",
+            "https://a.example/x/linked.json",
+            "https://docs.a.example/api.json",
+        ];
+        for of_others in ["https://a.example/-/upload.json", "https://tenant.a.example/agent.json"] {
+            assert!(own.iter().all(|own| at(own) < at(of_others)), "{of_others} in {tasks:?}");
+            assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
+        }
+        assert!(own.iter().all(|own| tasks[at(own)].1 == NamedBy::Site), "{tasks:?}");
     }
 }

@@ -51,11 +51,11 @@ pub(crate) struct Task {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {
-    /// The site itself, the path table, or any other where a manifest was read from the URL before.
+    /// The site itself, the path table, or the operator.
     #[default]
     Site,
-    /// A list, a submission or another site, and it has yielded no manifest yet. Its result is no evidence about the
-    /// site: it does not end a visit, and is requested after everything else.
+    /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. Its result is no
+    /// evidence about the site: it does not end a visit, and is requested after everything else.
     Others,
 }
 
