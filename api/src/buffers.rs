@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
@@ -30,6 +31,10 @@ const CHUNK_BYTES: usize = 16 * 1024;
 /// Assumed size of a response of unknown size: the pieces produced ahead of the client, and their compression.
 const STREAM_BYTES: usize = 256 * 1024;
 
+/// Time in which a body beyond the first bytes has to arrive, as long as a large response may take to be read: it is kept in
+/// memory meanwhile. 4 MiB need 70 kB per second.
+const LARGE_BODY_TIME_MAX: Duration = Duration::from_mins(1);
+
 /// Why the body of a request was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyError {
@@ -40,7 +45,7 @@ pub(crate) enum BodyError {
     OverCapacity(LimitReached),
 }
 
-/// Reads a body while its client sends fast enough. Beyond the first bytes, the memory that is reserved for it counts for the
+/// Reads a body while its client sends fast enough, a large one within [`LARGE_BODY_TIME_MAX`]. Beyond the first bytes, the memory that is reserved for it counts for the
 /// client until the share is dropped.
 pub(crate) async fn read(
     mut body: Body,
@@ -53,9 +58,15 @@ pub(crate) async fn read(
     let whole = announced.unwrap_or(bytes_max).min(bytes_max);
     let mut kept = CountedBytes::new(shares, client);
     let mut allowance = Allowance::new(pace);
+    let deadline = Instant::now() + LARGE_BODY_TIME_MAX;
     loop {
         let begun = Instant::now();
-        let next = timeout(allowance.left(), body.frame()).await.map_err(|_| BodyError::TooSlow)?;
+        let left = if kept.share.is_some() {
+            allowance.left().min(deadline.saturating_duration_since(begun))
+        } else {
+            allowance.left()
+        };
+        let next = timeout(left, body.frame()).await.map_err(|_| BodyError::TooSlow)?;
         let Some(frame) = next else {
             let (bytes, share) = kept.into_parts();
             return Ok((bytes.into(), share));
@@ -222,7 +233,6 @@ impl HttpBody for ChunkedBody {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
-    use std::time::Duration;
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const PACE: MinRate = MinRate { allowance: Duration::from_millis(100), bytes_per_second: 1_000 };
@@ -268,6 +278,23 @@ mod tests {
         let broken =
             Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]));
         assert_eq!(read_of(broken).await.unwrap_err(), BodyError::Broken);
+        assert_eq!(shares.taken(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_request_body_that_trickles_ends_after_a_minute() {
+        let shares = Shares::new(1_000_000, 500_000);
+        let trickle = |first: usize| {
+            let pieces = futures::stream::unfold(first, |bytes| async move {
+                tokio::time::sleep(Duration::from_millis(90)).await;
+                Some((Ok::<_, std::io::Error>(vec![0; bytes]), 200))
+            });
+            Body::from_stream(pieces)
+        };
+        let begun = Instant::now();
+        let large = read(trickle(50_000), 400_000, PACE, &shares, CLIENT).await;
+        assert_eq!(large.unwrap_err(), BodyError::TooSlow);
+        assert!((59..=61).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
         assert_eq!(shares.taken(), 0);
     }
 

@@ -36,7 +36,7 @@ impl Capacity {
         Self {
             connections: Shares::shrinking(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
             requests: Shares::shrinking(REQUESTS_MAX, at_once(limits.requests_per_client)),
-            buffered_bytes: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
+            buffered_bytes: Shares::shrinking(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::shrinking(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
         }
@@ -57,6 +57,20 @@ mod tests {
     use runtime::Share;
 
     use super::*;
+
+    #[test]
+    fn greedy_clients_leave_memory_for_pages() {
+        let capacity = Capacity::new(&LimitsConfig::default());
+        let client = |number: u8| IpAddr::V4(Ipv4Addr::new(192, 0, 2, number));
+        for piece in [64 * 1024, 256 * 1024, 4 * 1024 * 1024] {
+            let take = |number: u8| capacity.buffered_bytes.take(client(number), piece);
+            let greedy: Vec<Share> =
+                (1..=20).flat_map(|number| std::iter::from_fn(move || take(number).ok())).collect();
+            let page = capacity.buffered_bytes.take(client(200), 64 * 1024);
+            assert!(page.is_ok(), "{} bytes are held in pieces of {piece}", capacity.buffered_bytes.taken());
+            drop(greedy);
+        }
+    }
 
     #[test]
     fn greedy_clients_leave_connections_requests_and_streams() {

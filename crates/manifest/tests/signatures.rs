@@ -571,6 +571,35 @@ fn the_document_or_its_key_is_where_only_the_site_publishes() {
 }
 
 #[test]
+fn a_did_speaks_for_its_host_and_those_below_it() {
+    let key = ed25519();
+    for (did, at, is_allowed) in [
+        ("a.example", "https://a.example/card.json", true),
+        ("a.example", "https://agents.a.example/card.json", true),
+        ("www.a.example", "https://a.example/card.json", true),
+        ("tenant.a.example", "https://a.example/u/evil/card.json", false),
+        ("tenant.a.example", "https://agents.a.example/card.json", false),
+        ("s.a.example", "https://agents.a.example/card.json", false),
+    ] {
+        let card = signed(&key, &json!({"alg": "EdDSA", "kid": format!("did:web:{did}#key-1")})).to_string();
+        let manifest = read_at(at, &card, &[]);
+        assert_eq!(!manifest.links.is_empty(), is_allowed, "{did} {at}: {:?}", manifest.links);
+        let reason = if is_allowed { "" } else { "and of hosts below it" };
+        assert_result(&check_of(&manifest), "unresolvable", reason);
+    }
+}
+
+#[test]
+fn a_token_of_a_user_is_no_signature() {
+    let key = ed25519();
+    for typ in ["JWT", "at+jwt"] {
+        let card = signed(&key, &json!({"alg": "EdDSA", "typ": typ, "kid": "key-1"}));
+        let check = card_with(&card, DID_URL, &did_document(&key));
+        assert_result(&check, "invalid", "JSON Web Token");
+    }
+}
+
+#[test]
 fn a_did_with_a_path_has_its_document_there() {
     let key = ed25519();
     let card = signed(&key, &json!({"alg": "EdDSA", "kid": "did:web:a.example:agents:seats#key-1"}));

@@ -60,8 +60,8 @@ impl Shares {
 
     /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of
     /// what it leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all shrinks likewise,
-    /// in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client is
-    /// granted as long as its /48 permits.
+    /// in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may
+    /// be larger, if it leaves as much free as it takes.
     pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
         Self::with_limits(all_max, client_max, true)
     }
@@ -117,7 +117,8 @@ impl Shares {
         let fits = |before: Option<&usize>, max: usize| {
             let before = before.copied().unwrap_or(0);
             let rest = self.all_max.saturating_sub(max);
-            before == 0 || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
+            let is_first = before == 0 && more <= free;
+            is_first || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
         let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
         // Clients with a smaller limit than a quarter are no reason to shrink it early.

@@ -57,7 +57,9 @@ impl Plan {
     }
 
     fn is_new(&mut self, task: &Task) -> bool {
-        self.planned.len() < TASKS_MAX && self.planned.insert(fingerprint_of(&task.url))
+        // The file of a claim is one request, and is never left out: a claim has to end.
+        (task.role == Role::Claim || self.planned.len() < TASKS_MAX)
+            && self.planned.insert(fingerprint_of(&task.url))
     }
 
     /// Continues after an interruption; `fetched` are the URLs that were requested before it.

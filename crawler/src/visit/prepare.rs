@@ -8,7 +8,7 @@ use manifest::{Discovery, Host, ManifestUrl};
 use policy::naming::{FoundBy, is_named_by_site};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
-use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
+use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
 use super::own_hosts::OwnHosts;
@@ -74,8 +74,11 @@ fn found_by(site: &SiteState) -> HashMap<ManifestUrl, FoundBy> {
 
 /// The own hosts of this visit.
 fn own<'a>(site: &'a SiteState, own: &OwnHosts<'_>) -> impl Iterator<Item = &'a HostState> {
-    let hosts: Vec<&HostState> = site.hosts.iter().filter(|state| own.contains(&state.host)).collect();
-    in_turn(hosts, HOSTS_MAX, site.visits)
+    let own = site.hosts.iter().filter(|state| own.contains(&state.host));
+    // The delays of other hosts do not come before the domain itself.
+    let (main, others): (Vec<&HostState>, Vec<&HostState>) =
+        own.partition(|state| is_main_host(site.name.as_str(), state.host.as_str()));
+    main.into_iter().chain(in_turn(others, HOSTS_MAX, site.visits))
 }
 
 /// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
@@ -223,6 +226,7 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
 #[cfg(test)]
 mod tests {
     use manifest::ManifestId;
+    use store::HostOrigin;
 
     use super::*;
     use crate::visit::context::Scope;

@@ -48,6 +48,8 @@ pub(super) struct Header {
     #[serde(default)]
     pub(super) jku: Option<String>,
     #[serde(default)]
+    typ: Option<String>,
+    #[serde(default)]
     crit: Option<Value>,
     #[serde(default)]
     b64: Option<Value>,
@@ -77,6 +79,12 @@ impl<'t> Jws<'t> {
             .ok_or_else(|| Refusal::invalid("the signature is not base64url".to_owned()))?;
         if header.crit.is_some() || header.b64.is_some() {
             return Err(Refusal::invalid("the protected header has critical extensions".to_owned()));
+        }
+        // A token that the site issued to a user is no statement of the site (RFC 8725 §3.11).
+        if header.typ.as_deref().is_some_and(|typ| typ.to_ascii_lowercase().ends_with("jwt")) {
+            return Err(Refusal::invalid(
+                "it is a JSON Web Token, and not a signature of a document".to_owned(),
+            ));
         }
         let algorithm = Algorithm::parse(&header.alg)?;
         Ok(Self { protected, header, algorithm, signature })

@@ -88,13 +88,27 @@ impl KeyLocation {
     }
 
     /// Whether a key from here can be that of the site that serves the document at `signed`, whatever the signature is.
-    /// Users of a site may write files beside others, so the site itself has to publish one of the two.
+    /// Users of a site may write files beside others, so the site itself has to publish one of the two. A customer of a site may
+    /// have a host below it, so a DID document speaks for its host and the hosts below it, and for no other.
     pub(super) fn check_place(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
-        match self.document() {
-            Some((_, url)) if !is_of_site(signed) && !is_of_site(url) => Err(Refusal::unresolvable(format!(
+        let Some((_, url)) = self.document() else { return Ok(()) };
+        if !is_of_site(signed) && !is_of_site(url) {
+            return Err(Refusal::unresolvable(format!(
                 "neither the document nor its key is at a path below {WELL_KNOWN}: users of a site may have written both"
-            ))),
-            _ => Ok(()),
+            )));
+        }
+        let (signed, key) = (signed.host(), url.host());
+        let parent = key.as_str().strip_prefix("www.").unwrap_or(key.as_str());
+        let speaks_for = signed
+            .as_str()
+            .strip_suffix(parent)
+            .is_some_and(|below| below.is_empty() || below.ends_with('.'));
+        if speaks_for {
+            Ok(())
+        } else {
+            Err(Refusal::unresolvable(format!(
+                "the key of {key} proves documents of {key} and of hosts below it, and this one is at {signed}"
+            )))
         }
     }
 

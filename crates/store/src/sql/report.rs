@@ -53,13 +53,18 @@ pub(crate) async fn report_save(
     Ok(ReportOutcome::Saved)
 }
 
-/// Deletes the latest report about the site with the most, if these are more than `of_site`. Returns whether one was deleted.
+/// Reports of a site that are not displaced: they tell an operator what is wrong, and a flood about other sites cannot delete them.
+const KEPT_OF_SITE: i64 = 10;
+
+/// Deletes the latest report about the site with the most, if these are more than `of_site` and [`KEPT_OF_SITE`]. Returns whether
+/// one was deleted.
 async fn report_displace(connection: &mut Connection, of_site: i64) -> Outcome<bool> {
     let displaced = sqlx::query(
         "DELETE FROM report WHERE id =
-             (SELECT MAX(id) FROM report GROUP BY site HAVING COUNT(*) > $1 ORDER BY COUNT(*) DESC, site LIMIT 1)",
+             (SELECT MAX(id) FROM report GROUP BY site HAVING COUNT(*) > $1
+              ORDER BY COUNT(*) DESC, MAX(id) DESC LIMIT 1)",
     )
-    .bind(of_site)
+    .bind(of_site.max(KEPT_OF_SITE))
     .execute(&mut *connection)
     .await?;
     Ok(displaced.rows_affected() > 0)

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::element::{self, Call, Context, REQUEST_KEYS};
 use super::lists::{self, ListKind};
-use super::{NESTING_MAX, Reader, Wanted, is_left_out};
+use super::reader::{NESTING_MAX, Reader, Wanted, is_left_out};
 use crate::draft::{self, Draft};
 use crate::format::lenient::AUTH_KEYS;
 use crate::format::outbound::{self, Target};

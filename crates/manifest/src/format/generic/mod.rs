@@ -12,6 +12,7 @@ mod element;
 mod lists;
 mod messages;
 mod query;
+mod reader;
 mod rpc;
 mod workflows;
 
@@ -36,20 +37,17 @@ pub(crate) use element::folder_of;
 use element::{Call, Context};
 pub(crate) use lists::first_list;
 use lists::{ListKind, SERVICE_KEYS, has_groups, is_described, is_group_of_calls};
+use reader::{NESTING_MAX, Reader, Wanted, call_of, is_left_out};
 pub(crate) use workflows::read_workflows;
 
-/// Deepest nesting of objects in which lists are searched.
-const NESTING_MAX: usize = 4;
 /// Steps of one flow that are read.
 const STEPS_MAX: usize = 100;
-/// Elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
-const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_auth(root, draft);
     oauth::read(root, draft);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
+    let mut reader = Reader::new(draft, Wanted::Everything);
     reader.read_services(root);
     rpc::read(root, draft);
     messages::read(root, draft);
@@ -62,7 +60,7 @@ pub(crate) fn read_operations(root: &Object<'_>, draft: &mut Draft<'_>) {
     let read: HashSet<String> = draft.members_with_capabilities();
     let called = draft.manifest.capabilities.iter().filter_map(call_of).collect();
     let context = Context::of_root(root, draft);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Calls(called), tries: 0 };
+    let mut reader = Reader::new(draft, Wanted::Calls(called));
     let wanted = |key: &str| !read.contains(key);
     reader.scan(root, 1, &context, &wanted);
     asides::read(root, &context, &wanted, &mut reader);
@@ -73,7 +71,7 @@ pub(crate) fn read_below_comments(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_auth(root, draft);
     let description = header::description_of(root);
     draft.manifest.description = draft.manifest.description.take().or(description);
-    Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 }.read_services(root);
+    Reader::new(draft, Wanted::Everything).read_services(root);
     apply_auth(root, draft);
 }
 
@@ -88,15 +86,10 @@ pub(crate) fn absolute(published: &str, base: Option<&Url>, document: &ManifestU
     element::resolve(published, base, document).map(Address::into_string)
 }
 
-/// Method and address of a call over HTTP.
-fn call_of(capability: &Capability) -> Option<(String, String)> {
-    Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
-}
-
 /// Every element of a list or map as a capability.
 pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
     let kind = ListKind::of(key).unwrap_or_else(ListKind::of_capabilities);
-    let mut reader = Reader { draft, seen: HashSet::new(), wanted: Wanted::Everything, tries: 0 };
+    let mut reader = Reader::new(draft, Wanted::Everything);
     let list = List { kind, depth: 0, names: Names::Kept, context: &Context::default() };
     reader.read_list(list, value, pointer);
 }
@@ -106,22 +99,6 @@ pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: 
 enum Names {
     Kept,
     Skipped,
-}
-
-/// What a reader keeps.
-enum Wanted {
-    Everything,
-    /// Calls over HTTP with another method and address than these.
-    Calls(HashSet<(String, String)>),
-}
-
-struct Reader<'r, 'd> {
-    draft: &'r mut Draft<'d>,
-    /// Native ids of the capabilities that are more than a name.
-    seen: HashSet<String>,
-    wanted: Wanted,
-    /// Elements that were read, including repeats.
-    tries: usize,
 }
 
 impl Reader<'_, '_> {
@@ -438,33 +415,12 @@ impl Reader<'_, '_> {
         element::set_tool(list.kind, list.context, &mut capability);
         self.draft.push(capability);
     }
-
-    /// Whether further elements are dropped.
-    fn is_done(&self) -> bool {
-        self.draft.is_full() || self.tries > TRIES_MAX
-    }
-
-    fn push(&mut self, capability: Capability) {
-        self.tries += 1;
-        if let Wanted::Calls(known) = &mut self.wanted
-            && !call_of(&capability).is_some_and(|call| known.insert(call))
-        {
-            return;
-        }
-        self.seen.insert(capability.native_id.clone());
-        self.draft.push(capability);
-    }
 }
 
 /// Protocol and address of an agent that speaks a protocol of agents.
 fn agent_of(kind: ListKind, capability: &Capability) -> Option<(Protocol, String)> {
     let protocol = capability.invocation.protocol.filter(|protocol| *protocol == Protocol::A2a)?;
     kind.is_agents().then(|| capability.invocation.endpoint().map(|url| (protocol, url.to_owned()))).flatten()
-}
-
-/// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
-fn is_left_out(key: &str) -> bool {
-    outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
 }
 
 /// The operations that a flow calls one after another.

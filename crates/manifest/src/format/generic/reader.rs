@@ -1,0 +1,61 @@
+//! The state of reading a document by its member names: the draft, and what was read already.
+
+use std::collections::HashSet;
+
+use super::lists;
+use crate::draft::{self, Draft};
+use crate::format::outbound;
+use crate::model::Capability;
+
+/// Deepest nesting of objects in which lists are searched.
+pub(super) const NESTING_MAX: usize = 4;
+/// Elements of one document that are read: those that repeat a known call are no capabilities, but take as long.
+const TRIES_MAX: usize = 2 * draft::CAPABILITIES_MAX;
+
+/// Method and address of a call over HTTP.
+pub(super) fn call_of(capability: &Capability) -> Option<(String, String)> {
+    Some((capability.invocation.method.clone()?, capability.invocation.endpoint()?.to_owned()))
+}
+
+/// What a reader keeps.
+pub(super) enum Wanted {
+    Everything,
+    /// Calls over HTTP with another method and address than these.
+    Calls(HashSet<(String, String)>),
+}
+
+pub(super) struct Reader<'r, 'd> {
+    pub(super) draft: &'r mut Draft<'d>,
+    /// Native ids of the capabilities that are more than a name.
+    pub(super) seen: HashSet<String>,
+    pub(super) wanted: Wanted,
+    /// Elements that were read, including repeats.
+    tries: usize,
+}
+
+impl<'r, 'd> Reader<'r, 'd> {
+    pub(super) fn new(draft: &'r mut Draft<'d>, wanted: Wanted) -> Self {
+        Self { draft, seen: HashSet::new(), wanted, tries: 0 }
+    }
+
+    /// Whether further elements are dropped.
+    pub(super) fn is_done(&self) -> bool {
+        self.draft.is_full() || self.tries > TRIES_MAX
+    }
+
+    pub(super) fn push(&mut self, capability: Capability) {
+        self.tries += 1;
+        if let Wanted::Calls(known) = &mut self.wanted
+            && !call_of(&capability).is_some_and(|call| known.insert(call))
+        {
+            return;
+        }
+        self.seen.insert(capability.native_id.clone());
+        self.draft.push(capability);
+    }
+}
+
+/// Whether nothing below a member is offered by the service: a part of a call, other services, or ways to reach people.
+pub(super) fn is_left_out(key: &str) -> bool {
+    outbound::is_about_calls(key) || outbound::is_contact(key) || lists::is_of_others(key)
+}
