@@ -1,12 +1,12 @@
-//! Decides whether a site itself names a document at one of its URLs.
+//! Decides whether a site itself names a document or a host.
 //!
 //! Sites may serve files of their users: raw files of repositories, attachments of a wiki. Others can link to such a file and
 //! submit it. It is read as a document of the site, but the site does not stand for it, so what it declares must not
 //! become part of what the site declares.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use manifest::{Discovery, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, SiteName};
 
 use crate::plan;
 
@@ -32,29 +32,68 @@ enum Naming {
     LikeThis,
 }
 
-/// Whether a site names the document at `url` itself: by a usual path, in robots.txt, DNS or its home page, or in a document
-/// that it names. A list of the operator names documents too. `found` has the documents of the site.
-pub fn is_named_by_site(url: &ManifestUrl, found: &HashMap<ManifestUrl, FoundBy>) -> bool {
-    let mut current = url;
-    for _ in 0..LINKS_MAX {
-        if is_usual(current) {
-            return true;
-        }
-        let Some(found_by) = found.get(current) else { return false };
-        match (naming(url, found_by), &found_by.linked_from) {
-            (Naming::LikeThis, Some(from)) => current = from,
-            (naming, _) => return naming == Naming::Site,
-        }
-    }
-    false
+/// What a site itself names: its documents, and the hosts below its domain. A customer of the site may have such a host, with a
+/// home page and a robots.txt, so a host has to be named like a document.
+#[derive(Debug)]
+pub struct SiteNaming {
+    site: SiteName,
+    found: HashMap<ManifestUrl, FoundBy>,
+    hosts: HashSet<Host>,
 }
 
-fn naming(url: &ManifestUrl, found_by: &FoundBy) -> Naming {
+impl SiteNaming {
+    /// `found` has the documents of the site, and `hosts` those that the operator listed or redirects of visits led to.
+    pub fn new(
+        site: SiteName,
+        found: HashMap<ManifestUrl, FoundBy>,
+        hosts: impl IntoIterator<Item = Host>,
+    ) -> Self {
+        let mut naming = Self { site, found, hosts: hosts.into_iter().collect() };
+        for _ in 0..LINKS_MAX {
+            let linked =
+                naming.found.keys().filter(|url| !naming.names_host(&url.host()) && naming.names(url));
+            let linked: Vec<Host> = linked.map(ManifestUrl::host).collect();
+            if linked.is_empty() {
+                break;
+            }
+            naming.hosts.extend(linked);
+        }
+        naming
+    }
+
+    /// Whether the site names a host: the domain, its `www.` host, a host that the operator listed or a redirect led to, or one
+    /// that a document of such a host links to.
+    pub fn names_host(&self, host: &Host) -> bool {
+        host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == self.site.as_str()
+            || self.hosts.contains(host)
+    }
+
+    /// Whether the site names a document: at one of its hosts by a usual path, in robots.txt, DNS or the home page, or in a
+    /// document that it names. A list of the operator names documents too.
+    pub fn names(&self, url: &ManifestUrl) -> bool {
+        let mut current = url;
+        for _ in 0..LINKS_MAX {
+            if is_usual(current) && self.names_host(&current.host()) {
+                return true;
+            }
+            let Some(found_by) = self.found.get(current) else { return false };
+            match (naming(&self.site, found_by), &found_by.linked_from) {
+                (Naming::LikeThis, Some(from)) => current = from,
+                (Naming::Site, _) if found_by.discovery == Discovery::Listed => return true,
+                (Naming::Site, Some(from)) => return self.names_host(&from.host()),
+                (Naming::Site, None) => return self.names_host(&current.host()),
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+fn naming(site: &SiteName, found_by: &FoundBy) -> Naming {
     let from = found_by.linked_from.as_ref();
-    let is_of_other_site = from.is_some_and(|from| from.site() != url.site());
     match (found_by.discovery, from) {
         (Discovery::Listed, _) => Naming::Site,
-        _ if is_of_other_site => Naming::Others,
+        (_, Some(from)) if from.site() != *site => Naming::Others,
         (Discovery::WellKnown | Discovery::Root, _)
         | (Discovery::Agentmap | Discovery::Dns | Discovery::HtmlLink | Discovery::LinkHeader, Some(_)) => {
             Naming::Site
@@ -86,7 +125,8 @@ mod tests {
         let found_by = |(at, discovery, from): &(&str, Discovery, Option<&str>)| {
             (url(at), FoundBy { discovery: *discovery, linked_from: from.map(url) })
         };
-        is_named_by_site(&url(asked), &found.iter().map(found_by).collect())
+        let site = SiteName::parse("a.example").unwrap();
+        SiteNaming::new(site, found.iter().map(found_by).collect(), []).names(&url(asked))
     }
 
     #[test]
@@ -129,5 +169,33 @@ mod tests {
         for odd in ["/.well-known/..%2Fu/one.json", "/.well-known/x?file=u/one.json"] {
             assert!(!is_named(&[], &format!("https://a.example{odd}")), "{odd}");
         }
+    }
+    #[test]
+    fn hosts_of_customers_name_nothing() {
+        let (card, upload) = ("https://tenant.a.example/agent.json", "https://a.example/u/evil.json");
+        for (discovery, from) in [
+            (Discovery::HtmlLink, "https://tenant.a.example/"),
+            (Discovery::Agentmap, "https://tenant.a.example/robots.txt"),
+            (Discovery::CatalogEntry, card),
+        ] {
+            let found = [(card, Discovery::Root, None), (upload, discovery, Some(from))];
+            assert!(!is_named(&found, card) && !is_named(&found, upload), "{discovery}");
+        }
+        let catalog = "https://a.example/agents.json";
+        let of_upload = [(upload, Discovery::Submitted, None), (card, Discovery::Pointer, Some(upload))];
+        assert!(!is_named(&of_upload, card), "an upload makes no host the site's own");
+        let linked = "https://tenant.a.example/x.json";
+        let by_site = [
+            (catalog, Discovery::Root, None),
+            (linked, Discovery::Pointer, Some(catalog)),
+            (card, Discovery::Root, None),
+        ];
+        assert!(is_named(&by_site, linked) && is_named(&by_site, card), "the site links to the host");
+        let listed = SiteNaming::new(
+            SiteName::parse("a.example").unwrap(),
+            HashMap::new(),
+            [Host::parse("tenant.a.example").unwrap()],
+        );
+        assert!(listed.names(&url(card)) && !listed.names(&url("https://other.a.example/agent.json")));
     }
 }

@@ -1,11 +1,8 @@
 //! The initial plan of a visit, in this order: known manifests that the site itself names, the paths that `policy::plan` chooses,
 //! home pages, and then URLs and hosts that only others name.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::naming::{FoundBy, is_named_by_site};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
 use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
@@ -33,14 +30,13 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
     let mut foreign = Vec::new();
-    let found = found_by(site);
     let own_hosts = OwnHosts::of(site);
     let named: Vec<&HostState> = site.hosts.iter().filter(|state| !own_hosts.contains(&state.host)).collect();
     for state in own(site, &own_hosts) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         let (own, others): (Vec<Task>, Vec<Task>) =
-            first.into_iter().partition(|task| is_named_by_site(&task.url, &found));
+            first.into_iter().partition(|task| own_hosts.names(&task.url));
         for task in own {
             progress.plan.add(task);
         }
@@ -61,15 +57,6 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         }
     }
     progress
-}
-
-/// How the documents of the site were found.
-fn found_by(site: &SiteState) -> HashMap<ManifestUrl, FoundBy> {
-    let known = |resource: &ResourceState| {
-        let found = FoundBy { discovery: resource.discovery, linked_from: resource.linked_from.clone() };
-        (resource.url.clone(), found)
-    };
-    site.resources.iter().map(known).collect()
 }
 
 /// The own hosts of this visit.

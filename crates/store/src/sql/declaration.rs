@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use manifest::declaration::{
     Before, Declared, Excerpt, Member, Moves, Named, NamedBy, SiteManifest, group, name,
 };
-use manifest::{Capability, CapabilityId, Manifest, ManifestId, ManifestUrl, SiteName};
-use policy::naming::{FoundBy, is_named_by_site};
+use manifest::{Capability, CapabilityId, Host, Manifest, ManifestId, ManifestUrl, SiteName};
+use policy::naming::{FoundBy, SiteNaming};
 use serde::Serialize;
 
 use super::manifest::manifest_find;
@@ -17,7 +17,7 @@ use crate::StoreError;
 use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
 use crate::from_row::from_row;
-use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
+use crate::model::{FeedChange, HostOrigin, SharedCapability, StoredDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
@@ -143,6 +143,7 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
     .fetch_all(&mut *connection)
     .await?;
     let found = documents_found(connection, site).await?;
+    let naming = SiteNaming::new(site.clone(), found, hosts_found(connection, site).await?);
     let mut manifests: Vec<SiteManifest> = Vec::new();
     for row in intact(decode::<DeclaredRow>(&["manifest", "capability"], &rows), Ok) {
         let (manifest, url, format, hash, id, native_id, operation, fullness) = row;
@@ -150,13 +151,13 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
             let at = RowRef::new("manifest", &manifest);
             let parse = || {
                 let url: ManifestUrl = at.parse("url", &url)?;
-                let is_named = is_named_by_site(&url, &found);
+                let named_by = if naming.names(&url) { NamedBy::Site } else { NamedBy::Others };
                 Ok(SiteManifest {
                     id: at.parse("id", &manifest)?,
                     host: url.host(),
                     format: at.parse("format", &format)?,
                     content_hash: at.parse("content_hash", &hash)?,
-                    named_by: if is_named { NamedBy::Site } else { NamedBy::Others },
+                    named_by,
                     declarations: Vec::new(),
                 })
             };
@@ -191,6 +192,17 @@ async fn documents_found(
         Ok((at.parse("url", &url)?, FoundBy { discovery: at.parse("discovery", &discovery)?, linked_from }))
     });
     Ok(found.into_iter().collect())
+}
+
+/// The hosts of a site that the operator listed or redirects led to.
+async fn hosts_found(connection: &mut Connection, site: &SiteName) -> Outcome<Vec<Host>> {
+    let rows = sqlx::query("SELECT host FROM host WHERE site = $1 AND seeded <> $2 LIMIT $3")
+        .bind(site.as_str())
+        .bind(HostOrigin::Named.code())
+        .bind(FOUND_MAX)
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(intact(decode(&["host"], &rows), |(host,): (String,)| RowRef::new("host", &host).parse("host", &host)))
 }
 
 /// Writes what the declarations of manifests state that were read by this visit.
