@@ -5,7 +5,7 @@
 //! limit for all clients, and what all clients have beyond their limits is bounded by what one such share has.
 //!
 //! Of a resource that all requests need, a few clients with full shares would leave nothing to others. There the limit of a client
-//! shrinks with what is free ([`Shares::shrinking`]), so that any number of greedy clients leaves a part free.
+//! shrinks with what is free ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -117,7 +117,7 @@ impl Shares {
         let fits = |before: Option<&usize>, max: usize| {
             let before = before.copied().unwrap_or(0);
             let rest = self.all_max.saturating_sub(max);
-            let is_first = before == 0 && more <= free;
+            let is_first = before == 0 && (more == 1 || more <= free);
             is_first || before.saturating_add(more).saturating_mul(rest) <= free.saturating_mul(max)
         };
         let site = ipv6_site(client).and_then(|site| state.by_customer.get(&site));
@@ -149,7 +149,9 @@ impl Share {
             return Err(LimitReached::All);
         }
         if self.of.is_shrinking && !self.of.leaves_room(&state, self.client, more) {
-            return Err(LimitReached::Client);
+            let by_others = state.all.saturating_sub(before);
+            let is_by_others = by_others > self.of.all_max / 2;
+            return Err(if is_by_others { LimitReached::All } else { LimitReached::Client });
         }
         if held > client_max {
             let others = state.by_client.iter().filter(|(client, _)| **client != self.client);
@@ -294,7 +296,7 @@ mod tests {
         let more = all_that_is_granted(&shares, (2..=10).map(client));
         let free = 2_000 - shares.taken();
         assert!((100..=125).contains(&free), "{free}");
-        assert_eq!(shares.take(client(10), 1).unwrap_err(), LimitReached::Client);
+        assert_eq!(shares.take(client(10), 1).unwrap_err(), LimitReached::All, "the others hold too much");
         let modest = all_that_is_granted(&shares, [client(11)]);
         assert!(modest.len() >= 20, "{}", modest.len());
         drop((first, more, modest));

@@ -77,20 +77,24 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Words before the path of a page or of a server in a sentence: `paid access via /agents-api`.
-const LEADING_WORDS: &[&str] = &["at", "via", "see", "visit", "through", "under"];
+const LEADING_WORDS: &[&str] =
+    &["at", "via", "see", "visit", "through", "under", "use", "query", "call", "fetch", "read"];
+/// Endings of documents, which are named without such a word: `(the /init.md prompt)`.
+const DOCUMENT_ENDINGS: &[&str] = &[".md", ".txt", ".json", ".xml"];
 /// Words after which a sentence names paths that are not to be visited.
 const DENYING_WORDS: &[&str] =
     &["not", "don't", "never", "avoid", "except", "disallow", "disallows", "disallowed"];
 
-/// A path in a sentence that is one by the word before it or by its last slash (`/failures/`). Other words with a slash
-/// are commands, alternatives or patterns.
+/// A path in a sentence that is one by the word before it, or by its end: a slash (`/failures/`) or that of a document. Other
+/// words with a slash are commands, alternatives or patterns.
 fn path_of_page<'t>(word: &'t str, before: &str) -> Option<&'t str> {
     let path = labelled_path(word.trim_start_matches(['`', '(', '"', '\'']))?;
     let is_led = LEADING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
+    let is_by_end = path.ends_with('/') || DOCUMENT_ENDINGS.iter().any(|ending| path.ends_with(ending));
     let is_call = crate::address::is_method(before);
     // `/v1/` is a part of other addresses.
     let is_version = path.trim_matches('/').strip_prefix('v').is_some_and(|rest| rest.parse::<u16>().is_ok());
-    ((is_led || path.ends_with('/')) && !is_call && !is_version && !path.contains("//")).then_some(path)
+    ((is_led || is_by_end) && !is_call && !is_version && !path.contains("//")).then_some(path)
 }
 
 /// Whether an address is a path that leads to a page, and not to a document or a server.

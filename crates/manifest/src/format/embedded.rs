@@ -88,6 +88,11 @@ fn open_described(listed: usize, draft: &mut Draft<'_>) {
     if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) {
         return;
     }
+    // What is open may have to be paid for, call by call.
+    let text = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
+    if ["402", "payment", "paid"].iter().any(|word| text.contains(word)) {
+        return;
+    }
     for capability in manifest.capabilities.iter_mut().skip(listed) {
         let is_paid = capability.price.as_ref().and_then(Payment::cost) == Some(Cost::Paid);
         if capability.auth == CapabilityAuth::default() && !is_paid {

@@ -83,6 +83,11 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     let is_item = item.len() < line.len() && row.is_none();
     let call = Call::of(item).map(|call| (None, call)).or_else(|| labelled().filter(|_| is_item));
     let Some((label, call)) = call else { return false };
+    // A line of its own without a remark is the first line of an example request.
+    let remark = call.rest.trim();
+    if !is_item && row.is_none() && (remark.is_empty() || remark.starts_with("HTTP/")) {
+        return false;
+    }
     let class = addresses::classify(call.address);
     if class.rel == "mcp" || class.follow.is_some() {
         return false;
