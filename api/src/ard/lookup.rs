@@ -1,12 +1,12 @@
 //! `GET /agents/{identifier}`: one entry by its whole identifier (ARD 0.91 §5.3.4).
 //!
 //! Exact and case-sensitive, in this index only: no other registry is queried, and nothing is redirected. Catalogs may name
-//! the same artefact; of several entries with one identifier, that of the publisher's own site is returned.
+//! the same artefact; of several entries with one identifier, that of the publisher's own host or site is returned.
 
 use std::ops::ControlFlow;
 
 use axum::extract::Path;
-use indexer::{FacetKey, Filters, SearchRequest, Sort};
+use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::{is_identifier, publisher_of};
 use manifest::{Host, ManifestId};
 
@@ -100,6 +100,19 @@ async fn among(
     let request =
         SearchRequest { filters, sort: Sort::Name, limit: CANDIDATES_MAX, ..SearchRequest::default() };
     let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
-    let entries = search::entries(app, client, &found.hits).await?;
-    Ok(entries.into_iter().map(|(entry, _)| entry).find(|entry| entry.identifier == identifier))
+    let publisher = Host::parse(publisher_of(identifier)).ok();
+    let is_of_publisher = |entry: &CatalogEntry| {
+        let manifest = entry.metadata.get("manifestId");
+        let is_source = |hit: &&Hit| manifest.is_some_and(|id| id == hit.manifest_id.as_str());
+        let source = found.hits.iter().find(is_source);
+        source.zip(publisher.as_ref()).is_some_and(|(hit, publisher)| hit.host.is_main_host_of(publisher))
+    };
+    let entries = search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry);
+    // another host of the site may belong to one of its users
+    let mut with_identifier = entries.filter(|entry| entry.identifier == identifier);
+    let first = with_identifier.next();
+    if first.as_ref().is_none_or(is_of_publisher) {
+        return Ok(first);
+    }
+    Ok(with_identifier.find(is_of_publisher).or(first))
 }

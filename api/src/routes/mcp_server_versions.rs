@@ -3,18 +3,19 @@
 //!
 //! The versions of a name are those that manifests in the index declare now: one for each manifest, the latest change first.
 //! A name is looked for at the manifest that its generated form names, at the site of its namespace, among the names that the
-//! index has, and then among the manifests that one page of the list reads.
+//! index has, and then among the manifests that one page of the list reads. Other hosts of the site, which may belong to its
+//! users, count only where the host of the namespace itself declares no version.
 
 use std::ops::ControlFlow;
 
 use axum::extract::Path;
 use indexer::{Filters, SearchRequest};
-use manifest::ManifestId;
+use manifest::{Host, ManifestId};
 use serde_json::{Value, json};
 use store::StoredManifest;
 
 use super::mcp_servers::{
-    PAGE, PAGES_MAX, READ_BYTES_MAX, is_registry_name, listed, name, server, site_of, take_within_budget,
+    PAGE, PAGES_MAX, READ_BYTES_MAX, host_of, is_registry_name, listed, name, server, take_within_budget,
     version,
 };
 use crate::answers::search::search_readable;
@@ -82,6 +83,10 @@ pub(crate) async fn show(
 /// The servers that manifests declare under one name.
 struct Versions {
     name: String,
+    /// The host of the name's namespace.
+    host: Option<Host>,
+    /// Whether `found` is what this host itself declares.
+    is_of_host: bool,
     found: Vec<Declared>,
 }
 
@@ -95,10 +100,22 @@ impl Versions {
     fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
         let manifest = &stored.manifest;
         if let Some(server) = server(manifest).filter(|_| name(manifest).0 == self.name) {
-            let row = listed(&server, stored, false);
-            self.found.push(Declared { version: version(manifest).0, changed_at: stored.changed_at, row });
+            let is_of_host = self.host.as_ref().is_some_and(|host| manifest.url.host().is_main_host_of(host));
+            if is_of_host && !self.is_of_host {
+                self.found.clear();
+                self.is_of_host = true;
+            }
+            if is_of_host == self.is_of_host && self.found.len() < VERSIONS_MAX {
+                let row = listed(&server, stored, false);
+                self.found.push(Declared {
+                    version: version(manifest).0,
+                    changed_at: stored.changed_at,
+                    row,
+                });
+            }
         }
-        if self.found.len() < VERSIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let is_complete = self.is_of_host && self.found.len() >= VERSIONS_MAX;
+        if is_complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Each version once, the latest change first.
@@ -124,15 +141,17 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Versions, Proble
                       one segment of the path, as in /v0.1/servers/com.example%2Ftools/versions";
         return Err(Problem::bad_request(detail).with_parameter("name"));
     }
-    let mut versions = Versions { name: name.to_owned(), found: Vec::new() };
+    let (space, own) = name.split_once('/').unwrap_or_default();
+    let host = host_of(space);
+    let site = host.as_ref().map(Host::site);
+    let mut versions = Versions { name: name.to_owned(), host, is_of_host: false, found: Vec::new() };
     let manifests = app.manifests(client);
     let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
-    let (space, own) = name.split_once('/').unwrap_or_default();
     if let Ok(id) = ManifestId::parse(own) {
         versions = manifests.each_of(&[id], versions, add).await?;
     }
     if versions.found.is_empty()
-        && let Some(site) = site_of(space)
+        && let Some(site) = site
     {
         versions = manifests.each_of_site(&site, versions, add).await?;
     }

@@ -1,7 +1,7 @@
 //! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
 //! document of 2025-12-01).
 //!
-//! A valid registry name is kept at the site of its namespace; otherwise one is generated from the host and the id of the
+//! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the
 //! manifest and marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
 //! out. A request reads a bounded number of manifests and of their bytes, and a page has a bounded number of bytes, so it may
 //! be shorter than its limit; `metadata.nextCursor` leads to the next page until it is absent.
@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{Interface, Protocol};
-use manifest::{Host, Manifest, ManifestId, SiteName};
+use manifest::{Host, Manifest, ManifestId, ManifestUrl};
+use policy::naming;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{ManifestSize, StoredManifest};
@@ -261,7 +262,7 @@ pub(super) enum Origin {
 /// `reverse.domain/name`. Clients keep one server for each name, so a name of another domain is replaced. A host that is too
 /// long for one loses its innermost labels; the id keeps its names apart.
 pub(super) fn name(manifest: &Manifest) -> (String, Origin) {
-    let is_kept = |name: &&str| is_registry_name(name) && may_name(&manifest.url.site(), name);
+    let is_kept = |name: &&str| is_registry_name(name) && may_name(&manifest.url, name);
     if let Some(name) = manifest.name.as_deref().filter(is_kept) {
         return (name.to_owned(), Origin::Declared);
     }
@@ -293,18 +294,20 @@ fn reversed(host: &Host) -> String {
     host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-/// Whether a site may declare a server under a registry name: in the namespace of its domain, or in one of an account.
-fn may_name(site: &SiteName, name: &str) -> bool {
+/// Whether a manifest at a URL may declare a server under a registry name: in a namespace of its host, where only the host itself
+/// publishes, or in a namespace of an account.
+fn may_name(url: &ManifestUrl, name: &str) -> bool {
     let (space, _) = name.split_once('/').unwrap_or_default();
     let is_account =
         |accounts: &&str| space.strip_prefix(*accounts).is_some_and(|rest| rest.starts_with('.'));
-    ACCOUNTS.iter().any(|accounts| is_account(accounts)) || site_of(space).as_ref() == Some(site)
+    let is_own = || host_of(space).is_some_and(|named| url.host().may_use_name_of(&named));
+    ACCOUNTS.iter().any(|accounts| is_account(accounts)) || (naming::is_usual(url) && is_own())
 }
 
-/// The site of a namespace: `com.example` and `com.example.mcp` are of `example.com`.
-pub(super) fn site_of(space: &str) -> Option<SiteName> {
+/// The host of a namespace: that of `com.example.mcp` is `mcp.example.com`.
+pub(super) fn host_of(space: &str) -> Option<Host> {
     let host = space.rsplit('.').collect::<Vec<_>>().join(".");
-    Host::parse(&host).ok().map(|host| host.site())
+    Host::parse(&host).ok()
 }
 
 pub(super) fn is_registry_name(name: &str) -> bool {
@@ -338,15 +341,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_names_servers_in_its_own_namespace_and_in_those_of_accounts() {
-        let site = SiteName::parse("example.com").unwrap();
+    fn a_host_names_servers_in_its_own_namespace_and_in_those_of_accounts() {
+        let may = |url: &str, name: &str| may_name(&ManifestUrl::parse(url).unwrap(), name);
+        let card = "https://example.com/.well-known/mcp/server-card.json";
         for name in ["com.example/tools", "com.example.mcp/tools", "io.github.someone/tools"] {
-            assert!(may_name(&site, name), "{name}");
+            assert!(may(card, name), "{name}");
         }
         for name in
             ["com.other/tools", "com.example-other/tools", "com/tools", "io.githubs/tools", "io.github/x"]
         {
-            assert!(!may_name(&site, name), "{name}");
+            assert!(!may(card, name), "{name}");
+        }
+        for url in ["https://www.example.com/.well-known/mcp.json", "https://mcp.example.com/agents.json"] {
+            assert!(may(url, "com.example/tools"), "{url}");
+        }
+        assert!(
+            !may("https://user.example.com/.well-known/mcp.json", "com.example.mcp/tools"),
+            "another host"
+        );
+        for url in [
+            "https://example.com/u/someone/server.json",
+            "https://example.com/.well-known/..%2Fu/server.json",
+            "https://example.com/.well-known/x?file=u/server.json",
+        ] {
+            assert!(!may(url, "com.example/tools"), "a user of the host may have written {url}");
         }
     }
 

@@ -370,7 +370,8 @@ async fn mcp_servers_follow_the_registry_format() {
     for (number, name) in [(0, "Tools of skyhop"), (1, "example.skyhop/flights")] {
         let mut manifest = documents::skyhop();
         manifest.url =
-            manifest::ManifestUrl::parse(&format!("https://skyhop.example/mcp{number}.json")).unwrap();
+            manifest::ManifestUrl::parse(&format!("https://skyhop.example/.well-known/mcp{number}.json"))
+                .unwrap();
         manifest.id = manifest::ManifestId::of(&manifest.url);
         manifest.name = Some(name.into());
         manifest.capabilities.clear();

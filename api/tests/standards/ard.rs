@@ -400,21 +400,34 @@ async fn lookup_is_exact_and_rejects_invalid_identifiers() {
     }
 }
 
-/// Of several catalogs that list an identifier, the publisher's own is the authority.
+/// Of several catalogs that list an identifier, the one at the publisher's own host is the authority.
 #[tokio::test]
-async fn lookup_prefers_the_site_of_the_publisher() {
+async fn lookup_prefers_the_host_of_the_publisher() {
     let entry = |text: &str| {
         json!({"entries": [{"identifier": "urn:air:words.example:agent:poet", "displayName": "Poet", "type": "application/a2a-agent-card+json",
-            "url": "https://words.example/poet.json", "description": text, "representativeQueries": ["a poem", "a rhyme"]}]})
+            "url": format!("https://words.example/{}.json", text.replace(' ', "-")), "description": text, "representativeQueries": ["a poem", "a rhyme"]}]})
     };
-    let world = World::with(&[
+    let at_other_hosts = [
         ("https://aaa.example/.well-known/ard.json", entry("of another site")),
-        ("https://cards.words.example/.well-known/ard.json", entry("of the publisher")),
+        ("https://cards.words.example/.well-known/ard.json", entry("of a subdomain")),
+        ("https://words.example/u/thief/ard.json", entry("of a user")),
         ("https://zzz.example/.well-known/ard.json", entry("of a third site")),
-    ])
-    .await;
+    ];
+    let world = World::with(&at_other_hosts).await;
     let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
-    assert_eq!(found["description"], "of the publisher");
+    assert_eq!(found["description"], "of a subdomain");
+    let agents = world.get("/agents?pageSize=100").await.ok();
+    let kept: Vec<&str> = identifiers(&agents["items"]);
+    let kept = kept.iter().filter(|identifier| **identifier == "urn:air:words.example:agent:poet").count();
+    assert_eq!(kept, 1, "no other catalog keeps it: {agents}");
+    for url in
+        ["https://www.words.example/.well-known/ard.json", "https://words.example/.well-known/ard.json"]
+    {
+        let own = [(url, entry("of the publisher"))];
+        let world = World::with(&[&at_other_hosts[..], &own[..]].concat()).await;
+        let found = world.get(&entry_path("urn:air:words.example:agent:poet")).await.ok();
+        assert_eq!(found["description"], "of the publisher", "{url}");
+    }
 }
 
 /// A catalog whose entries have terms of other namespaces.

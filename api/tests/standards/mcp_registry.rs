@@ -210,3 +210,24 @@ async fn versions_of_one_name_are_of_its_own_site_and_the_latest_is_marked() {
     let latest = world.get("/v0.1/servers/example.plain%2Ftools/versions/latest").await.ok();
     assert_eq!(latest["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"], true);
 }
+
+/// Users of a site may upload files, and customers may have hosts below its domain.
+#[tokio::test]
+async fn a_user_of_a_site_does_not_replace_its_server() {
+    let world = World::new().await;
+    let server =
+        |version: &str| card("example.plain/tools", "Plain", version, &["https://plain.example/mcp"]);
+    let latest = async || {
+        let latest = world.get("/v0.1/servers/example.plain%2Ftools/versions/latest").await;
+        latest.ok()["server"]["version"].clone()
+    };
+    world.publish("https://plain.example/u/evil/server.json", &server("99.0.0")).await;
+    let path = "/v0.1/servers/example.plain%2Ftools/versions";
+    assert_eq!(world.get(path).await.status, StatusCode::NOT_FOUND, "an upload declares no name");
+    world.publish("https://mcp.plain.example/.well-known/mcp/server-card.json", &server("98.0.0")).await;
+    assert_eq!(latest().await, "98.0.0", "no other host declares it");
+    world.publish("https://plain.example/.well-known/mcp/server-card.json", &server("1.0.0")).await;
+    assert_eq!(latest().await, "1.0.0", "the host of the namespace does");
+    let versions = list(&world, path).await;
+    assert_eq!(versions["metadata"]["count"], 1, "{versions}");
+}

@@ -1,8 +1,8 @@
 //! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
 //! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept where its
-//! publisher serves the catalog or the address of the entry; otherwise one is minted from the host that served the document and
-//! marked as such. So nobody lists an own address under the identifier of another. An identifier does not prove who published.
+//! publisher serves the catalog; otherwise one is minted from the host that served the document and marked as such. So nobody
+//! lists an address, or describes one, under the identifier of another. An identifier does not prove who published.
 
 use std::borrow::Cow;
 
@@ -15,6 +15,8 @@ const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
+/// The path of a page whose markup may have entries.
+const HOME_PAGE: &str = "/";
 /// The media type of a registry (ARD 0.91 §5.3).
 pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 
@@ -66,13 +68,13 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> 
     }
     .filter(|(_, url)| manifest.address_for_agents(url).is_some())
     .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
-    Entry { identifier: identifier(manifest, capability, url), media_type, url }
+    Entry { identifier: identifier(manifest, capability), media_type, url }
 }
 
-fn identifier(manifest: &Manifest, capability: &Capability, url: &str) -> Identifier {
+fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
     let native_id = capability.native_id.as_str();
     let is_published = manifest.format() == Format::Ard && is_identifier(native_id);
-    if is_published && is_of_publisher(manifest, native_id, url) {
+    if is_published && is_of_publisher(&manifest.url, native_id) {
         return Identifier { urn: native_id.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
@@ -87,12 +89,12 @@ fn identifier(manifest: &Manifest, capability: &Capability, url: &str) -> Identi
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
 }
 
-/// Whether the publisher that an identifier names serves the catalog or the address of its entry.
-fn is_of_publisher(manifest: &Manifest, identifier: &str, url: &str) -> bool {
-    Host::parse(publisher_of(identifier)).is_ok_and(|publisher| {
-        let site = publisher.site();
-        manifest.url.site() == site || ManifestUrl::parse(url).is_ok_and(|url| url.site() == site)
-    })
+/// Whether the publisher that an identifier names serves the catalog, below `/.well-known/` or in its home page: elsewhere,
+/// users of its hosts may write files.
+fn is_of_publisher(catalog: &ManifestUrl, identifier: &str) -> bool {
+    let is_own_place = catalog.is_well_known() || catalog.path_and_query() == HOME_PAGE;
+    let publisher = Host::parse(publisher_of(identifier));
+    is_own_place && publisher.is_ok_and(|publisher| catalog.host().may_use_name_of(&publisher))
 }
 
 /// The host that served the document. ARD forbids underscores in a publisher; host names may have them.
@@ -268,21 +270,34 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_of_another_publisher_is_kept_only_for_its_own_address() {
+    fn an_identifier_is_kept_only_in_a_catalog_of_its_publisher() {
         let entry = |name: &str, url: &str| {
             json!({"identifier": format!("urn:air:shop.example:agent:{name}"), "displayName": "Pay",
                    "type": "application/a2a-agent-card+json", "url": url})
         };
         let catalog = json!({"specVersion": "1.0", "entries": [
             entry("pay", "https://cards.shop.example/card.json"), entry("wire", "https://thief.example/card.json")]});
-        let minted = |host: &str| {
-            let url = format!("https://{host}/.well-known/ai-catalog.json");
-            let manifest = manifest(&url, &catalog);
+        let minted = |url: &str| {
+            let manifest = manifest(url, &catalog);
             let entries = manifest.capabilities.iter().map(|capability| of_capability(&manifest, capability));
             entries.map(|entry| entry.identifier.is_minted).collect::<Vec<_>>()
         };
-        assert_eq!(minted("www.shop.example"), [false, false], "the publisher's own catalog");
-        assert_eq!(minted("thief.example"), [false, true], "the catalog of another site");
+        for own in [
+            "https://shop.example/.well-known/ai-catalog.json",
+            "https://www.shop.example/.well-known/ai-catalog.json",
+            "https://agents.shop.example/.well-known/ard.json",
+            "https://shop.example/",
+        ] {
+            assert_eq!(minted(own), [false, false], "{own}");
+        }
+        for other in [
+            "https://thief.example/.well-known/ai-catalog.json",
+            "https://shop.example/u/thief/ai-catalog.json",
+            "https://shop.example/.well-known/..%2Fu/thief/ai-catalog.json",
+            "https://shop.example/.well-known/file?name=thief.json",
+        ] {
+            assert_eq!(minted(other), [true, true], "{other}");
+        }
     }
 
     #[test]

@@ -117,6 +117,21 @@ impl Host {
     pub fn site(&self) -> SiteName {
         SiteName::of(self)
     }
+
+    /// Whether this host is `name`, or `www.` before it.
+    pub fn is_main_host_of(&self, name: &Self) -> bool {
+        self == name || self.0.strip_prefix("www.") == Some(name.as_str())
+    }
+
+    /// Whether this host may publish under the name of another one: of itself without `www.`, and of hosts above and below it in
+    /// its site. Two hosts beside each other may belong to different users of the site.
+    pub fn may_use_name_of(&self, name: &Self) -> bool {
+        let own = self.0.strip_prefix("www.").unwrap_or(&self.0);
+        let is_below =
+            |host: &str, above: &str| host.strip_suffix(above).is_some_and(|labels| labels.ends_with('.'));
+        let is_in_line = own == name.0 || is_below(own, &name.0) || is_below(&name.0, own);
+        is_in_line && self.site() == name.site()
+    }
 }
 
 /// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
@@ -172,6 +187,9 @@ pub(crate) fn has_long_host(url: &str) -> bool {
 pub(crate) fn parse_url(text: &str) -> Result<Url, url::ParseError> {
     if has_long_host(text) { Err(url::ParseError::IdnaError) } else { Url::parse(text) }
 }
+
+/// Where a host publishes for itself alone (RFC 8615).
+const WELL_KNOWN: &str = "/.well-known/";
 
 /// An absolute https URL with a host name, without user information and without fragment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -257,6 +275,14 @@ impl ManifestUrl {
 
     pub fn path(&self) -> &str {
         self.0.path()
+    }
+
+    /// Whether it is a plain path below `/.well-known/`, where users of a host cannot write files. A server may decode what is
+    /// escaped, and leave the folder (`..%2F`), so nothing is escaped in a plain path.
+    pub fn is_well_known(&self) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+        let rest = self.path().strip_prefix(WELL_KNOWN).filter(|_| self.0.query().is_none());
+        rest.is_some_and(|rest| rest.chars().all(is_plain) && !rest.contains("..") && !rest.contains("//"))
     }
 
     /// Scheme, host and port as served: `https://example.org`, `https://example.org:8443`.
@@ -402,6 +428,31 @@ name_conversions!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_uses_the_names_above_and_below_it_in_its_site() {
+        let host = |text: &str| Host::parse(text).unwrap();
+        for (of, name) in [
+            ("shop.example", "shop.example"),
+            ("www.shop.example", "shop.example"),
+            ("www.shop.example", "api.shop.example"),
+            ("shop.example", "api.shop.example"),
+            ("a.api.shop.example", "shop.example"),
+        ] {
+            assert!(host(of).may_use_name_of(&host(name)), "{of} {name}");
+        }
+        for (of, name) in [
+            ("user.shop.example", "api.shop.example"),
+            ("myshop.example", "shop.example"),
+            ("api.myshop.example", "shop.example"),
+            ("github.io", "alice.github.io"),
+            ("www.github.io", "alice.github.io"),
+        ] {
+            assert!(!host(of).may_use_name_of(&host(name)), "{of} {name}");
+        }
+        assert!(host("www.shop.example").is_main_host_of(&host("shop.example")));
+        assert!(!host("api.shop.example").is_main_host_of(&host("shop.example")));
+    }
 
     #[test]
     fn hosts_that_no_name_can_have_are_not_parsed() {

@@ -10,8 +10,6 @@ use manifest::{Discovery, Host, ManifestUrl, SiteName};
 
 use crate::plan;
 
-/// Where a site publishes for itself alone (RFC 8615).
-const WELL_KNOWN: &str = "/.well-known/";
 /// Links that are followed back from a document. Catalogs name catalogs, in practice two or three deep.
 const LINKS_MAX: usize = 16;
 
@@ -105,12 +103,9 @@ fn naming(site: &SiteName, found_by: &FoundBy) -> Naming {
     }
 }
 
-/// Whether only the site itself publishes at a URL. What is escaped may lead out of the folder.
-fn is_usual(url: &ManifestUrl) -> bool {
-    let path = url.path_and_query();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
-    let is_below = path.starts_with(WELL_KNOWN) && path.chars().all(is_plain) && !path.contains("..");
-    is_below || plan::find(&path).is_some()
+/// Whether only the host itself publishes at a URL: below `/.well-known/`, or at a path that is requested without a link.
+pub fn is_usual(url: &ManifestUrl) -> bool {
+    url.is_well_known() || plan::find(&url.path_and_query()).is_some()
 }
 
 #[cfg(test)]
