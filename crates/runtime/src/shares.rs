@@ -61,7 +61,7 @@ impl Shares {
     /// Limits like [`Self::new`], of which the one for each client shrinks with what is free: a client holds at most a third of
     /// what it leaves free, so that ten greedy clients leave a twentieth. A limit of more than a quarter of all shrinks likewise,
     /// in proportion. The clients of one IPv6 /48 together hold at most as much as they leave free. The first share of a client may
-    /// be larger, if it leaves as much free as it takes.
+    /// be larger, if it is one unit or leaves as much free as it takes.
     pub fn shrinking(all_max: usize, client_max: usize) -> Arc<Self> {
         Self::with_limits(all_max, client_max, true)
     }
