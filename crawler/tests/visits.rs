@@ -360,6 +360,45 @@ async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
 }
 
 #[tokio::test]
+async fn a_site_with_an_owner_is_visited_in_time_to_find_the_proof() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.config.revisit_every = Some(std::time::Duration::from_hours(200 * 24));
+    let days = async |crawl: &Crawl| {
+        let at = crawl.report("shop.example").await.summary.next_visit_at.unwrap();
+        ((at - now()).num_hours() + 12) / 24
+    };
+    crawl.pass().await;
+    assert_eq!(days(&crawl).await, 200, "by the operator's interval");
+    let line = proof(&crawl, 1).await;
+    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", line);
+    request_check(&crawl).await;
+    crawl.pass_again().await;
+    assert_eq!(days(&crawl).await, 50, "in half of the time for which a proof counts");
+    crawl.web.remove("shop.example", claim::FILE_PATH);
+    crawl.pass_again().await;
+    assert!(claim_to_shop(&crawl).await.owner.unwrap().missing_since.is_some());
+    assert_eq!(days(&crawl).await, 7, "in half of the time for which it may be missing");
+}
+
+/// Hosts below the domain may belong to others.
+#[tokio::test]
+async fn a_visit_that_another_host_ends_has_not_missed_the_proof() {
+    let apex = shop().robots("User-agent: *\nAllow: /\nAgentmap: https://api.shop.example/agents/one.json\n");
+    let api = Host::new("api.shop.example").file("/agents/one.json", "application/json", AWP);
+    let mut crawl = Crawl::of([apex, api]).await;
+    let line = proof(&crawl, 1).await;
+    crawl.web.set_file("shop.example", claim::FILE_PATH, "text/plain", line);
+    request_check(&crawl).await;
+    crawl.pass().await;
+    assert!(claim_to_shop(&crawl).await.owner.is_some());
+    crawl.web.set("api.shop.example", "/agents/one.json", Answer::retry_after(429, "3600"));
+    crawl.pass_again().await;
+    assert_eq!(crawl.report("shop.example").await.visits[0].end, VisitEnd::RateLimited);
+    assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "it was not looked for");
+    assert_eq!(claim_to_shop(&crawl).await.owner.unwrap().missing_since, None);
+}
+
+#[tokio::test]
 async fn a_claim_is_checked_only_where_robots_txt_allows_it() {
     let robots = format!("User-agent: *\nDisallow: {}\n", claim::FILE_PATH);
     let crawl = Crawl::of([shop().robots(&robots)]).await;

@@ -125,16 +125,26 @@ impl Dns {
         answer
     }
 
-    /// The TXT records of a name; empty after a failure.
-    pub(crate) async fn texts(&self, name: &str) -> Vec<String> {
+    /// The TXT records of a name; empty for a name that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Where the name servers give no answer.
+    pub(crate) async fn texts(&self, name: &str) -> Result<Vec<String>, Failure> {
         let _slot = self.slots.acquire().await;
         let lookup = self.resolver.txt_lookup(format!("{name}."));
-        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, lookup).await else { return Vec::new() };
+        let found = match timeout(LOOKUP_TIME_MAX, lookup).await.unwrap_or(Err(NetError::Timeout)) {
+            Ok(found) => found,
+            Err(error) => {
+                let failure = failure_of(&error);
+                return if failure.cause == Cause::NameUnknown { Ok(Vec::new()) } else { Err(failure) };
+            }
+        };
         let texts = found.answers().iter().filter_map(|record| match &record.data {
             RData::TXT(text) => Some(text.to_string()),
             _ => None,
         });
-        texts.take(RECORDS_MAX).collect()
+        Ok(texts.take(RECORDS_MAX).collect())
     }
 
     /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself. Empty after a failure.

@@ -141,14 +141,15 @@ impl Session {
     }
 
     /// The TXT records of a label below a host: `_atp.example.org`. A host of the hosts file has none.
-    pub async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// Where the name servers give no answer.
+    pub async fn texts(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         if self.shared.hosts.find(host).is_some() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        match self.shared.dns() {
-            Ok(dns) => dns.texts(&format!("{label}.{host}")).await,
-            Err(_) => Vec::new(),
-        }
+        self.shared.dns()?.texts(&format!("{label}.{host}")).await
     }
 
     /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`. A host of the hosts file

@@ -32,6 +32,11 @@ const OPEN_FOR: TimeDelta = TimeDelta::days(7);
 const MISSING_MAX: TimeDelta = TimeDelta::days(14);
 /// How long a proof counts if no visit looks for it again: sites without manifests are visited about every three months.
 const PROOF_AGE_MAX: TimeDelta = TimeDelta::days(100);
+/// When visits look again for a proof that was found, after that: half of [`PROOF_AGE_MAX`], and twice more in case that a visit
+/// did not get to it.
+const CHECKS_AFTER_PROOF: [TimeDelta; 3] = [TimeDelta::days(50), TimeDelta::days(75), TimeDelta::days(95)];
+/// The same for a proof that was missed: half of [`MISSING_MAX`], and the day before its end.
+const CHECKS_AFTER_MISS: [TimeDelta; 2] = [TimeDelta::days(7), TimeDelta::days(13)];
 
 string_enum! {
     /// Where the proof of a claim was found.
@@ -203,6 +208,17 @@ impl Claim {
     /// When visits stop looking for a proof after the last request to check.
     pub fn open_until(&self) -> Option<DateTime<Utc>> {
         self.asked_at.map(|at| at + OPEN_FOR)
+    }
+
+    /// When a visit has to look for the proof of the owner, so that one mistake or a long interval between visits does not end the
+    /// ownership. Later than `now`; `None` without an owner, and shortly before the key stops to count.
+    pub fn next_check_by(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let owner = self.owner.as_ref()?;
+        let after_proof = CHECKS_AFTER_PROOF.into_iter().map(|wait| owner.proven_at + wait);
+        let missing_since = owner.missing_since.into_iter();
+        let after_miss =
+            missing_since.flat_map(|since| CHECKS_AFTER_MISS.into_iter().map(move |wait| since + wait));
+        after_proof.chain(after_miss).filter(|at| now < *at && owner.counts_at(*at)).min()
     }
 
     /// When a check may be requested again, if that is later than `now`.
@@ -387,6 +403,31 @@ mod tests {
         assert!(ended.finding.unwrap().contains("ended"));
         let late = owned.after(nothing(), at(90 * 24));
         assert!(late.owner.is_some(), "one check that misses it is not enough");
+    }
+
+    #[test]
+    fn visits_look_for_a_proof_in_time() {
+        let days = |claim: &Claim, now: i64| {
+            let by = claim.next_check_by(at(now * 24));
+            by.map(|by| (by - at(0)).num_days())
+        };
+        let owned = Claim::default().after(proven(&[1]), at(0));
+        for (now, by) in
+            [(0, Some(50)), (49, Some(50)), (50, Some(75)), (80, Some(95)), (95, None), (200, None)]
+        {
+            assert_eq!(days(&owned, now), by, "proven on day 0, day {now}");
+        }
+        let missed = owned.after(nothing(), at(20 * 24));
+        for (now, by) in [(20, Some(27)), (27, Some(33)), (33, None), (34, None), (60, None)] {
+            assert_eq!(days(&missed, now), by, "missed on day 20, day {now}");
+        }
+        let missed_late = owned.after(nothing(), at(90 * 24));
+        for (now, by) in [(90, Some(95)), (95, Some(97)), (97, None)] {
+            assert_eq!(days(&missed_late, now), by, "missed on day 90, day {now}");
+        }
+        let found_again = missed.after(proven(&[1]), at(27 * 24));
+        assert_eq!(days(&found_again, 27), Some(77));
+        assert_eq!(days(&Claim { asked_at: Some(at(0)), ..Claim::default() }, 0), None, "no owner");
     }
 
     #[test]

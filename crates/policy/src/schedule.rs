@@ -67,6 +67,8 @@ string_enum! {
         Resumed = "resumed",
         /// The owner opted out.
         OptedOut = "opted_out",
+        /// The proof of the site's owner has to be looked for.
+        OwnersProof = "owners_proof",
     }
 }
 
@@ -166,6 +168,24 @@ pub fn next_visit(
         VisitEnd::OptedOut => (later(now, OPTED_OUT_WAIT), Reason::OptedOut),
     };
     not_before(history, NextVisit { at, reason })
+}
+
+/// The next visit, or an earlier one that looks for the proof of the site's owner ([`Claim::next_check_by`]), at most once a day.
+/// What the site asked for comes first: a delay, or no visit at all. A name that does not exist has no proof.
+///
+/// [`Claim::next_check_by`]: crate::claim::Claim::next_check_by
+pub fn with_check_by(
+    next: NextVisit,
+    check_by: Option<DateTime<Utc>>,
+    history: &SiteHistory,
+    now: DateTime<Utc>,
+) -> NextVisit {
+    use NextVisitReason as Reason;
+    let is_kept = matches!(next.reason, Reason::RetryAfter | Reason::OptedOut | Reason::DnsDead);
+    let Some(by) = check_by.filter(|_| !is_kept) else { return next };
+    let at = by.max(later(now, POSITIVE_MIN));
+    let at = history.not_before.map_or(at, |not_before| at.max(not_before));
+    if at < next.at { NextVisit { at, reason: Reason::OwnersProof } } else { next }
 }
 
 /// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.

@@ -61,6 +61,25 @@ fn freshness_and_retry_after_delay_the_next_visit() {
 }
 
 #[test]
+fn a_proof_that_has_to_be_looked_for_brings_the_next_visit_forward() {
+    let after = |days: i64| now() + TimeDelta::days(days);
+    let history = positive(1, 0, 0, 0);
+    let planned = |reason| NextVisit { at: after(90), reason };
+    let checked = |by, history: &SiteHistory, reason| with_check_by(planned(reason), by, history, now());
+    let proof = |at| NextVisit { at, reason: NextVisitReason::OwnersProof };
+    let negative = NextVisitReason::Negative;
+    assert_eq!(checked(Some(after(50)), &history, negative), proof(after(50)));
+    assert_eq!(checked(Some(now()), &history, negative), proof(after(1)), "at most once a day");
+    assert_eq!(checked(Some(after(95)), &history, negative), planned(negative));
+    assert_eq!(checked(None, &history, negative), planned(negative));
+    let delayed = SiteHistory { not_before: Some(after(60)), ..history };
+    assert_eq!(checked(Some(after(50)), &delayed, negative), proof(after(60)));
+    for reason in [NextVisitReason::RetryAfter, NextVisitReason::OptedOut, NextVisitReason::DnsDead] {
+        assert_eq!(checked(Some(after(50)), &history, reason), planned(reason), "{reason:?}");
+    }
+}
+
+#[test]
 fn honours_retry_after_and_doubles_it_if_it_repeats() {
     let requested = now() + TimeDelta::seconds(120);
     let limited = |failures_in_row| SiteHistory {

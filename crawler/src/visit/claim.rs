@@ -2,10 +2,11 @@
 //!
 //! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
 //! follows every rule of the others, and comes after those for the paths and files of the site itself. Its result does not affect
-//! how the site is read. A visit that the site's responses end before it has not found the proof: otherwise a domain that changes
-//! hands could keep its former owner.
+//! how the site is read. A visit that the responses of the domain end before it has not found the proof: otherwise a domain that
+//! changes hands could keep its former owner. What others can cause, a response of another host or a failure of the name servers,
+//! says nothing about the proof.
 
-use manifest::{Discovery, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl};
 use policy::claim::{self, CheckResult, ClaimAuthority, Proof};
 use policy::{BodyKind, FetchOutcome, NextStep, VisitEnd};
 use store::{SiteState, is_main_host};
@@ -32,7 +33,7 @@ impl Visit<'_> {
         }
         let Some(authority) = self.claim_authority().await? else { return Ok(()) };
         let apex = self.site.name.apex();
-        let records = self.requester.text_records(claim::DNS_LABEL, &apex).await;
+        let Ok(records) = self.requester.text_records(claim::DNS_LABEL, &apex).await else { return Ok(()) };
         self.progress.claim_records = Some(records.len());
         let keys = authority.proven(&self.site.name, records.iter().map(String::as_str));
         if !keys.is_empty() {
@@ -57,25 +58,39 @@ impl Visit<'_> {
             FetchOutcome::Html => NextStep::Continue,
             outcome => self.progress.plan.rules(&task.url.host()).observe(outcome, task.body, None),
         };
-        let records = self.progress.claim_records.unwrap_or_default();
-        self.conclude_claim(of_file(self.site, &authority, &fetched, records));
+        match of_file(self.site, &authority, &fetched, self.progress.claim_records) {
+            CheckResult::Nothing { .. } if self.has_unread_proof() => {}
+            result => self.conclude_claim(result),
+        }
         Ok(next)
     }
 
-    /// Concludes a check that the end of the visit cut off. A visit that met its own limits has not looked for the proof.
+    /// Concludes a check that the end of the visit cut off. A visit that met its own limits, or that another host ended, has not
+    /// looked for the proof.
     pub(super) fn conclude_unfinished_claim(&mut self, end: VisitEnd) {
-        let is_by_limits = matches!(
-            end,
-            VisitEnd::Completed | VisitEnd::NothingNew | VisitEnd::OverBudget | VisitEnd::OutOfTime
-        );
-        // The responses of the domain itself may have ended it while other hosts of the site went on.
-        let is_by_site = !is_by_limits || self.progress.plan.ended.contains_key(&self.site.name.apex());
-        if self.looks_for_claim() && is_by_site {
-            let record = no_record(self.site, self.progress.claim_records.unwrap_or_default());
+        if !self.looks_for_claim() || self.has_unread_proof() {
+            return;
+        }
+        if let Some(end) = self.end_at_main_host(end) {
+            let record = no_record(self.site, self.progress.claim_records);
             let (file, why) = (claim::FILE_PATH, end.description());
             let reason = format!("{record}; the visit ended before {file} was requested ({why})");
             self.conclude_claim(CheckResult::Nothing { reason });
         }
+    }
+
+    /// How the responses of the domain or its `www.` host ended what was planned there, if they did; `end` is that of the visit.
+    fn end_at_main_host(&self, end: VisitEnd) -> Option<VisitEnd> {
+        let is_main = |host: &Host| is_main_host(self.site.name.as_str(), host.as_str());
+        let mut ended = self.progress.plan.ended.iter();
+        let of_host = ended.find(|(host, _)| is_main(host)).map(|(_, end)| *end);
+        of_host.or_else(|| self.progress.ended_at.as_ref().filter(|host| is_main(host)).map(|_| end))
+    }
+
+    /// Whether the owner's proof is in TXT records that could not be queried.
+    fn has_unread_proof(&self) -> bool {
+        let owner = self.site.claim.as_ref().and_then(|claim| claim.owner.as_ref());
+        self.progress.claim_records.is_none() && owner.is_some_and(|owner| owner.proof == Proof::Dns)
     }
 
     /// Whether the visit checks the claim, and has not concluded.
@@ -99,8 +114,13 @@ impl Visit<'_> {
     }
 }
 
-/// The result of a check whose TXT records proved no key.
-fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, records: usize) -> CheckResult {
+/// The result of a check whose TXT records proved no key; `records` is how many there are, if the name servers answered.
+fn of_file(
+    site: &SiteState,
+    authority: &ClaimAuthority,
+    fetched: &Fetched,
+    records: Option<usize>,
+) -> CheckResult {
     let keys = match &fetched.body {
         Some(body) if is_own(site, fetched) => {
             authority.proven_by_file(&site.name, &String::from_utf8_lossy(&body.0))
@@ -126,12 +146,13 @@ fn of_file(site: &SiteState, authority: &ClaimAuthority, fetched: &Fetched, reco
     CheckResult::Nothing { reason: format!("{record}; {} {file}", claim::FILE_PATH) }
 }
 
-/// Why the TXT records, of which there are this many, prove no key.
-fn no_record(site: &SiteState, records: usize) -> String {
+/// Why the TXT records, of which there are this many if the name servers answered, prove no key.
+fn no_record(site: &SiteState, records: Option<usize>) -> String {
     let domain = &site.name;
     match records {
-        0 => format!("{}.{domain} has no TXT record", claim::DNS_LABEL),
-        _ => format!(
+        None => format!("the TXT records of {}.{domain} could not be queried", claim::DNS_LABEL),
+        Some(0) => format!("{}.{domain} has no TXT record", claim::DNS_LABEL),
+        Some(_) => format!(
             "no TXT record of {}.{domain} has a token of this instance for {domain}",
             claim::DNS_LABEL
         ),

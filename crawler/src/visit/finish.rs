@@ -34,6 +34,9 @@ impl Visit<'_> {
         let history = self.history(end);
         let interval = schedule::revisit_every(self.tools.revisit_every, self.requester.network());
         let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
+        let claim = self.progress.claim.as_ref().or(self.site.claim.as_ref());
+        let check_by = claim.and_then(|claim| claim.next_check_by(now));
+        let next = schedule::with_check_by(next, check_by, &history, now);
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
@@ -102,6 +105,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::OverBudget => "the day's budget of requests is used up",
         Reason::Resumed => "the visit continues",
         Reason::OptedOut => "the owner opted out",
+        Reason::OwnersProof => "to look for the proof of its owner",
     }
     .to_owned()
 }

@@ -194,6 +194,7 @@ impl<'a> Visit<'a> {
             match done {
                 Ok(next) => {
                     if let ControlFlow::Break(end) = plan.apply(&task, next) {
+                        self.progress.ended_at = Some(task.url.host());
                         return Ok(end);
                     }
                     self.hold_seeds().await?;

@@ -41,12 +41,15 @@ pub(crate) struct Progress {
     /// The claim to the site, once it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
-    /// How many TXT records of the claim there are, once they were queried.
+    /// How many TXT records of the claim there are, once the name servers answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_records: Option<usize>,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
+    /// The host whose response ended the whole visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_at: Option<Host>,
     /// Bytes of documents and robots.txt files that were written while the visit was parked, all times together.
     #[serde(default)]
     parked_bytes: usize,
@@ -70,6 +73,7 @@ impl Progress {
             claim: None,
             claim_records: None,
             ended_as: None,
+            ended_at: None,
             parked_bytes: 0,
             written_bytes: 0,
             traffic: Traffic::default(),

@@ -102,7 +102,7 @@ impl Visit<'_> {
         let host = task.url.host();
         let mut found = Vec::new();
         for label in links::TEXT_LABELS {
-            let texts = self.requester.text_records(label, &host).await;
+            let texts = self.requester.text_records(label, &host).await.unwrap_or_default();
             found.extend(texts.iter().map(|text| links::of_text_record(&task.url, text)));
         }
         for label in links::SERVICE_LABELS {

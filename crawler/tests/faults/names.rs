@@ -274,6 +274,37 @@ async fn a_txt_record_proves_a_claim_whatever_the_site_answers() {
 }
 
 #[tokio::test]
+async fn a_failure_of_the_name_servers_is_no_missed_proof() {
+    let address = Ipv4Addr::new(127, 53, 0, 5);
+    let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);
+    let Some(web) = web_on_443(address, host).await else {
+        println!("skipped: port 443 of {address} cannot be listened on here");
+        return;
+    };
+    let site = manifest::SiteName::parse("owned.example").unwrap();
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let record = Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token));
+    let answers = async |record: Zone| {
+        let address = ("owned.example", Zone::Addresses(vec![address]));
+        Responder::start([address, ("_agentdex.owned.example", record)]).await
+    };
+    let proving = answers(record).await;
+    let mut crawl = crawl_with(&proving, web, &["owned.example"]).await;
+    crawl.store.claim_secret_keep("secret").await.unwrap();
+    crawl.pass().await;
+    let now = crate::support::now();
+    assert!(crawl.store.claim_ask(&site, now, now).await.unwrap());
+    crawl.pass_again().await;
+    for (zone, is_missed) in [(Zone::Code(SERVFAIL), false), (Zone::Code(NXDOMAIN), true)] {
+        let responder = answers(zone).await;
+        crawl.config.egress.name_servers = vec![responder.address];
+        crawl.pass_again().await;
+        let owner = crawl.store.claim_find(&site).await.unwrap().unwrap().owner.unwrap();
+        assert_eq!(owner.missing_since.is_some(), is_missed, "{owner:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
     let address = Ipv4Addr::new(127, 53, 0, 3);
     let host = Host::new("owned.example").file("/agent.json", "application/json", AWP);

@@ -162,8 +162,8 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// The TXT records of a label below a host.
-    pub(super) async fn text_records(&self, label: &str, host: &Host) -> Vec<String> {
+    /// The TXT records of a label below a host, if the name servers answer.
+    pub(super) async fn text_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         self.session.texts(label, host).await
     }
 
