@@ -60,7 +60,9 @@ impl Search {
         if stated.is_empty() {
             stated = header.as_ref().map(lenient::auth).unwrap_or_default();
         }
-        stated.into_iter().for_each(|auth| self.keep(auth));
+        for auth in stated {
+            self.keep(auth);
+        }
     }
 
     /// `{"X-API-Key": "{{api_key}}"}`.

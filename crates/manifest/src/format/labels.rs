@@ -266,18 +266,7 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             }
         }
         "payment" | "payments" | "payment protocol" | "payment method" | "payment methods" => {
-            for word in value.split(|letter: char| !letter.is_ascii_alphanumeric()) {
-                let payment = Payment { scheme: Some(word.to_owned()), ..Payment::default() };
-                let known = &draft.manifest.payments;
-                let is_same = |known: &Payment| known.scheme == payment.scheme;
-                let is_new = known.len() < PAYMENTS_MAX && !known.iter().any(is_same);
-                if is_new
-                    && auth::scheme(word) == AuthScheme::Payment
-                    && !word.eq_ignore_ascii_case("payment")
-                {
-                    draft.keep(payment);
-                }
-            }
+            read_payments(value, draft);
         }
         "rate limit" | "rate limits" | "rate limiting" | "free tier" => {
             let limit = lenient::rate_limit(&Value::String(value.to_owned()));
@@ -325,6 +314,20 @@ fn read_terms(label: &str, value: &str, draft: &mut Draft<'_>) {
             *page = page.take().or(url);
         }
         _ => {}
+    }
+}
+
+/// The schemes of payment among the words of a value.
+fn read_payments(value: &str, draft: &mut Draft<'_>) {
+    for word in value.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        let payment = Payment { scheme: Some(word.to_owned()), ..Payment::default() };
+        let known = &draft.manifest.payments;
+        let is_same = |known: &Payment| known.scheme == payment.scheme;
+        let is_new = known.len() < PAYMENTS_MAX && !known.iter().any(is_same);
+        let is_scheme = auth::scheme(word) == AuthScheme::Payment && !word.eq_ignore_ascii_case("payment");
+        if is_new && is_scheme {
+            draft.keep(payment);
+        }
     }
 }
 

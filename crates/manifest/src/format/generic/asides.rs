@@ -107,7 +107,7 @@ impl Walk<'_, '_, '_> {
             }
             match value {
                 Value::String(text) if is_call_text(key, text, object) => {
-                    self.text(key, text, object, context)
+                    self.text(key, text, object, context);
                 }
                 Value::Object(map) if depth < NESTING_MAX => {
                     let inner = Object::new(map, object.at(key));
