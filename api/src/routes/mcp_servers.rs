@@ -380,7 +380,7 @@ mod tests {
 
     fn with_remotes(urls: impl Iterator<Item = String>) -> Manifest {
         let url =
-            manifest::ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
+            ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
         let interfaces: Vec<Value> = urls.map(|url| json!({"protocol": "mcp", "url": url})).collect();
         serde_json::from_value(json!({
             "id": ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "well_known",
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn request_reads_at_least_one_manifest_within_a_budget_of_bytes() {
-        let url = |number: u64| manifest::ManifestUrl::parse(&format!("https://a{number}.example/")).unwrap();
+        let url = |number: u64| ManifestUrl::parse(&format!("https://a{number}.example/")).unwrap();
         let sizes =
             |bytes: u64| (0..3).map(|n| ManifestSize { id: ManifestId::of(&url(n)), bytes }).collect();
         for (bytes, read, left) in [(10, 3, 70), (60, 2, 0), (1_000, 1, 0)] {
