@@ -301,7 +301,7 @@ fn may_name(url: &ManifestUrl, name: &str) -> bool {
     let is_account =
         |accounts: &&str| space.strip_prefix(*accounts).is_some_and(|rest| rest.starts_with('.'));
     let is_own = || host_of(space).is_some_and(|named| url.host().may_use_name_of(&named));
-    ACCOUNTS.iter().any(|accounts| is_account(accounts)) || (naming::is_usual(url) && is_own())
+    ACCOUNTS.iter().any(is_account) || (naming::is_usual(url) && is_own())
 }
 
 /// The host of a namespace: that of `com.example.mcp` is `mcp.example.com`.
@@ -379,8 +379,7 @@ mod tests {
     }
 
     fn with_remotes(urls: impl Iterator<Item = String>) -> Manifest {
-        let url =
-            ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
+        let url = ManifestUrl::parse("https://tools.example/.well-known/mcp/server-card.json").unwrap();
         let interfaces: Vec<Value> = urls.map(|url| json!({"protocol": "mcp", "url": url})).collect();
         serde_json::from_value(json!({
             "id": ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "well_known",

@@ -116,7 +116,9 @@ fn type_of(document: &Value, schema: &Value) -> String {
 #[tokio::test]
 async fn every_response_matches_its_schema() {
     let world = World::new().await;
-    world.publish(documents::server("https://tools.example/mcp.json", "example.tools/flights")).await;
+    world
+        .publish(documents::server("https://tools.example/.well-known/mcp.json", "example.tools/flights"))
+        .await;
     let document = world.get("/openapi.json").await.json();
     for (address, path) in addresses() {
         let answer = world.get(&address).await;

@@ -95,7 +95,7 @@ pub(crate) async fn read(
     }
 }
 
-/// The length of the body on the wire that a response states. HTTP/2 may reset a stream with NO_ERROR, which ends a body
+/// The length of the body on the wire that a response states. HTTP/2 may reset a stream with `NO_ERROR`, which ends a body
 /// early without an error of the client.
 fn stated_bytes(head: &Head) -> Option<u64> {
     let is_framed_otherwise = head.headers.contains_key(TRANSFER_ENCODING);
