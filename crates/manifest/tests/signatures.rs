@@ -540,7 +540,7 @@ fn dids_of_other_sites_and_methods_are_never_linked() {
     }
 }
 
-/// Whoever can upload a document and a key set to a site, does not become the site.
+/// A document and a key set that a user uploads to a site do not prove the site.
 #[test]
 fn the_document_or_its_key_is_where_only_the_site_publishes() {
     const WELL_KNOWN_KEYS: &str = "https://agents.a.example/.well-known/keys/jwks.json";

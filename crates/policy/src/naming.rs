@@ -26,7 +26,7 @@ pub struct FoundBy {
 enum Naming {
     Site,
     Others,
-    /// Whoever names this document.
+    /// The same as the document that links to it.
     LikeThis,
 }
 

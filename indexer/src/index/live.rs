@@ -1,7 +1,7 @@
 //! Whether a term is of a document that is not deleted.
 //!
 //! The dictionary of a segment keeps the terms of its deleted documents until it is merged, which may be never for a large one.
-//! So whoever shows a term of a dictionary checks it: it may be the name of a site that was removed.
+//! Check a term of a dictionary before it is shown: it may be the name of a site that was removed.
 
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, Searcher, TERMINATED, Term};

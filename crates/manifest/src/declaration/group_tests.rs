@@ -148,7 +148,7 @@ fn many_declarations_of_one_operation_are_grouped_in_linear_time() {
     assert_eq!(group(&manifests).len(), 20_000);
 }
 
-/// Whoever can write a file on a site declares nothing for it.
+/// A file that a user uploads to a site declares nothing for the site.
 #[test]
 fn documents_that_others_name_are_grouped_among_themselves() {
     let others = |path: &str, content: &str, fullness: u32| SiteManifest {

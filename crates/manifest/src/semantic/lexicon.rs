@@ -22,7 +22,7 @@ impl Known {
     }
 }
 
-/// Lengths of words that are told apart; no word of the vocabulary is longer.
+/// Number of word lengths in the index of the vocabulary; no word of the vocabulary is longer.
 const LENGTHS: usize = 20;
 
 /// The words by their first letter and length: most words of a text are rejected without a hash.

@@ -165,7 +165,7 @@ fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
     if value.iter().any(u8::is_ascii_whitespace) { None } else { Some((name, value)) }
 }
 
-/// Without what precedes a word and nobody sees: byte order marks of files that were joined, no-break and zero-width spaces.
+/// The text without leading invisible characters: byte order marks of joined files, no-break and zero-width spaces.
 fn visible(mut bytes: &[u8]) -> &[u8] {
     const INVISIBLE: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xc2\xa0", b"\xe2\x80\x8b"];
     loop {
