@@ -129,7 +129,7 @@ pub struct SharedCapabilities<T> {
 
 /// How a declaration is shown.
 #[derive(Debug)]
-pub enum Place<'a, T> {
+pub enum DeclarationRole<'a, T> {
     /// As its own capability.
     Alone,
     /// As the capability of this id, with what was read of the other declarations, in their order.
@@ -271,16 +271,16 @@ impl<T> SharedCapabilities<T> {
         members.iter().filter_map(|member| self.read.get(&member.id))
     }
 
-    pub fn place_of(&self, declaration: &CapabilityId) -> Place<'_, T> {
+    pub fn role_of(&self, declaration: &CapabilityId) -> DeclarationRole<'_, T> {
         let number = self.by_declaration.get(declaration);
         let Some(shared) = number.and_then(|number| self.capabilities.get(*number)) else {
-            return Place::Alone;
+            return DeclarationRole::Alone;
         };
         match listed(shared).split_first() {
             Some((leader, others)) if leader.id == *declaration => {
-                Place::Leads(&shared.id, self.read_of(others).collect())
+                DeclarationRole::Leads(&shared.id, self.read_of(others).collect())
             }
-            _ => Place::Follows,
+            _ => DeclarationRole::Follows,
         }
     }
 }

@@ -30,7 +30,9 @@ pub use answer::{
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
-pub use declarations::{Declaration, Declared, MergedCapability, Place, SharedCapabilities, listed};
+pub use declarations::{
+    Declaration, DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed,
+};
 pub use error::{CursorError, IndexError, SearchError};
 pub use examples::{Examples, ExamplesError};
 pub use filter::{FacetKey, Filter, Filters, Method};

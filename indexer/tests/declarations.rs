@@ -8,7 +8,7 @@ use std::path::Path;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode};
-use indexer::{FacetKey, Hit, IndexConfig, Place, SearchRequest, Searcher, SharedCapabilities};
+use indexer::{DeclarationRole, FacetKey, Hit, IndexConfig, SearchRequest, Searcher, SharedCapabilities};
 use manifest::declaration::Member;
 use manifest::model::Protocol;
 use manifest::{
@@ -218,12 +218,12 @@ fn a_bounded_amount_is_held_for_each_capability() {
         stored.manifest = manifest.clone();
         shared.add(&stored, |declaration| (declaration.excerpt.key, 100));
     }
-    let Place::Leads(id, others) = shared.place_of(&declared[0].capabilities[0].id) else {
+    let DeclarationRole::Leads(id, others) = shared.role_of(&declared[0].capabilities[0].id) else {
         panic!("it leads")
     };
     assert_eq!(id, &declared[0].capabilities[0].id);
     assert_eq!(others, [&declared[1].capabilities[0].key], "250 bytes for each of two capabilities");
-    assert!(matches!(shared.place_of(&declared[2].capabilities[0].id), Place::Follows));
+    assert!(matches!(shared.role_of(&declared[2].capabilities[0].id), DeclarationRole::Follows));
     assert_eq!(shared.read_of(&shared.capabilities()[1].members).count(), 1);
 }
 
@@ -266,7 +266,7 @@ async fn indexing_all_manifests_of_a_site_reads_each_shared_declaration_once() {
                 ((), 1)
             };
             shared.load_led_by(&store, &ids, count).await.unwrap();
-            let leads = |capability: &&manifest::Capability| matches!(shared.place_of(&capability.id), Place::Leads(_, others) if others.len() == manifests - 1);
+            let leads = |capability: &&manifest::Capability| matches!(shared.role_of(&capability.id), DeclarationRole::Leads(_, others) if others.len() == manifests - 1);
             led += manifest.capabilities.iter().filter(leads).count();
         }
         assert_eq!((read.get(), led), (32 * (manifests - 1), 32), "{manifests} manifests");

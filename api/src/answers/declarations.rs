@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use indexer::{Declared, MergedCapability, Place, SharedCapabilities, listed};
+use indexer::{DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed};
 use manifest::declaration::{Contradiction, Member, contradictions, findings_of};
 use manifest::model::PolicyChoice;
 use manifest::{Capability, CapabilityId, Finding, ManifestId};
@@ -123,12 +123,12 @@ impl SharedDeclarations {
         stored: &StoredManifest,
         capability: &Capability,
     ) -> Option<MergedCapability> {
-        match self.0.place_of(&capability.id) {
-            Place::Alone => Some(MergedCapability::of(&capability.id, (stored, capability), [])),
-            Place::Leads(id, others) => {
+        match self.0.role_of(&capability.id) {
+            DeclarationRole::Alone => Some(MergedCapability::of(&capability.id, (stored, capability), [])),
+            DeclarationRole::Leads(id, others) => {
                 Some(MergedCapability::of(id, (stored, capability), others.into_iter().cloned()))
             }
-            Place::Follows => None,
+            DeclarationRole::Follows => None,
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) struct Reader {
 
 /// Where a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Isolation {
     /// On a thread if the document is short or there is no reader program, otherwise in a process.
     ThreadOrProcess,
     /// Always in a process, whose processor time is limited.
@@ -78,7 +78,7 @@ enum Place {
 
 /// The worker of the attempt that is stored while a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Row {
+enum AttemptOwner {
     Own,
     OfAnother,
 }
@@ -130,8 +130,10 @@ impl Reader {
         match quarantine::decide(earlier, self.began_at, clock::now()) {
             ReadDecision::Skip(reason) => Ok(Reading::Quarantined(reason)),
             ReadDecision::Verify => self.verify(attempt, document).await,
-            ReadDecision::ReadConcurrently => self.read_here(attempt, document, Row::OfAnother).await,
-            ReadDecision::Read => self.read_here(attempt, document, Row::Own).await,
+            ReadDecision::ReadConcurrently => {
+                self.read_here(attempt, document, AttemptOwner::OfAnother).await
+            }
+            ReadDecision::Read => self.read_here(attempt, document, AttemptOwner::Own).await,
         }
     }
 
@@ -165,12 +167,15 @@ impl Reader {
         &self,
         attempt: ReadAttempt,
         document: Arc<OwnedDocument>,
-        row: Row,
+        owner: AttemptOwner,
     ) -> Result<Reading, ReadingError> {
         let (program, reading) = (self.program.clone(), Arc::clone(&document));
-        match self.read_in(Place::ThreadOrProcess, move || read_isolated(program.as_ref(), &reading)).await {
+        match self
+            .read_in(Isolation::ThreadOrProcess, move || read_isolated(program.as_ref(), &reading))
+            .await
+        {
             Ok(read) => {
-                if row == Row::Own {
+                if owner == AttemptOwner::Own {
                     self.end(attempt.hash).await?;
                 }
                 Ok(read)
@@ -181,7 +186,7 @@ impl Reader {
                 self.verify(attempt, document).await
             }
             Err(Unread::Process(error)) => {
-                if row == Row::Own {
+                if owner == AttemptOwner::Own {
                     self.end(attempt.hash).await?;
                 }
                 Err(ReadingError::Busy(error))
@@ -198,7 +203,7 @@ impl Reader {
         let Some(program) = self.program.clone() else {
             return Ok(self.quarantine(attempt, "reading it did not end".to_owned()).await?);
         };
-        match self.read_in(Place::Process, move || program.read(&document)).await {
+        match self.read_in(Isolation::Process, move || program.read(&document)).await {
             Ok(read) => {
                 self.end(attempt.hash).await?;
                 Ok(read)
@@ -214,7 +219,7 @@ impl Reader {
     /// Reads on a thread of the pool.
     async fn read_in(
         &self,
-        place: Place,
+        isolation: Isolation,
         read: impl FnOnce() -> Result<Manifest, Unread> + Send + 'static,
     ) -> Result<Reading, Unread> {
         let measured = move || {
@@ -225,7 +230,8 @@ impl Reader {
         };
         self.pool.read(measured).await.map_err(|error| {
             let reason = error.to_string();
-            let is_late_process = place == Place::Process && matches!(error, ReadError::TimedOut { .. });
+            let is_late_process =
+                isolation == Isolation::Process && matches!(error, ReadError::TimedOut { .. });
             if error.is_caused_by_document() && !is_late_process {
                 Unread::Document(reason)
             } else {

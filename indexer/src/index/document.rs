@@ -23,7 +23,7 @@ use crate::analysis::{
     Stemming, bigram, dense_characters, fold_exact, grams, is_stop_word, language_of, words,
 };
 use crate::answer::Hit;
-use crate::declarations::Place;
+use crate::declarations::DeclarationRole;
 use crate::error::IndexError;
 use crate::examples::Examples;
 use crate::filter::{FacetKey, FilterSource};
@@ -89,10 +89,12 @@ impl<'a> ManifestText<'a> {
         capability: &Capability,
         shared: &'s Shared,
     ) -> Result<Option<(TantivyDocument, Option<&'s CapabilityId>)>, IndexError> {
-        Ok(match shared.place_of(&capability.id) {
-            Place::Alone => Some((self.document_of(fields, capability, &[], &self.row(capability))?, None)),
-            Place::Follows => None,
-            Place::Leads(id, others) => {
+        Ok(match shared.role_of(&capability.id) {
+            DeclarationRole::Alone => {
+                Some((self.document_of(fields, capability, &[], &self.row(capability))?, None))
+            }
+            DeclarationRole::Follows => None,
+            DeclarationRole::Leads(id, others) => {
                 let merged = shared::merged(id, (self.stored, capability), &others);
                 let mut row = self.row(&merged.capability);
                 row.updated_at = others.iter().map(|other| other.changed_at).fold(row.updated_at, Ord::max);

@@ -18,9 +18,6 @@ const KEYS_MAX: usize = 64;
 const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 
-/// Where a site publishes for itself alone.
-const WELL_KNOWN: &str = "/.well-known/";
-
 /// Why a signature by an expired key is invalid.
 pub(super) const EXPIRED: &str = "the key has expired";
 
@@ -92,9 +89,9 @@ impl KeyLocation {
     /// have a host below it, so a DID document speaks for its host and the hosts below it, and for no other.
     pub(super) fn check_place(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
         let Some((_, url)) = self.document() else { return Ok(()) };
-        if !is_of_site(signed) && !is_of_site(url) {
+        if !signed.is_well_known() && !url.is_well_known() {
             return Err(Refusal::unresolvable(format!(
-                "neither the document nor its key is at a path below {WELL_KNOWN}: users of a site may have written both"
+                "neither the document nor its key is at a path below /.well-known/: users of a site may have written both"
             )));
         }
         let (signed, key) = (signed.host(), url.host());
@@ -141,15 +138,6 @@ impl KeyLocation {
             _ => of_key_set(&document, key_id, algorithm, now),
         }
     }
-}
-
-/// Whether only the site itself publishes at a URL: below [`WELL_KNOWN`], as RFC 8615 reserves it. A server may decode what is
-/// escaped, and leave the directory (`..%2F`), so only plain paths count.
-fn is_of_site(url: &ManifestUrl) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
-    let rest = url.path_and_query();
-    let Some(rest) = rest.strip_prefix(WELL_KNOWN) else { return false };
-    rest.chars().all(is_plain) && !rest.contains("..") && !rest.contains("//")
 }
 
 /// A key, and when it expires.
