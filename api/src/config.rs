@@ -20,6 +20,7 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
+use crate::reader_keys::Reads;
 use crate::server_names::LOOPBACK;
 use crate::timeouts::ClientTimeouts;
 
@@ -69,6 +70,7 @@ pub struct ApiConfig {
     pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
     pub limits: LimitsConfig,
+    pub reads: Reads,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// File with the hashes of the admin tokens; without it, admin routes are disabled.
@@ -135,6 +137,8 @@ pub struct ApiSettings {
     pub styleguide: bool,
     /// Rate and concurrency limits; read from the file only.
     pub limits: LimitsConfig,
+    /// `public`, or `keys` to admit readers with keys only; read from the file only.
+    pub reads: Reads,
     pub index_from: Option<SnapshotLocation>,
 }
 
@@ -163,6 +167,7 @@ impl ApiSettings {
             feedback: self.feedback || file.api.feedback,
             styleguide: self.styleguide || file.api.styleguide,
             limits: file.api.limits,
+            reads: file.api.reads,
             index_from: self.index_from.or(file.api.index_from),
         })
     }
@@ -184,6 +189,7 @@ impl ApiSettings {
             embedder: None,
             database: shared.store,
             limits: self.limits,
+            reads: self.reads,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
             card_signer: card_signer.transpose()?,

@@ -102,9 +102,10 @@ impl Default for LimitsConfig {
     }
 }
 
-type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
+/// Buckets of one quota, by key.
+pub(crate) type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
-fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
+pub(crate) fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
     RateLimiter::dashmap(quota).with_middleware::<StateInformationMiddleware>()
 }
 
@@ -255,7 +256,8 @@ impl Limits {
     }
 }
 
-fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<RemainingQuota, Exhausted> {
+/// Takes a token from the bucket of a key.
+pub(crate) fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<RemainingQuota, Exhausted> {
     match buckets.check_key(key) {
         Ok(state) => Ok(remaining(state.quota(), state.remaining_burst_capacity())),
         Err(not_until) => {

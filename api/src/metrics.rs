@@ -1,6 +1,7 @@
 //! Prometheus metrics of the API.
 //!
-//! Labels are bounded: the template of the route, the method, the class of the status; never clients or queries.
+//! Labels are bounded: the template of the route, the method, the class of the status; never clients or queries. Readers with keys are labels, by the names that
+//! the operator gave them.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -76,6 +77,13 @@ pub(crate) fn cut(reason: &'static str) {
 /// of the process.
 pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
+}
+
+/// A request with the key of a reader. Operators name the readers, and there are at most a thousand.
+pub(crate) fn reader_request(reader: &str, is_within_limit: bool) {
+    let outcome = if is_within_limit { "admitted" } else { "refused" };
+    counter!("agentdex_api_reader_requests_total", "reader" => reader.to_owned(), "outcome" => outcome)
+        .increment(1);
 }
 
 /// Changes that the index does not show yet.

@@ -9,7 +9,8 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 use manifest::SiteName;
-use policy::claim::{KeyHash, Owner};
+use policy::claim::Owner;
+use policy::key::{KeyHash, KeyKind};
 use store::Store;
 use subtle::ConstantTimeEq;
 
@@ -43,7 +44,12 @@ impl OwnerCredentials {
                 "send the key of the owner of {site} as Authorization: Bearer KEY; POST /sites/{site}/claim says how to get one"
             ))
         };
-        let key = self.0.as_deref().and_then(bearer).and_then(KeyHash::of_key).ok_or_else(refused)?;
+        let key = self
+            .0
+            .as_deref()
+            .and_then(bearer)
+            .and_then(|key| KeyHash::of_key(KeyKind::Owner, key))
+            .ok_or_else(refused)?;
         let claim = store.claim_find(site).await?.unwrap_or_default();
         let owner = claim.owner_at(clock::now()).cloned().ok_or_else(refused)?;
         let is_owner = bool::from(owner.key_hash.as_str().as_bytes().ct_eq(key.as_str().as_bytes()));

@@ -36,6 +36,7 @@ use crate::load::Load;
 use crate::manifests::{ManifestPermits, ManifestReader};
 use crate::page_context::PageContext;
 use crate::problem::Problem;
+use crate::reader_keys::ReaderKeys;
 use crate::replica::Replica;
 use crate::scan_cache::{self, ScanCache};
 use crate::search_counts::SearchCounts;
@@ -85,6 +86,7 @@ pub struct State {
     /// Searches that showed capabilities of sites with owners.
     pub(crate) search_counts: SearchCounts,
     pub(crate) admin_tokens: AdminTokens,
+    pub(crate) reader_keys: ReaderKeys,
     pub(crate) crawl: ScanCache<CrawlAnswer>,
     pub(crate) latest_visits: ScanCache<Vec<Visit>>,
     pub(crate) stats: ScanCache<StatsAnswer>,
@@ -126,6 +128,7 @@ impl App {
             load: Load::new(Instant::now()),
             search_counts: SearchCounts::default(),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
+            reader_keys: ReaderKeys::default(),
             crawl: ScanCache::default(),
             latest_visits: ScanCache::default(),
             stats: ScanCache::default(),

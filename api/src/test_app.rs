@@ -7,6 +7,7 @@ use store::{DatabaseUrl, Store, StoreConfig};
 
 use crate::config::ApiConfig;
 use crate::limits::LimitsConfig;
+use crate::reader_keys::Reads;
 use crate::state::App;
 use crate::timeouts::ClientTimeouts;
 
@@ -27,6 +28,7 @@ pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App,
         embedder: None,
         database,
         limits,
+        reads: Reads::default(),
         trusted_proxies: Vec::new(),
         admin_tokens: None,
         card_signer: None,

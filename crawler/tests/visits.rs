@@ -317,7 +317,7 @@ async fn plans_the_next_visit_after_a_visit() {
 async fn proof(crawl: &Crawl, key: u8) -> String {
     crawl.store.claim_secret_keep("secret").await.unwrap();
     let site = SiteName::parse("shop.example").unwrap();
-    let issued = ClaimAuthority::new("secret").issue(&site, &[key; claim::KEY_BYTES]);
+    let issued = ClaimAuthority::new("secret").issue(&site, &[key; policy::key::KEY_BYTES]);
     format!("{}{}\n", claim::TOKEN_PREFIX, issued.token)
 }
 
@@ -448,7 +448,7 @@ async fn only_the_site_itself_proves_a_claim() {
     let file = format!("https://www.shop.example{}", claim::FILE_PATH);
     let of_another_site = {
         let site = SiteName::parse("other.example").unwrap();
-        let issued = ClaimAuthority::new("secret").issue(&site, &[1; claim::KEY_BYTES]);
+        let issued = ClaimAuthority::new("secret").issue(&site, &[1; policy::key::KEY_BYTES]);
         format!("{}{}\n", claim::TOKEN_PREFIX, issued.token)
     };
     for (answer, is_proof, why) in [

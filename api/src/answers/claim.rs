@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
 use manifest::SiteName;
 use policy::claim::{self, Claim, ClaimAuthority, Owner, Proof};
+use policy::key::KEY_BYTES;
 use serde::Serialize;
 use store::Store;
 use utoipa::ToSchema;
@@ -95,7 +96,7 @@ pub(crate) async fn issue(store: &Store, base_url: &str, site: SiteName) -> Resu
         Some(secret) => secret,
         None => store.claim_secret_keep(&HEXLOWER.encode(&rand::random::<[u8; SECRET_BYTES]>())).await?,
     };
-    let issued = ClaimAuthority::new(&secret).issue(&site, &rand::random::<[u8; claim::KEY_BYTES]>());
+    let issued = ClaimAuthority::new(&secret).issue(&site, &rand::random::<[u8; KEY_BYTES]>());
     let line = format!("{}{}", claim::TOKEN_PREFIX, issued.token);
     Ok(ClaimIssued {
         key: issued.key,

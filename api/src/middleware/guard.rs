@@ -6,7 +6,7 @@
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
@@ -19,6 +19,7 @@ use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
+use crate::reader_keys::Reads;
 use crate::state::App;
 use runtime::Share;
 
@@ -33,11 +34,14 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let method = request.method().clone();
     let client = Client::of(&request, &app.config.trusted_proxies, &app.names);
     request.extensions_mut().insert(client);
-    let response = match request.extensions_mut().remove::<Refused>() {
+    let mut response = match request.extensions_mut().remove::<Refused>() {
         Some(Refused(problem)) => read_quota(&app, client).err().unwrap_or(problem).into_response(),
         None if route.as_deref() == Some(NEVER_LIMITED) => next.run(request).await,
         None => guarded(&app, client, route.as_deref(), request, next).await.unwrap_or_else(refused),
     };
+    if app.config.reads == Reads::Keys {
+        keep_private(&mut response);
+    }
     metrics::answered(route.as_deref(), &method, response.status(), started.elapsed());
     response
 }
@@ -49,7 +53,7 @@ async fn guarded(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let quota = read_quota(app, client)?;
+    let quota = admit(app, client, route, request.headers()).await?;
     let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = match route {
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
@@ -71,6 +75,42 @@ async fn guarded(
         quota.write_headers(response.headers_mut());
     }
     Ok(response)
+}
+
+/// One request of the rate of a reader with a key, or of the client. A wrong key, and a missing one where reads need one, count for
+/// the client.
+async fn admit(
+    app: &App,
+    client: Client,
+    route: Option<&str>,
+    headers: &HeaderMap,
+) -> Result<RemainingQuota, Problem> {
+    let refused = |problem| Err(read_quota(app, client).err().unwrap_or(problem));
+    match app.reader_keys.admit(&app.store, headers).await {
+        Ok(Some(reader)) => reader.take().map_err(|exhausted| {
+            metrics::rejected("rate");
+            exhausted.problem("too many requests with this key")
+        }),
+        Ok(None) if app.config.reads.admit_without_key(client, route) => read_quota(app, client),
+        Ok(None) => refused(Problem::unauthenticated(
+            "this instance answers readers with a key: send it as Authorization: Bearer KEY, or as the password in a browser; its \
+             operator makes keys with agentdex keys add",
+        )),
+        Err(problem) => refused(problem),
+    }
+}
+
+/// Where reads need a key, browsers ask for it, and shared caches store no response (RFC 9111 §3.5).
+fn keep_private(response: &mut Response) {
+    if response.status() == StatusCode::UNAUTHORIZED {
+        let schemes = HeaderValue::from_static("Bearer, Basic realm=\"agentdex\", charset=\"UTF-8\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, schemes);
+    }
+    let caching = response.headers().get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok());
+    let private = caching.and_then(|text| text.strip_prefix("public")).map(|rest| format!("private{rest}"));
+    if let Some(Ok(private)) = private.map(HeaderValue::try_from) {
+        response.headers_mut().insert(header::CACHE_CONTROL, private);
+    }
 }
 
 /// One request of the client's rate.

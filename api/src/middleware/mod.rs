@@ -165,6 +165,7 @@ fn cors() -> CorsLayer {
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers([
             header::ACCEPT,
+            header::AUTHORIZATION,
             header::CONTENT_TYPE,
             header::IF_NONE_MATCH,
             LAST_EVENT_ID,

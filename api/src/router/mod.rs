@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::problem::Problem;
 use crate::routes::{
-    admin, admin_abuse, admin_feedback, assets, badge, bot_keys, capability, card_keys, changes,
+    admin, admin_abuse, admin_feedback, admin_keys, assets, badge, bot_keys, capability, card_keys, changes,
     changes_stream, claim, crawl, crawl_stream, export, feedback, feeds, health, home, manifest,
     manifest_diff, mcp_server_versions, mcp_servers, metrics, opensearch, owner, rank, raw, report, search,
     semantic_types, similar, site, site_changes, sitemap, sites, stats, styleguide, submit, suggest, tool,
@@ -76,6 +76,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin::reindex))
         .routes(routes!(admin::queue))
         .routes(routes!(admin_feedback::list, admin_feedback::remove))
+        .routes(routes!(admin_keys::list))
         .routes(routes!(metrics::show))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))

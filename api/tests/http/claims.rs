@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use chrono::TimeDelta;
 use manifest::SiteName;
-use policy::claim::{ClaimAuthority, KeyHash};
+use policy::claim::ClaimAuthority;
+use policy::key::{KeyHash, KeyKind};
 use serde_json::json;
 
 use crate::answer::Answer;
@@ -29,7 +30,7 @@ async fn a_claim_gives_a_key_and_a_token_for_one_of_two_places() {
     let secret = world.store.claim_secret_find().await.unwrap().unwrap();
     let site = SiteName::parse("skyhop.example").unwrap();
     let proven = ClaimAuthority::new(&secret).proven(&site, [text("/dns/value").as_str()]);
-    assert_eq!(proven, [KeyHash::of_key(&text("/key")).unwrap()]);
+    assert_eq!(proven, [KeyHash::of_key(KeyKind::Owner, &text("/key")).unwrap()]);
 
     let again = post(&world, "/sites/skyhop.example/claim").await.json();
     assert_ne!(again["key"], claim["key"], "each claim has its own key");
@@ -82,7 +83,7 @@ async fn records_and_pages_name_the_proof_of_an_owner() {
     assert_eq!(*owner, world.get("/sites/skyhop.example/claim").await.json()["owner"]);
     let page = world.page("/sites/skyhop.example").await.text();
     assert!(page.contains("control of skyhop.example was proved by a DNS record"), "{page}");
-    let hash = KeyHash::of_key(&key).unwrap();
+    let hash = KeyHash::of_key(KeyKind::Owner, &key).unwrap();
     assert!(!page.contains(&key) && !page.contains(hash.as_str()), "neither the key nor its hash is shown");
 }
 
@@ -110,7 +111,7 @@ async fn only_the_key_of_the_owner_is_accepted() {
     let other = own(&world, "weather.example").await;
     assert_eq!(with_key(&world, "GET", path, &key).await.status, StatusCode::OK);
     assert_eq!(world.get(path).await.status, StatusCode::UNAUTHORIZED);
-    let hash = KeyHash::of_key(&key).unwrap();
+    let hash = KeyHash::of_key(KeyKind::Owner, &key).unwrap();
     for wrong in [unproven.as_str(), other.as_str(), hash.as_str(), "", "agentdex-key-00"] {
         for (method, path) in [
             ("GET", path),

@@ -19,6 +19,7 @@ mod origins;
 mod owners;
 mod pages;
 mod protection;
+mod reader_keys;
 mod readiness;
 mod records;
 mod resources;

@@ -158,12 +158,13 @@ pub(crate) async fn admin(world: &World, method: &str, path: &str, token: &str, 
     world.send(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-const ADMIN: [(&str, &str); 10] = [
+const ADMIN: [(&str, &str); 11] = [
     ("POST", "/admin/sites/skyhop.example/block"),
     ("POST", "/admin/sites/skyhop.example/unblock"),
     ("POST", "/admin/sites/skyhop.example/suspend"),
     ("POST", "/admin/sites/skyhop.example/unsuspend"),
     ("GET", "/admin/reports"),
+    ("GET", "/admin/keys"),
     ("DELETE", "/admin/reports?all=true"),
     ("POST", "/admin/reindex"),
     ("GET", "/admin/queue"),

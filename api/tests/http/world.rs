@@ -1,6 +1,6 @@
 //! A store with four sites and one that opted out, an index of them, and the router of the API.
 
-use api::{App, LimitsConfig};
+use api::{App, LimitsConfig, Reads};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
@@ -8,7 +8,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use manifest::model::PolicyChoice;
 use manifest::{Host, Manifest, ManifestUrl, SiteName};
 use policy::RobotsKind;
-use policy::claim::{CheckResult, Claim, KeyHash, Proof};
+use policy::claim::{CheckResult, Claim, Proof};
+use policy::key::{KeyHash, KeyKind};
 use store::{FetchRecord, RobotsRecord, Seed, Store};
 
 use crate::answer::Answer;
@@ -35,6 +36,7 @@ pub(crate) struct World {
 pub(crate) struct Settings {
     pub(crate) public_url: Option<url::Url>,
     pub(crate) limits: LimitsConfig,
+    pub(crate) reads: Reads,
     pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
     pub(crate) card_signer: Option<std::sync::Arc<manifest::CardSigner>>,
@@ -81,6 +83,7 @@ impl World {
         let mut config = fixture.config();
         config.public_url = settings.public_url;
         config.limits = settings.limits;
+        config.reads = settings.reads;
         config.trusted_proxies = settings.trusted_proxies;
         config.admin_tokens = settings.admin_tokens;
         config.card_signer = settings.card_signer;
@@ -114,7 +117,7 @@ impl World {
 
     /// Saves a visit of a site that found the proof of this key in its DNS. Keys count by the clock of the machine.
     pub(crate) async fn prove(&self, site: &str, key: &str, proven_at: DateTime<Utc>) {
-        let keys = vec![KeyHash::of_key(key).expect("a key")];
+        let keys = vec![KeyHash::of_key(KeyKind::Owner, key).expect("a key")];
         let claim = Claim::default().after(CheckResult::Proven { keys, proof: Proof::Dns }, proven_at);
         let now = fetched_at() + TimeDelta::hours(2);
         let missing = ManifestUrl::parse(&format!("https://{site}/.well-known/mcp.json")).unwrap();

@@ -58,6 +58,7 @@ impl Fixture {
             embedder: None,
             database: self.database.clone(),
             limits: LimitsConfig::default(),
+            reads: api::Reads::default(),
             trusted_proxies: Vec::new(),
             admin_tokens: None,
             card_signer: None,

@@ -6,8 +6,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{SiteName, string_enum};
-use ring::{digest, hmac};
+use ring::hmac;
 use serde::{Deserialize, Serialize};
+
+use crate::key::{IssuedKey, KEY_BYTES, KeyHash, KeyKind};
 
 /// The label below a domain whose TXT record may have a token.
 pub const DNS_LABEL: &str = "_agentdex";
@@ -15,10 +17,6 @@ pub const DNS_LABEL: &str = "_agentdex";
 pub const FILE_PATH: &str = "/.well-known/agentdex-claim.txt";
 /// What precedes a token in the record or on a line of the file.
 pub const TOKEN_PREFIX: &str = "agentdex-claim=";
-/// How an owner's key begins, so that scanners for leaked secrets recognise it.
-const KEY_PREFIX: &str = "agentdex-key-";
-/// Random bytes of a key.
-pub const KEY_BYTES: usize = 32;
 /// Bytes of a token's MAC: 128 bits cannot be guessed, and the token fits into one string of a TXT record (255 bytes).
 const MAC_BYTES: usize = 16;
 /// Lines of the file that are read, and tokens that are accepted at once: one is usual, two while it is replaced.
@@ -48,50 +46,6 @@ string_enum! {
     }
 }
 
-/// The SHA-256 of an owner's key, in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct KeyHash(String);
-
-/// A text that is no hash of a key.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("the hash of an owner's key has 64 hexadecimal digits")]
-pub struct KeyHashError;
-
-impl KeyHash {
-    /// The hash of a key as its owner sends it; `None` for a text that is no key.
-    pub fn of_key(key: &str) -> Option<Self> {
-        let digits = key.trim().strip_prefix(KEY_PREFIX)?;
-        let bytes = data_encoding::HEXLOWER.decode(digits.as_bytes()).ok()?;
-        (bytes.len() == KEY_BYTES).then(|| Self::of_bytes(&bytes))
-    }
-
-    fn of_bytes(bytes: &[u8]) -> Self {
-        Self(data_encoding::HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::str::FromStr for KeyHash {
-    type Err = KeyHashError;
-
-    fn from_str(text: &str) -> Result<Self, KeyHashError> {
-        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| KeyHashError)?;
-        if bytes.len() == digest::SHA256_OUTPUT_LEN { Ok(Self(text.to_owned())) } else { Err(KeyHashError) }
-    }
-}
-
-impl TryFrom<String> for KeyHash {
-    type Error = KeyHashError;
-
-    fn try_from(text: String) -> Result<Self, KeyHashError> {
-        text.parse()
-    }
-}
-
 /// A new key with the token that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedClaim {
@@ -112,9 +66,9 @@ impl ClaimAuthority {
 
     /// The key of these random bytes, with its token for a site.
     pub fn issue(&self, site: &SiteName, random: &[u8; KEY_BYTES]) -> IssuedClaim {
-        let hash = KeyHash::of_bytes(random);
+        let IssuedKey { key, hash } = IssuedKey::new(KeyKind::Owner, random);
         let token = format!("{}.{}", hash.as_str(), self.mac(site, &hash));
-        IssuedClaim { key: format!("{KEY_PREFIX}{}", data_encoding::HEXLOWER.encode(random)), token }
+        IssuedClaim { key, token }
     }
 
     /// The keys that a file proves for a site. It has nothing but tokens, comments that begin with `#`, and blank lines: on a
@@ -297,11 +251,14 @@ mod tests {
         let authority = ClaimAuthority::new("secret");
         let (shop, other) = (site("shop.example"), site("other.example"));
         let issued = authority.issue(&shop, &[7; KEY_BYTES]);
-        let hash = KeyHash::of_key(&issued.key).unwrap();
+        let hash = KeyHash::of_key(KeyKind::Owner, &issued.key).unwrap();
         assert_eq!(hash, key(7));
         let record = format!("{TOKEN_PREFIX}{}", issued.token);
         assert!(record.len() < 255, "one string of a TXT record");
-        assert!(!record.contains(issued.key.strip_prefix(KEY_PREFIX).unwrap()), "the key is not published");
+        assert!(
+            !record.contains(issued.key.strip_prefix(KeyKind::Owner.prefix()).unwrap()),
+            "the key is not published"
+        );
         assert_eq!(authority.proven(&shop, [record.as_str()]), std::slice::from_ref(&hash));
         let file = format!("# ours\r\n  {record}  \r\n");
         assert_eq!(authority.proven(&shop, [file.as_str()]), [hash]);
@@ -354,9 +311,9 @@ mod tests {
             &"0".repeat(64),
             &format!("agentdex-key-{}", "g".repeat(64)),
         ] {
-            assert_eq!(KeyHash::of_key(wrong), None, "{wrong:?}");
+            assert_eq!(KeyHash::of_key(KeyKind::Owner, wrong), None, "{wrong:?}");
         }
-        assert_eq!("00".parse::<KeyHash>(), Err(KeyHashError));
+        assert!("00".parse::<KeyHash>().is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod claim;
 pub mod delay;
 pub mod freshness;
 pub mod groups;
+pub mod key;
 pub mod naming;
 pub mod outcome;
 pub mod plan;

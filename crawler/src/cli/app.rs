@@ -15,7 +15,7 @@ use super::flags::Command;
 use super::report::{self, Audience};
 use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
-use super::{commands, explain, paths, shown, status};
+use super::{commands, explain, paths, reader_keys, shown, status};
 use crate::fleet::{Cancel, STOP_MAX};
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
@@ -97,7 +97,8 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         Command::Unsuspend { domains } => commands::unsuspend(&store, &domains).await,
         Command::Status => status::run(&store, settings.output).await,
         Command::Paths => paths::run(&store, settings.output).await,
-        Command::Keys => commands::keys(&settings),
+        Command::Keys { command: None } => commands::keys(&settings),
+        Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, settings.output).await,
         // this command needs neither settings nor a database: see `main`
         Command::ReadDocument => Ok(()),
     };

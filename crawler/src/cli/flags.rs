@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use ::settings::SharedFlags;
 use policy::AbuseReason;
 
+use super::reader_keys::KeysCommand;
 use crate::output::OutputFormat;
 
 /// Visits web sites politely and reads what they declare to AI agents.
@@ -182,8 +183,13 @@ pub enum Command {
     Status,
     /// Show the paths that are requested, in order, and what was found under each
     Paths,
-    /// Print the key directory of --signing-key, to be served at --signature-agent
-    Keys,
+    /// Manage the keys of readers of the API; alone, print the key directory of --signing-key
+    ///
+    /// The key directory is to be served at --signature-agent.
+    Keys {
+        #[command(subcommand)]
+        command: Option<KeysCommand>,
+    },
     /// Read one document from standard input under limits of the operating system; the crawler calls this itself
     #[command(hide = true)]
     ReadDocument,

@@ -8,6 +8,7 @@ mod file;
 mod flags;
 mod paths;
 mod progress;
+mod reader_keys;
 mod report;
 mod settings;
 mod shown;

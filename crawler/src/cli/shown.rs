@@ -35,7 +35,7 @@ pub const SUBCOMMAND_FLAGS: [(&str, &[&[&str]]); 10] = [
     ("unsuspend", &[SHARED]),
     ("status", &[SHARED, &["format"]]),
     ("paths", &[SHARED, &["format"]]),
-    ("keys", &[SHARED, &["signing_key", "signature_agent"]]),
+    ("keys", &[SHARED, &["format", "signing_key", "signature_agent"]]),
     ("read-document", &[]),
 ];
 
@@ -98,7 +98,7 @@ mod tests {
             ("check", ["--hosts", "--events"], ["--concurrency", "--park-wait"]),
             ("block", ["--reason", "--data-dir"], ["--format ", "--rate"]),
             ("status", ["--format", "--database-url"], ["--ca-file", "--strict"]),
-            ("keys", ["--signing-key", "--signature-agent"], ["--format ", "--contact-url"]),
+            ("keys", ["--signing-key", "--format"], ["--contact-url", "--delay"]),
         ] {
             let help = command().try_get_matches_from(["crawler", name, "--help"]).unwrap_err().to_string();
             assert!(shown.iter().all(|flag| help.contains(flag)), "{help}");

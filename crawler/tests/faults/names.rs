@@ -256,7 +256,7 @@ async fn a_txt_record_proves_a_claim_whatever_the_site_answers() {
         return;
     };
     let site = manifest::SiteName::parse("closed.example").unwrap();
-    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; policy::key::KEY_BYTES]);
     let responder = Responder::start([
         ("closed.example", Zone::Addresses(vec![address])),
         ("_agentdex.closed.example", Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token))),
@@ -282,7 +282,7 @@ async fn a_failure_of_the_name_servers_is_no_missed_proof() {
         return;
     };
     let site = manifest::SiteName::parse("owned.example").unwrap();
-    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; policy::key::KEY_BYTES]);
     let record = Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token));
     let answers = async |record: Zone| {
         let address = ("owned.example", Zone::Addresses(vec![address]));
@@ -313,7 +313,7 @@ async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
         return;
     };
     let site = manifest::SiteName::parse("owned.example").unwrap();
-    let issued = ClaimAuthority::new("secret").issue(&site, &[7; claim::KEY_BYTES]);
+    let issued = ClaimAuthority::new("secret").issue(&site, &[7; policy::key::KEY_BYTES]);
     let responder = Responder::start([
         ("owned.example", Zone::Addresses(vec![address])),
         ("_agentdex.owned.example", Zone::Text(format!("{}{}", claim::TOKEN_PREFIX, issued.token))),
@@ -329,7 +329,7 @@ async fn a_txt_record_proves_a_claim_without_a_request_for_the_file() {
     let claim = crawl.store.claim_find(&site).await.unwrap().unwrap();
     let owner = claim.owner.unwrap();
     assert_eq!(owner.proof, claim::Proof::Dns);
-    assert_eq!(Some(owner.key_hash), claim::KeyHash::of_key(&issued.key));
+    assert_eq!(Some(owner.key_hash), policy::key::KeyHash::of_key(policy::key::KeyKind::Owner, &issued.key));
     assert!(
         !crawl.paths("owned.example").contains(&claim::FILE_PATH.to_owned()),
         "{:?}",

@@ -181,6 +181,8 @@ pub(crate) const TABLES: &[Table] = tables! {
         site Text, day Integer, searches BigInt;
     claim_secret by "id":
         id Integer, secret Text;
+    reader_key by "name":
+        name Text, key_hash Text, reads_per_second Integer, created_at_ms BigInt;
 };
 
 impl Table {

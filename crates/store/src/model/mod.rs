@@ -8,6 +8,7 @@ pub(crate) mod lease;
 pub(crate) mod maintenance;
 pub(crate) mod paths;
 pub(crate) mod read_attempt;
+pub(crate) mod reader_key;
 pub(crate) mod report;
 pub(crate) mod retention;
 pub(crate) mod robots;
@@ -30,6 +31,7 @@ pub use lease::{LEASE_DURATION_DEFAULT, LEASE_DURATION_MAX, LeaseRequest, LeaseT
 pub use maintenance::{Housekeeping, SchemaState, Space};
 pub use paths::{PathCheck, PathSlots};
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
+pub use reader_key::{READER_KEYS_MAX, ReaderKey, ReaderKeyOutcome};
 pub use report::{Report, ReportCap, ReportCaps, ReportFilter, ReportLine, ReportOutcome, ReportedSite};
 pub use retention::{FeedReader, Retained, Retention};
 pub use robots::RobotsRecord;

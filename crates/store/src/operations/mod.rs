@@ -118,6 +118,7 @@ mod health;
 mod leases;
 mod maintenance;
 mod read_attempts;
+mod reader_keys;
 mod reading;
 mod retention;
 mod seeds;

@@ -1,7 +1,8 @@
 //! Claims to sites and their owners, and the secret of this instance's tokens.
 
 use manifest::SiteName;
-use policy::claim::{Claim, KeyHash, Owner, Proof};
+use policy::claim::{Claim, Owner, Proof};
+use policy::key::KeyHash;
 
 use super::Connection;
 use super::rows::{decode, decode_by};

@@ -42,6 +42,7 @@ pub(crate) mod listing;
 pub(crate) mod manifest;
 pub(crate) mod manifest_size;
 pub(crate) mod read_attempt;
+pub(crate) mod reader_key;
 pub(crate) mod report;
 pub(crate) mod resource;
 pub(crate) mod retention;

@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use policy::claim::{CheckResult, Claim, KeyHash, Proof};
+use policy::claim::{CheckResult, Claim, Proof};
+use policy::key::KeyHash;
 use store::{SearchCount, Store, VisitRecord};
 
 use crate::build::{later, leased, request, seed, site, start, visit};

@@ -20,6 +20,7 @@ mod moving;
 mod opening;
 mod plans;
 mod read_attempts;
+mod reader_keys;
 mod reading;
 mod reports;
 mod seeds;
@@ -97,6 +98,7 @@ macro_rules! contract_tests {
                 stores_no_row_for_paths_without_content, robots_and_path_slots_survive_a_round_trip,
                 only_short_robots_of_main_hosts_are_read_with_a_site, hosts_that_visits_met_are_bounded,
             },
+            reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
             claims::{
                 a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
                 a_check_requested_during_a_visit_causes_another_one,

@@ -1,0 +1,295 @@
+//! Keys of readers: limits of their own, and access to an instance whose reads need a key.
+//!
+//! A key is sent as a bearer token, or, by a browser, as the password of HTTP Basic authentication (RFC 7617). Its hash is compared;
+//! logs and metrics contain the name of the reader, never the key.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use data_encoding::BASE64;
+use governor::Quota;
+use policy::key::{KeyHash, KeyKind};
+use serde::{Deserialize, Serialize};
+use store::{ReaderKey, Store};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+use utoipa::ToSchema;
+
+use crate::client::Client;
+use crate::limits::{self, Buckets, Exhausted};
+use crate::metrics;
+use crate::problem::Problem;
+use crate::quota::RemainingQuota;
+
+/// How long the table of keys is cached: a revoked key is accepted so long.
+const CACHED_FOR: Duration = Duration::from_secs(5);
+/// How long a request waits for the table. With the five seconds above, a key ends within ten.
+const READ_MAX: Duration = Duration::from_secs(2);
+/// How much larger a burst may be than the requests of a second.
+const BURST: u32 = 4;
+/// Longest header that can be a key: a name, a colon and a key in Base64.
+const HEADER_BYTES_MAX: usize = 512;
+
+/// Who may read; `reads` in the table `[api]` of the configuration file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reads {
+    /// Everybody, within the limits of clients.
+    #[default]
+    Public,
+    /// Readers with keys, and programs on this machine.
+    Keys,
+}
+
+/// Routes that are answered without a key where reads need one: checks of the process, what has its own credentials, and the keys
+/// that verify signatures of this instance.
+const OPEN: [&str; 10] = [
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/robots.txt",
+    "/favicon.ico",
+    "/assets/{name}",
+    "/.well-known/http-message-signatures-directory",
+    "/.well-known/jwks.json",
+    "/sites/{domain}/opt-out",
+    "/sites/{domain}/searches",
+];
+/// Routes of operators, which need an admin token.
+const OF_OPERATORS: &str = "/admin/";
+
+impl Reads {
+    /// Whether a request without a key is answered.
+    pub(crate) fn admit_without_key(self, client: Client, route: Option<&str>) -> bool {
+        self == Self::Public
+            || client.is_local
+            || route.is_some_and(|route| OPEN.contains(&route) || route.starts_with(OF_OPERATORS))
+    }
+}
+
+/// A reader with a key, and its bucket of requests.
+pub(crate) struct Reader {
+    name: String,
+    reads_per_second: NonZeroU32,
+    bucket: Buckets<()>,
+    requests: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The requests of a reader since this process started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct ReaderUsage {
+    name: String,
+    #[schema(value_type = u32)]
+    reads_per_second: NonZeroU32,
+    /// Requests, with those that were refused.
+    requests: u64,
+    /// Requests beyond the limit.
+    refused: u64,
+}
+
+impl Reader {
+    fn new(key: &ReaderKey) -> Self {
+        let burst = key.reads_per_second.saturating_mul(BURST);
+        Self {
+            name: key.name.clone(),
+            reads_per_second: key.reads_per_second,
+            bucket: limits::buckets(Quota::per_second(key.reads_per_second).allow_burst(burst)),
+            requests: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// One request of the reader's rate.
+    pub(crate) fn take(&self) -> Result<RemainingQuota, Exhausted> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let taken = limits::take(&self.bucket, &());
+        if taken.is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        metrics::reader_request(&self.name, taken.is_ok());
+        taken
+    }
+
+    fn usage(&self) -> ReaderUsage {
+        ReaderUsage {
+            name: self.name.clone(),
+            reads_per_second: self.reads_per_second,
+            requests: self.requests.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+        }
+    }
+}
+
+type Readers = HashMap<KeyHash, Arc<Reader>>;
+
+/// The readers with keys, as of the last seconds.
+#[derive(Default)]
+pub(crate) struct ReaderKeys(Mutex<Option<(Instant, Arc<Readers>)>>);
+
+impl ReaderKeys {
+    /// The reader whose key a request has; `None` if the request has no key of a reader.
+    ///
+    /// # Errors
+    ///
+    /// If the key is unknown or revoked, or the keys cannot be read.
+    pub(crate) async fn admit(
+        &self,
+        store: &Store,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<Reader>>, Problem> {
+        let Some(key) = headers.get(header::AUTHORIZATION).and_then(|value| key_in(value.to_str().ok()?))
+        else {
+            return Ok(None);
+        };
+        let unknown = || {
+            Problem::unauthenticated("this key of a reader is not known here: it is mistyped, or was revoked")
+        };
+        let hash = KeyHash::of_key(KeyKind::Reader, &key).ok_or_else(unknown)?;
+        let readers = self.readers(store).await?;
+        readers.get(&hash).cloned().map(Some).ok_or_else(unknown)
+    }
+
+    /// The readers with keys, by name, with their requests.
+    pub(crate) async fn usage(&self, store: &Store) -> Result<Vec<ReaderUsage>, Problem> {
+        let readers = self.readers(store).await?;
+        let mut usage: Vec<ReaderUsage> = readers.values().map(|reader| reader.usage()).collect();
+        usage.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(usage)
+    }
+
+    /// The readers, read again after [`CACHED_FOR`]. While the database is unavailable, the last ones.
+    async fn readers(&self, store: &Store) -> Result<Arc<Readers>, Problem> {
+        let mut cached = self.0.lock().await;
+        if let Some((at, readers)) = &*cached
+            && at.elapsed() < CACHED_FOR
+        {
+            return Ok(Arc::clone(readers));
+        }
+        let before = cached.as_ref().map(|(_, readers)| Arc::clone(readers));
+        let readers = match (timeout(READ_MAX, store.reader_keys()).await, before) {
+            (Ok(Ok(keys)), before) => Arc::new(renewed(&keys, &before.unwrap_or_default())),
+            (_, Some(before)) => before,
+            (Ok(Err(error)), None) => return Err(error.into()),
+            (Err(_), None) => {
+                return Err(Problem::unavailable("the keys of readers cannot be read at the moment"));
+            }
+        };
+        *cached = Some((Instant::now(), Arc::clone(&readers)));
+        Ok(readers)
+    }
+}
+
+/// The readers with these keys. A reader that was there before keeps its bucket and its counts.
+fn renewed(keys: &[ReaderKey], before: &Readers) -> Readers {
+    let reader = |key: &ReaderKey| {
+        let known = before.get(&key.hash).filter(|known| known.reads_per_second == key.reads_per_second);
+        known.cloned().unwrap_or_else(|| Arc::new(Reader::new(key)))
+    };
+    keys.iter().map(|key| (key.hash.clone(), reader(key))).collect()
+}
+
+/// The key of a reader in the value of `Authorization`; `None` if it has something else, such as the key of an owner.
+fn key_in(authorization: &str) -> Option<String> {
+    if authorization.len() > HEADER_BYTES_MAX {
+        return None;
+    }
+    let (scheme, value) = authorization.split_once(' ')?;
+    let key = if scheme.eq_ignore_ascii_case("bearer") {
+        value.trim().to_owned()
+    } else if scheme.eq_ignore_ascii_case("basic") {
+        let decoded = String::from_utf8(BASE64.decode(value.trim().as_bytes()).ok()?).ok()?;
+        decoded.split_once(':')?.1.to_owned()
+    } else {
+        return None;
+    };
+    key.starts_with(KeyKind::Reader.prefix()).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::key::IssuedKey;
+
+    use super::*;
+    use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
+
+    const RANDOM: [u8; 32] = [7; 32];
+
+    fn headers(authorization: &str) -> HeaderMap {
+        HeaderMap::from_iter([(header::AUTHORIZATION, authorization.parse().unwrap())])
+    }
+
+    fn two_a_second(name: &str) -> ReaderKey {
+        ReaderKey {
+            name: name.to_owned(),
+            hash: IssuedKey::new(KeyKind::Reader, &RANDOM).hash,
+            reads_per_second: NonZeroU32::new(2).unwrap(),
+            created_at: crate::clock::now(),
+        }
+    }
+
+    #[test]
+    fn reads_keys_from_bearer_tokens_and_passwords() {
+        let key = IssuedKey::new(KeyKind::Reader, &RANDOM).key;
+        let basic = |text: &str| format!("Basic {}", BASE64.encode(text.as_bytes()));
+        for sent in [format!("Bearer {key}"), format!("bearer  {key} "), basic(&format!("anyone:{key}"))] {
+            assert_eq!(key_in(&sent).as_deref(), Some(key.as_str()), "{sent}");
+        }
+        let owner = IssuedKey::new(KeyKind::Owner, &RANDOM).key;
+        for other in
+            [format!("Bearer {owner}"), key.clone(), basic(&key), "Basic !".into(), "Digest x".into()]
+        {
+            assert_eq!(key_in(&other), None, "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_revoked_key_is_refused_after_the_cache_ends() {
+        let (app, _dir) = test_app::app(limits::LimitsConfig::default(), ClientTimeouts::default()).await;
+        let sent = headers(&format!("Bearer {}", IssuedKey::new(KeyKind::Reader, &RANDOM).key));
+        let keys = ReaderKeys::default();
+        let end_cache = async || {
+            if let Some((at, _)) = &mut *keys.0.lock().await {
+                *at = at.checked_sub(CACHED_FOR).unwrap();
+            }
+        };
+        let status = async || {
+            let admitted = keys.admit(&app.store, &sent).await;
+            admitted.map(|reader| reader.is_some()).map_err(|problem| problem.body().status.as_u16())
+        };
+        assert_eq!(status().await, Err(401));
+        app.store.reader_key_add(&two_a_second("web")).await.unwrap();
+        end_cache().await;
+        assert_eq!(status().await, Ok(true));
+        app.store.reader_key_revoke("web").await.unwrap();
+        assert_eq!(status().await, Ok(true), "it is cached");
+        end_cache().await;
+        assert_eq!(status().await, Err(401));
+        assert!(keys.admit(&app.store, &HeaderMap::new()).await.unwrap().is_none());
+    }
+
+    #[test]
+    fn a_reader_keeps_its_bucket_when_the_table_is_read_again() {
+        let key = two_a_second("web");
+        let first = renewed(std::slice::from_ref(&key), &Readers::default());
+        let reader = &first[&key.hash];
+        let taken: Vec<bool> = (0..9).map(|_| reader.take().is_ok()).collect();
+        assert_eq!(taken.iter().filter(|taken| **taken).count(), 8, "a burst of four seconds");
+        let second = renewed(std::slice::from_ref(&key), &first);
+        assert!(second[&key.hash].take().is_err());
+        let expected = ReaderUsage {
+            name: "web".into(),
+            reads_per_second: key.reads_per_second,
+            requests: 10,
+            refused: 2,
+        };
+        assert_eq!(second[&key.hash].usage(), expected);
+        let wider = ReaderKey { reads_per_second: NonZeroU32::new(9).unwrap(), ..key };
+        assert!(renewed(std::slice::from_ref(&wider), &second)[&wider.hash].take().is_ok());
+    }
+}

@@ -1,0 +1,132 @@
+//! Keys of readers: limits of their own, usage, and instances whose reads need a key.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+
+use api::{LimitsConfig, Reads};
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode};
+use policy::key::{IssuedKey, KeyKind};
+use serde_json::json;
+use store::ReaderKey;
+
+use crate::answer::Answer;
+use crate::owners::{TOKEN, tokens};
+use crate::world::{Settings, World, machine_now};
+
+/// A reader with a key, and what it sends as `Authorization`.
+async fn reader(world: &World, name: &str, reads_per_second: u32) -> String {
+    let IssuedKey { key, hash } = IssuedKey::new(KeyKind::Reader, &[9; 32]);
+    let reads_per_second = NonZeroU32::new(reads_per_second).unwrap();
+    let stored = ReaderKey { name: name.into(), hash, reads_per_second, created_at: machine_now() };
+    world.store.reader_key_add(&stored).await.unwrap();
+    format!("Bearer {key}")
+}
+
+/// A request from another machine.
+async fn get(world: &World, path: &str, authorization: Option<&str>) -> Answer {
+    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
+    if let Some(value) = authorization {
+        request = request.header("authorization", value);
+    }
+    let mut request = request.body(Body::empty()).unwrap();
+    let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
+    request.extensions_mut().insert(ConnectInfo(peer));
+    world.send(request).await
+}
+
+#[tokio::test]
+async fn a_reader_with_a_key_has_limits_of_its_own() {
+    let one = NonZeroU32::MIN;
+    let limits = LimitsConfig { reads_per_second: one, reads_burst: one, ..LimitsConfig::default() };
+    let (file, _dir) = tokens();
+    let settings = Settings { limits, admin_tokens: Some(file), ..Settings::default() };
+    let world = World::with(settings).await;
+    let key = reader(&world, "partner", 1).await;
+    assert_eq!(get(&world, "/search?q=flight", None).await.status, StatusCode::OK);
+    assert_eq!(get(&world, "/search?q=flight", None).await.status, StatusCode::TOO_MANY_REQUESTS);
+    for remaining in (0..4).rev() {
+        let answer = get(&world, "/search?q=flight", Some(&key)).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.header("ratelimit-remaining"), remaining.to_string());
+    }
+    let beyond = get(&world, "/search?q=flight", Some(&key)).await;
+    assert_eq!(beyond.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(beyond.text().contains("with this key"), "{}", beyond.text());
+
+    let admin = world.get_with("/admin/keys", &[("authorization", &format!("Bearer {TOKEN}"))]).await;
+    let expected =
+        json!({"readers": [{"name": "partner", "reads_per_second": 1, "requests": 5, "refused": 1}]});
+    assert_eq!(admin.json(), expected);
+    let metrics = world.get("/metrics").await.text();
+    assert!(
+        metrics.contains(r#"agentdex_api_reader_requests_total{reader="partner",outcome="refused"}"#),
+        "{metrics}"
+    );
+    assert_eq!(world.get("/admin/keys").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_wrong_key_counts_for_the_client() {
+    let two = NonZeroU32::new(2).unwrap();
+    let limits =
+        LimitsConfig { reads_per_second: NonZeroU32::MIN, reads_burst: two, ..LimitsConfig::default() };
+    let world = World::with(Settings { limits, ..Settings::default() }).await;
+    let key = format!("Bearer {}", IssuedKey::new(KeyKind::Reader, &[1; 32]).key);
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        statuses.push(get(&world, "/search?q=flight", Some(&key)).await.status);
+    }
+    let refused = StatusCode::UNAUTHORIZED;
+    assert_eq!(statuses, [refused, refused, StatusCode::TOO_MANY_REQUESTS]);
+}
+
+#[tokio::test]
+async fn reads_need_a_key_where_the_operator_says_so() {
+    let (file, _dir) = tokens();
+    let settings = Settings { reads: Reads::Keys, admin_tokens: Some(file), ..Settings::default() };
+    let world = World::with(settings).await;
+    let key = reader(&world, "partner", 500).await;
+    for path in [
+        "/",
+        "/search?q=flight",
+        "/sites",
+        "/sites/skyhop.example",
+        "/export.jsonl",
+        "/changes",
+        "/suggest?q=f",
+        "/v0.1/servers",
+        "/agents",
+        "/openapi.json",
+        "/nothing",
+        "/feeds/changes.atom",
+        "/sitemap.xml",
+    ] {
+        let answer = get(&world, path, None).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert!(answer.header("www-authenticate").contains("Basic realm"), "{path}");
+        let answer = get(&world, path, Some(&key)).await;
+        assert_ne!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert!(!answer.header("cache-control").contains("public"), "{path}");
+    }
+    for open in ["/healthz", "/readyz", "/robots.txt", "/favicon.ico"] {
+        assert_ne!(get(&world, open, None).await.status, StatusCode::UNAUTHORIZED, "{open}");
+    }
+    let owner = format!("Bearer {}", IssuedKey::new(KeyKind::Owner, &[9; 32]).key);
+    for other in [owner, format!("Bearer {TOKEN}")] {
+        let answer = get(&world, "/search?q=flight", Some(&other)).await;
+        assert_eq!(
+            answer.status,
+            StatusCode::UNAUTHORIZED,
+            "the key of an owner and an admin token read nothing"
+        );
+    }
+    let admin = get(&world, "/admin/keys", Some(&format!("Bearer {TOKEN}"))).await;
+    assert_eq!(admin.status, StatusCode::OK);
+    assert_eq!(
+        world.get("/search?q=flight").await.status,
+        StatusCode::OK,
+        "programs on this machine need no key"
+    );
+}

@@ -1,0 +1,102 @@
+//! Keys that an instance gives out: random bytes, of which only the hash is stored.
+
+use ring::digest;
+use serde::{Deserialize, Serialize};
+
+/// Random bytes of a key.
+pub const KEY_BYTES: usize = 32;
+
+/// Who holds a key. The text of a key begins with its kind: scanners for leaked secrets recognise it, and no kind is accepted as the
+/// other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// The owner of a site (see [`crate::claim`]).
+    Owner,
+    /// A reader of the API with limits of its own.
+    Reader,
+}
+
+impl KeyKind {
+    /// How the text of a key begins.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Owner => "agentdex-key-",
+            Self::Reader => "agentdex-reader-",
+        }
+    }
+}
+
+/// A new key with its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedKey {
+    /// The secret: it is shown once.
+    pub key: String,
+    pub hash: KeyHash,
+}
+
+impl IssuedKey {
+    /// The key of these random bytes.
+    pub fn new(kind: KeyKind, random: &[u8; KEY_BYTES]) -> Self {
+        let key = format!("{}{}", kind.prefix(), data_encoding::HEXLOWER.encode(random));
+        Self { key, hash: KeyHash::of_bytes(random) }
+    }
+}
+
+/// The SHA-256 of a key, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct KeyHash(String);
+
+/// A text that is no hash of a key.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the hash of a key has 64 hexadecimal digits")]
+pub struct KeyHashError;
+
+impl KeyHash {
+    /// The hash of a key as its holder sends it; `None` for a text that is no key of this kind.
+    pub fn of_key(kind: KeyKind, key: &str) -> Option<Self> {
+        let digits = key.trim().strip_prefix(kind.prefix())?;
+        let bytes = data_encoding::HEXLOWER.decode(digits.as_bytes()).ok()?;
+        (bytes.len() == KEY_BYTES).then(|| Self::of_bytes(&bytes))
+    }
+
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(data_encoding::HEXLOWER.encode(digest::digest(&digest::SHA256, bytes).as_ref()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for KeyHash {
+    type Err = KeyHashError;
+
+    fn from_str(text: &str) -> Result<Self, KeyHashError> {
+        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| KeyHashError)?;
+        if bytes.len() == digest::SHA256_OUTPUT_LEN { Ok(Self(text.to_owned())) } else { Err(KeyHashError) }
+    }
+}
+
+impl TryFrom<String> for KeyHash {
+    type Error = KeyHashError;
+
+    fn try_from(text: String) -> Result<Self, KeyHashError> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_one_kind_is_none_of_the_other() {
+        let random = [7; KEY_BYTES];
+        for (kind, other) in [(KeyKind::Owner, KeyKind::Reader), (KeyKind::Reader, KeyKind::Owner)] {
+            let issued = IssuedKey::new(kind, &random);
+            assert_eq!(KeyHash::of_key(kind, &issued.key), Some(issued.hash));
+            assert_eq!(KeyHash::of_key(other, &issued.key), None);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Keys of readers of the API with limits of their own.
+
+use std::num::NonZeroU32;
+
+use chrono::{DateTime, Utc};
+use policy::key::KeyHash;
+
+/// Maximum number of keys: each API keeps all of them in memory, in some hundred kilobytes.
+pub const READER_KEYS_MAX: u32 = 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderKey {
+    /// The operator's name for the reader.
+    pub name: String,
+    pub hash: KeyHash,
+    /// Requests a second, sustained.
+    pub reads_per_second: NonZeroU32,
+    pub created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReaderKeyOutcome {
+    Added,
+    /// A reader of this name has a key; nothing is stored.
+    NameTaken,
+    /// There are [`READER_KEYS_MAX`] keys; nothing is stored.
+    Full,
+}
