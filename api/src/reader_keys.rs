@@ -30,7 +30,7 @@ const CACHED_FOR: Duration = Duration::from_secs(5);
 /// How long a request waits for the table. With the five seconds above, a key ends within ten.
 const READ_MAX: Duration = Duration::from_secs(2);
 /// How much larger a burst may be than the requests of a second.
-const BURST: u32 = 4;
+const BURST: NonZeroU32 = NonZeroU32::new(4).unwrap();
 /// Longest header that can be a key: a name, a colon and a key in Base64.
 const HEADER_BYTES_MAX: usize = 512;
 
