@@ -7,7 +7,20 @@ use super::fixture::{Fixture, text};
 #[tokio::test]
 async fn read_only_commands_create_no_database() {
     let fixture = Fixture::with([]).await;
-    for words in [["status"].as_slice(), &["explain", "shop.example"]] {
+    fixture.file("seeds", "shop.example\n");
+    let planned = fixture.run(&["--seeds", "seeds", "--dry-run"]).await;
+    let stderr = text(&planned.stderr);
+    assert_eq!(planned.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("there is no database yet: only the seeds are planned"), "{stderr}");
+    let keys = fixture.run(&["keys"]).await;
+    assert!(text(&keys.stderr).contains("needs --signing-key FILE"), "{}", text(&keys.stderr));
+    for words in [
+        ["status"].as_slice(),
+        &["paths"],
+        &["explain", "shop.example"],
+        &["unblock", "shop.example"],
+        &["unsuspend", "shop.example"],
+    ] {
         let run = fixture.run(words).await;
         let stderr = text(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{stderr}");
