@@ -131,7 +131,8 @@ async fn crawl_with(
     tracker: &TaskTracker,
 ) -> anyhow::Result<()> {
     if let Some(address) = settings.metrics {
-        crate::serve_metrics(address, tracker, cancel.hard.clone()).map_err(UsageError)?;
+        crate::metrics::serve(address, tracker, cancel.hard.clone())
+            .map_err(|error| UsageError(error.to_string()))?;
     }
     if let Some(signer) = &settings.crawl.egress.signer {
         let path = settings.shared.data_dir.join(KEY_DIRECTORY);
