@@ -160,6 +160,15 @@ pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
+/// What a site has that agents connect to as a whole.
+pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
+    match protocol {
+        Protocol::Mcp => Some("MCP server"),
+        Protocol::A2a => Some("A2A agent"),
+        _ => None,
+    }
+}
+
 pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
     match outcome {
         FetchOutcome::Found => "manifest read",

@@ -251,7 +251,7 @@ pub(crate) fn results(
     let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
     let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
     let others: u64 = shown.clone().filter_map(|hit| hit.group.as_ref()).map(|group| group.others).sum();
-    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
+    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context)).collect();
     let relevant = relevant_on_page(&answer, request, paging);
     let mut less_related =
         relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();

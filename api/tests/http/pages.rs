@@ -123,6 +123,23 @@ async fn validator_page_shows_findings_next_to_their_lines() {
 }
 
 #[tokio::test]
+async fn cards_name_the_endpoints_of_their_site() {
+    let world = World::new().await;
+    let mut tools = documents::offer("tools.example", "sharpen_pencils", "Sharpens pencils.", "office:sharpen");
+    tools.interfaces = documents::server("https://tools.example/.well-known/mcp.json", "Tools").interfaces;
+    world.publish(tools).await;
+    world.reindex().await;
+    let page = world.page("/search?q=sharpen+pencils").await.text();
+    let card = page.split("<article class=\"card\">").nth(1).unwrap();
+    let mark = card.split("<span class=\"mark plain\">").nth(1).unwrap().split("</span>").next().unwrap();
+    assert!(mark.starts_with("<svg ") && mark.contains("aria-hidden=\"true\""), "{mark}");
+    assert!(mark.ends_with("</svg> MCP server"), "a screen reader reads the words: {mark}");
+    assert!(!world.page("/search?q=book+a+flight").await.text().contains(" MCP server</span>"));
+    let row = &world.get("/search?q=sharpen+pencils").await.json()["results"][0];
+    assert!(row.get("site_endpoints").is_none(), "{row}");
+}
+
+#[tokio::test]
 async fn capability_page_says_how_to_use_it() {
     let world = World::new().await;
     let page = world.page(&capability_path(&documents::skyhop())).await.text();

@@ -1,0 +1,18 @@
+//! The endpoints for agents that a document of a site declares: MCP servers and A2A agents.
+
+use std::collections::BTreeSet;
+
+use manifest::model::{Capability, Manifest, Protocol};
+
+/// Protocols of endpoints that agents connect to as a whole, not call by call.
+pub(crate) const AGENT_PROTOCOLS: [Protocol; 2] = [Protocol::Mcp, Protocol::A2a];
+
+/// The protocols of the public endpoints that a manifest declares, and of those of one of its capabilities.
+pub(crate) fn agent_endpoints(manifest: &Manifest, capability: &Capability) -> BTreeSet<Protocol> {
+    let is_public = |url: &str| manifest.address_for_agents(url).is_some();
+    let interfaces = manifest.interfaces.iter();
+    let interfaces = interfaces.filter(|interface| interface.url.as_deref().is_some_and(is_public));
+    let own = capability.invocation.protocol.filter(|_| capability.is_invocable());
+    let declared = interfaces.map(|interface| interface.protocol).chain(own);
+    declared.filter(|protocol| AGENT_PROTOCOLS.contains(protocol)).collect()
+}
