@@ -2,7 +2,7 @@
 
 use indexer::{Group, GroupMember, Grouping, Hit};
 use manifest::IdentityMark;
-use manifest::model::{SemanticType, TypeSource};
+use manifest::model::{Protocol, SemanticType, TypeSource};
 
 use super::time::Moment;
 use super::{icons, labels};
@@ -102,12 +102,15 @@ pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     }
 }
 
+/// The mark of a site with an endpoint for agents; `None` for protocols that are called one call at a time.
+pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
+    let text = labels::agent_endpoint(protocol)?;
+    Some(Mark { class: "plain", icon: icons::protocol(protocol), text })
+}
+
 fn site_marks(hit: &Hit, owners: &SiteOwners) -> Vec<Mark> {
     let owner = owners.of(&hit.site).map(|_| OWNER_MARK);
-    let endpoints = hit.site_endpoints.iter().filter_map(|protocol| {
-        let text = labels::agent_endpoint(*protocol)?;
-        Some(Mark { class: "plain", icon: icons::protocol(*protocol), text })
-    });
+    let endpoints = hit.site_endpoints.iter().filter_map(|protocol| endpoint_mark(*protocol));
     owner.into_iter().chain(endpoints).collect()
 }
 
