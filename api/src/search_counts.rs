@@ -113,8 +113,7 @@ mod tests {
         let now = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         counts.count([&owned], now);
         assert!(counts.counts.lock().unwrap().is_empty(), "nobody owns it");
-        *counts.owned.write().unwrap() =
-            SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
+        *counts.owned.write().unwrap() = SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
         counts.count([&owned, &other, &owned], now);
         counts.count([&owned], now);
         counts.count([&owned], now + chrono::TimeDelta::days(1));

@@ -5,9 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use metrics::{
-    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
-};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use runtime::MetricsError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -95,9 +95,16 @@ fn the_time_decides_between_a_forecast_and_a_record() {
         ("the weather ten years ago", "past_weather", "get_forecast"),
     ] {
         let found = found(&searcher, query);
-        let of_weather: Vec<&str> =
-            found.iter().map(String::as_str).filter(|name| name.contains("weather") || *name == "get_forecast").collect();
-        assert_eq!((of_weather.first(), of_weather.last()), (Some(&first), Some(&last)), "{query}: {found:?}");
+        let of_weather: Vec<&str> = found
+            .iter()
+            .map(String::as_str)
+            .filter(|name| name.contains("weather") || *name == "get_forecast")
+            .collect();
+        assert_eq!(
+            (of_weather.first(), of_weather.last()),
+            (Some(&first), Some(&last)),
+            "{query}: {found:?}"
+        );
     }
 }
 

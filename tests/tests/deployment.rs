@@ -135,12 +135,16 @@ fn prometheus_scrapes_every_program_of_the_compose_file() {
         let token = &scrape["authorization"]["credentials_file"];
         assert_eq!(token == "/run/secrets/metrics_token", service == "api", "{job}: {token}");
     }
-    let compose: Value = serde_json::to_value(yaml_serde::from_str::<yaml_serde::Value>(&compose).unwrap()).unwrap();
+    let compose: Value =
+        serde_json::to_value(yaml_serde::from_str::<yaml_serde::Value>(&compose).unwrap()).unwrap();
     let script = text("deploy/metrics-token");
     for (service, secret) in [("prometheus", "metrics_token"), ("api", "admin_tokens")] {
         assert_eq!(compose["services"][service]["secrets"][0], secret, "{service}");
         assert_eq!(compose["secrets"][secret]["file"], format!("./secrets/{secret}"));
-        assert!(script.contains(&format!(">{secret}")) || script.contains(&format!(">>{secret}")), "{secret}");
+        assert!(
+            script.contains(&format!(">{secret}")) || script.contains(&format!(">>{secret}")),
+            "{secret}"
+        );
     }
     for ignored in [text(".gitignore"), text(".dockerignore")] {
         assert!(ignored.contains("deploy/secrets\n"), "secrets could be committed or built into the image");

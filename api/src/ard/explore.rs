@@ -103,7 +103,8 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     let facets = requested.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let EntryFilter { filters, terms } = body.query.filter(&context)?;
     if !terms.is_empty() {
-        let detail = "POST /explore filters by the known paths alone; POST /search filters by other terms too";
+        let detail =
+            "POST /explore filters by the known paths alone; POST /search filters by other terms too";
         return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
     let request = ExploreRequest { phrasings: body.query.phrasings(), filters, facets };

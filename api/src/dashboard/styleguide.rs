@@ -38,7 +38,9 @@ pub(crate) fn page(context: &PageContext) -> StyleguidePage {
         frame: Frame::new("Style guide", Section::None).at(context, "/styleguide").unlisted(),
         safety: SafetyClass::ALL.iter().map(safety).collect(),
         dialects: Format::ALL.iter().filter(|format| format.is_indexable()).map(dialect).collect(),
-        marks: std::iter::once(OWNER_MARK).chain(Protocol::ALL.iter().filter_map(|one| endpoint_mark(*one))).collect(),
+        marks: std::iter::once(OWNER_MARK)
+            .chain(Protocol::ALL.iter().filter_map(|one| endpoint_mark(*one)))
+            .collect(),
         sites: sites.map(|name| (icons::of_site(name, 48), name)).into(),
     }
 }

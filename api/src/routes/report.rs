@@ -116,7 +116,9 @@ fn read(body: &[u8]) -> Result<(Subject, AbuseReason, String), Problem> {
     };
     let known: Vec<&str> = AbuseReason::ALL.iter().map(|reason| reason.as_str()).collect();
     let reason: AbuseReason = request.reason.parse().map_err(|_| {
-        Problem::bad_request("the value of \"reason\" is not a known reason").with_parameter("reason").with_known(&known)
+        Problem::bad_request("the value of \"reason\" is not a known reason")
+            .with_parameter("reason")
+            .with_known(&known)
     })?;
     let text = request.text.unwrap_or_default();
     if text.chars().count() > TEXT_CHARS_MAX {

@@ -136,8 +136,10 @@ fn judged(
 ) -> HttpResult {
     match read(reader, document.clone().into_bytes(), url, typed.force) {
         Ok(answer) => context.page(&page::judged(typed, &document, &answer), Caching::Never),
-        Err(problem) => context
-            .page(&page::refused(FormInput { document, ..typed }, &problem.body().in_words()), Caching::Never),
+        Err(problem) => context.page(
+            &page::refused(FormInput { document, ..typed }, &problem.body().in_words()),
+            Caching::Never,
+        ),
     }
 }
 

@@ -125,7 +125,8 @@ async fn validator_page_shows_findings_next_to_their_lines() {
 #[tokio::test]
 async fn cards_name_the_endpoints_of_their_site() {
     let world = World::new().await;
-    let mut tools = documents::offer("tools.example", "sharpen_pencils", "Sharpens pencils.", "office:sharpen");
+    let mut tools =
+        documents::offer("tools.example", "sharpen_pencils", "Sharpens pencils.", "office:sharpen");
     tools.interfaces = documents::server("https://tools.example/.well-known/mcp.json", "Tools").interfaces;
     world.publish(tools).await;
     world.reindex().await;

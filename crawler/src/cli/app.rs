@@ -81,7 +81,7 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
 pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()> {
     let config = &settings.shared.store;
     let store = match command.database() {
-        DatabaseUse::None => return commands::keys(&settings),
+        DatabaseUse::None => return without_database(&command, &settings),
         DatabaseUse::Existing => Store::open_existing(config).await?,
         DatabaseUse::New => Store::open(config).await?,
     };
@@ -96,11 +96,15 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         Command::Unsuspend { domains } => commands::unsuspend(&store, &domains).await,
         Command::Status => status::run(&store, settings.output).await,
         Command::Paths => paths::run(&store, settings.output).await,
-        // these commands need no database: see above and `main`
         Command::Keys | Command::ReadDocument => Ok(()),
     };
     store.close().await;
     done
+}
+
+fn without_database(command: &Command, settings: &Settings) -> anyhow::Result<()> {
+    // `main` reads documents, before there are settings.
+    if matches!(command, Command::Keys) { commands::keys(settings) } else { Ok(()) }
 }
 
 /// The name under which this program was started, for messages that suggest a command.

@@ -47,9 +47,14 @@ fn reports_and_skips_bad_lines_by_number() {
 
 #[test]
 fn errors_quote_what_was_written() {
-    for written in
-        ["http://", "http://10.0.0.1/", "http://a.example:8443/x", "a.example:8443/x", "*.10.0.0.1", "http://u@a.example/"]
-    {
+    for written in [
+        "http://",
+        "http://10.0.0.1/",
+        "http://a.example:8443/x",
+        "a.example:8443/x",
+        "*.10.0.0.1",
+        "http://u@a.example/",
+    ] {
         let list = format!("a.example\n7,{written}\n");
         let (_, report) = read(list.as_bytes());
         let reason = &report.rejected[0].reason;
