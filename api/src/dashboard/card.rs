@@ -142,19 +142,19 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     }
     tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     if !hit.invocable {
-        tags.push(Tag::plain("no callable URL declared"));
+        tags.push(Tag::plain("no address to call"));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", icon: "", text: "deprecated".to_owned(), inferred: None });
     }
     if hit.degraded {
-        tags.push(Tag { class: "stale", icon: "", text: "degraded".to_owned(), inferred: None });
+        tags.push(Tag { class: "stale", icon: "", text: "impaired at the moment".to_owned(), inferred: None });
     }
     if hit.addresses_reader {
         tags.push(Tag {
             class: "stale",
             icon: "",
-            text: "text addresses the reader".to_owned(),
+            text: "its text gives orders to AI models".to_owned(),
             inferred: None,
         });
     }

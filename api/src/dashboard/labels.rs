@@ -160,6 +160,17 @@ pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
+/// How much a finding matters to its publisher, by the slug of its severity.
+pub(crate) fn severity(slug: &str) -> &str {
+    match slug {
+        "must" => "must be fixed",
+        "should" => "should be better",
+        "may" => "could be better",
+        "note" => "for information",
+        other => other,
+    }
+}
+
 /// What a site has that agents connect to as a whole.
 pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
     match protocol {

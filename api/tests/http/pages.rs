@@ -368,7 +368,7 @@ async fn result_pages_link_to_the_previous_and_the_next_page() {
 async fn search_without_results_suggests_filters_to_remove() {
     let world = World::new().await;
     let page = world.page("/search?q=book+flight&format=woa").await.text();
-    assert!(page.contains("without <b>Dialect: WoA</b>"), "{page}");
+    assert!(page.contains("without <b>Format: WoA</b>"), "{page}");
     assert!(page.contains("<aside class=\"facets\"") && page.contains("aria-current=\"true\""), "{page}");
 }
 
