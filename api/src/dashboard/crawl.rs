@@ -171,7 +171,10 @@ fn load(worker: &store::WorkerLoad) -> String {
     let sites = labels::counted(worker.sites, "site", "sites");
     match worker.groups {
         0 => sites,
-        groups => format!("{sites}, {}", labels::counted(groups, "share of the addresses", "shares of the addresses")),
+        groups => format!(
+            "{sites}, {}",
+            labels::counted(groups, "share of the addresses", "shares of the addresses")
+        ),
     }
 }
 
