@@ -16,7 +16,6 @@ use policy::Status;
 use store::{StoredDeclaration, StoredManifest};
 use tantivy::TantivyDocument;
 
-use super::endpoints::agent_endpoints;
 use super::forward::{Part, encoded, gram_number, hash, number_of_address, sketch, stem_number};
 use super::schema::Fields;
 use super::shared::{self, Following, Shared};
@@ -162,9 +161,7 @@ impl<'a> ManifestText<'a> {
         document.add_u64(fields.tie, hash(capability.id.as_str()));
         document.add_u64(fields.site_number, hash(site.as_str()));
         document.add_text(fields.host, host.as_str());
-        for protocol in agent_endpoints(manifest, capability) {
-            document.add_text(fields.endpoint, protocol.as_str());
-        }
+        super::endpoints::add(fields, manifest, capability, document);
         document.add_text(fields.name_sort, fold_exact(&capability.name));
         document.add_bool(fields.invocable, capability.is_invocable());
         for name in exact_names(&FilterSource::of_capability(self.stored, capability, entry, "")) {
