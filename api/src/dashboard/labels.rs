@@ -341,6 +341,14 @@ mod tests {
     }
 
     #[test]
+    fn every_severity_has_words() {
+        for known in manifest::Severity::ALL {
+            assert_ne!(severity(known.as_str()), known.as_str(), "{known}");
+        }
+        assert_eq!(severity("must"), "must be fixed");
+    }
+
+    #[test]
     fn unreadable_documents_are_not_called_manifests() {
         assert!(is_unreadable(&[Format::Malformed]) && !is_unreadable(&[]));
         assert!(!is_unreadable(&[Format::Malformed, Format::Awp]) && !is_unreadable(&[Format::WebBotAuth]));

@@ -112,6 +112,7 @@ async fn validator_page_shows_findings_next_to_their_lines() {
         validated(&world, "{\n \"awp_version\": \"0.1\",\n \"actions\": [{\"id\": \"order\"}]\n}", "").await;
     let marked = page.split("class=\"marked\"").nth(1).unwrap();
     assert!(marked.contains("How to fix") && page.contains("What to fix first"), "{page}");
+    assert!(marked.contains("should be better") || marked.contains("must be fixed"), "in words: {marked}");
     let evil = "{\"awp_version\": \"</textarea><script>alert(1)</script><b>\\\"\"}";
     assert_harmless("/validate", &validated(&world, evil, "").await);
     let nothing = validated(&world, " ", "").await;
@@ -120,6 +121,20 @@ async fn validator_page_shows_findings_next_to_their_lines() {
     assert!(stored.contains("book_seat") || stored.contains("is stored"), "{stored}");
     let misspelt = validated(&world, "{}", "not an address").await;
     assert!(misspelt.contains("role=\"alert\"") && misspelt.contains("not an address"), "{misspelt}");
+}
+
+#[tokio::test]
+async fn page_of_a_site_shows_its_owner_how_to_prove_it() {
+    let world = World::new().await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    let fold = page.split("id=\"owner\"").nth(1).unwrap();
+    assert!(
+        fold.contains("Prove that it is yours") && fold.contains("/sites/skyhop.example/claim</code>"),
+        "{fold}"
+    );
+    assert!(page.contains("<a href=\"#owner\">Is it yours?</a>"), "{page}");
+    let blocked = world.page("/sites/shy.example").await.text();
+    assert!(!blocked.contains("Prove that it is yours"), "{blocked}");
 }
 
 #[tokio::test]
