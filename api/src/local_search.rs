@@ -27,7 +27,7 @@ impl From<Problem> for LocalSearchError {
     fn from(problem: Problem) -> Self {
         let body = problem.body();
         if body.status == StatusCode::BAD_REQUEST || body.status == StatusCode::GONE {
-            Self::Query(body.detail.clone())
+            Self::Query(body.in_words())
         } else {
             Self::Unavailable(body.detail.clone())
         }

@@ -506,8 +506,11 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
             entry: &Value::Null,
             owner: None,
         };
-        let context =
-            crate::page_context::PageContext { base: "http://localhost:8080".to_owned(), now: now() };
+        let context = crate::page_context::PageContext {
+            base: "http://localhost:8080".to_owned(),
+            now: now(),
+            owners: crate::search_counts::SiteOwners::default(),
+        };
         let page = crate::dashboard::capability::page(&stored, &alone(&stored), &[], request, &context);
         drop(askama::Template::render(&page).unwrap());
     });

@@ -2,9 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::search_counts::SiteOwners;
+
 #[derive(Debug, Clone)]
 pub(crate) struct PageContext {
     /// Public address of this server, without a slash at the end.
     pub(crate) base: String,
     pub(crate) now: DateTime<Utc>,
+    pub(crate) owners: SiteOwners,
 }

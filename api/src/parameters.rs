@@ -68,11 +68,8 @@ impl QueryPairs {
         let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
             return Ok(());
         };
-        let detail = if known.is_empty() {
-            format!("unknown parameter \"{}\": none is known here", shown(name))
-        } else {
-            format!("unknown parameter \"{}\"; known here: {}", shown(name), known.join(", "))
-        };
+        let hint = if known.is_empty() { ": none is known here" } else { "" };
+        let detail = format!("unknown parameter \"{}\"{hint}", shown(name));
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
     }
 
@@ -168,7 +165,8 @@ impl QueryPairs {
 
 /// A 400 for a word outside a closed vocabulary, with the valid words.
 pub(crate) fn unknown_value(key: &str, error: &UnknownValue) -> Problem {
-    Problem::bad_request(error.to_string()).with_parameter(key).with_known(error.known.split(", "))
+    let detail = format!("\"{}\" is not a known {}", error.value, error.what);
+    Problem::bad_request(detail).with_parameter(key).with_known(error.known.split(", "))
 }
 
 fn decoded(text: &str) -> Result<String, Problem> {
@@ -194,7 +192,7 @@ mod tests {
     }
 
     fn detail(result: Result<impl std::fmt::Debug, Problem>) -> String {
-        result.unwrap_err().body().detail.clone()
+        result.unwrap_err().body().in_words()
     }
 
     #[test]
@@ -207,7 +205,7 @@ mod tests {
 
     #[test]
     fn rejects_invalid_parameters_and_lists_the_valid_ones() {
-        assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("known here: q, limit"));
+        assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("\"qq\": one of q, limit"));
         assert!(detail(pairs("format=soap").closed::<Format>("format")).contains("awp, atp"));
         assert!(detail(pairs("limit=0").limit(20, 100)).contains("from 1 to 100"));
         assert!(detail(pairs("limit=1&limit=2").limit(20, 100)).contains("once only"));

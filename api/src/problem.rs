@@ -56,6 +56,14 @@ pub(crate) struct ProblemBody {
 }
 
 impl ProblemBody {
+    /// The detail with the known values, for clients that read one text.
+    pub(crate) fn in_words(&self) -> String {
+        if self.known.is_empty() {
+            return self.detail.clone();
+        }
+        cut(&format!("{}: one of {}", self.detail, self.known.join(", ")), DETAIL_CHARS_MAX)
+    }
+
     /// The parameter that was wrong.
     pub(crate) fn parameter(&self) -> Option<&str> {
         self.parameter.as_deref()

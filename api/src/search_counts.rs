@@ -22,33 +22,39 @@ const SITES_MAX: u32 = 100_000;
 const COUNTS_MAX: usize = 100_000;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
+/// The sites that have owners, as of the last minute or two. Clones share the list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SiteOwners(Arc<HashMap<SiteName, OwnerMark>>);
+
+impl SiteOwners {
+    /// The owner of a site, who proved control of its domain.
+    pub(crate) fn of(&self, site: &SiteName) -> Option<OwnerMark> {
+        self.0.get(site).copied()
+    }
+}
+
 /// The sites that have owners, and the counts that are not written yet.
 #[derive(Default)]
 pub(crate) struct SearchCounts {
-    owned: RwLock<Arc<HashMap<SiteName, OwnerMark>>>,
+    owned: RwLock<SiteOwners>,
     counts: Mutex<BTreeMap<(SiteName, i32), u64>>,
 }
 
 impl SearchCounts {
     /// Counts one search that showed results of these sites; each site counts once.
     pub(crate) fn count<'a>(&self, shown: impl IntoIterator<Item = &'a SiteName>, now: DateTime<Utc>) {
-        let owned = self.owned();
-        if owned.is_empty() {
+        let owned = self.owners();
+        if owned.0.is_empty() {
             return;
         }
-        let sites: HashSet<&SiteName> = shown.into_iter().filter(|site| owned.contains_key(*site)).collect();
+        let sites: HashSet<&SiteName> = shown.into_iter().filter(|site| owned.of(site).is_some()).collect();
         for site in sites {
             self.add(site, day_of(now), 1);
         }
     }
 
-    fn owned(&self) -> Arc<HashMap<SiteName, OwnerMark>> {
-        Arc::clone(&self.owned.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The owner of a site, as of the last minute or two.
-    pub(crate) fn owner_of(&self, site: &SiteName) -> Option<OwnerMark> {
-        self.owned().get(site).copied()
+    pub(crate) fn owners(&self) -> SiteOwners {
+        self.owned.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn add(&self, site: &SiteName, day: i32, searches: u64) {
@@ -77,7 +83,7 @@ impl SearchCounts {
         let now = clock::now();
         let owned = store.sites_owned(SITES_MAX).await?.into_iter().filter(|(_, owner)| owner.counts_at(now));
         let owned = owned.map(|(site, owner)| (site, OwnerMark::from(&owner))).collect();
-        *self.owned.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(owned);
+        *self.owned.write().unwrap_or_else(PoisonError::into_inner) = SiteOwners(Arc::new(owned));
         Ok(())
     }
 }
@@ -107,7 +113,7 @@ mod tests {
         let now = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
         counts.count([&owned], now);
         assert!(counts.counts.lock().unwrap().is_empty(), "nobody owns it");
-        *counts.owned.write().unwrap() = Arc::new(HashMap::from([(owned.clone(), mark(now))]));
+        *counts.owned.write().unwrap() = SiteOwners(Arc::new(HashMap::from([(owned.clone(), mark(now))])));
         counts.count([&owned, &other, &owned], now);
         counts.count([&owned], now);
         counts.count([&owned], now + chrono::TimeDelta::days(1));

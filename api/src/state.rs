@@ -154,7 +154,7 @@ impl App {
 
     /// The owner of a site, who proved control of its domain, as of the last minute or two.
     pub(crate) fn owner_of(&self, site: &SiteName) -> Option<OwnerMark> {
-        self.search_counts.owner_of(site)
+        self.search_counts.owners().of(site)
     }
 
     /// Counts a search that showed results of these sites.
@@ -236,7 +236,7 @@ impl App {
 
     /// What pages are rendered with.
     pub(crate) fn page_context(&self) -> PageContext {
-        PageContext { base: self.base_url(), now: clock::now() }
+        PageContext { base: self.base_url(), now: clock::now(), owners: self.search_counts.owners() }
     }
 
     /// An answer that is counted from whole tables. Counting ends when the process stops.

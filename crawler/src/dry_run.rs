@@ -53,23 +53,17 @@ pub struct DryRequest {
     is_sent: bool,
 }
 
-/// Plans every due site and every seed. Lists on the web are not fetched.
+/// Plans every due site and every seed; without a store no site is known. Lists on the web are not fetched.
 #[boxed]
-pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, CrawlError> {
+pub async fn dry_run(config: &CrawlConfig, store: Option<&Store>) -> Result<DryRun, CrawlError> {
     let now = clock::now();
     let (seeds, report) = read_seeds(&config.seeds, config.egress.own_networks.site_scope())?;
     let mut names: BTreeSet<SiteName> = seeds.iter().map(|seed| seed.host.site()).collect();
-    let mut after = None;
-    loop {
-        let request = SitesRequest { after: after.take(), max: PAGE, ..SitesRequest::default() };
-        let page = store.sites_page(&request).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.name.clone());
-        let due = page.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
-        names.extend(due.map(|site| site.name.clone()));
-    }
     let known = PathPriors::default();
-    known.re_estimate(store).await?;
+    if let Some(store) = store {
+        names.extend(due_sites(store, now).await?);
+        known.re_estimate(store).await?;
+    }
     let priors = known.now();
     let sites_left_out = names.len().saturating_sub(SITES_MAX);
     let mut plan = DryRun { seeds: report, sites_left_out, ..DryRun::default() };
@@ -79,6 +73,19 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
         plan.sites.push(site);
     }
     Ok(plan)
+}
+
+/// Every site of the store that is due.
+async fn due_sites(store: &Store, now: DateTime<Utc>) -> Result<Vec<SiteName>, CrawlError> {
+    let (mut names, mut after) = (Vec::new(), None);
+    loop {
+        let request = SitesRequest { after: after.take(), max: PAGE, ..SitesRequest::default() };
+        let page = store.sites_page(&request).await?;
+        let Some(last) = page.last() else { return Ok(names) };
+        after = Some(last.name.clone());
+        let due = page.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
+        names.extend(due.map(|site| site.name.clone()));
+    }
 }
 
 fn read_seeds(sources: &[SeedSource], scope: SiteScope) -> Result<(Vec<Seed>, SeedReport), SeedError> {
@@ -103,13 +110,16 @@ fn read_seeds(sources: &[SeedSource], scope: SiteScope) -> Result<(Vec<Seed>, Se
 }
 
 async fn plan_site(
-    store: &Store,
+    store: Option<&Store>,
     name: SiteName,
     seeds: &[Seed],
     priors: &Priors,
     now: DateTime<Utc>,
 ) -> Result<DrySite, CrawlError> {
-    let known = store.site_report(&name, 0).await?;
+    let known = match store {
+        Some(store) => store.site_report(&name, 0).await?,
+        None => None,
+    };
     let waits = known.as_ref().and_then(|report| {
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
         let parked = report.state.parked.as_ref().filter(|parked| parked.resume_at > now);

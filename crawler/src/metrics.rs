@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use policy::delay::Scope;
 use policy::{FetchOutcome, VisitEnd};
+use runtime::MetricsError;
 use store::VisitSaved;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::metrics_listener;
 use crate::summary::Counted;
 
 const VISITS: &str = "agentdex_crawler_visits_total";
@@ -45,20 +44,14 @@ const BUCKETS: [f64; 12] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10
 const PAGE_BYTES: u64 = 4_096;
 
 /// Serves the metrics under `/metrics` on an address, until the crawl ends.
-pub fn serve(address: SocketAddr, tracker: &TaskTracker, stop: CancellationToken) -> Result<(), String> {
-    let cannot = |error: &dyn std::fmt::Display| format!("cannot serve metrics on {address}: {error}");
-    let listener = std::net::TcpListener::bind(address).map_err(|error| cannot(&error))?;
-    listener.set_nonblocking(true).map_err(|error| cannot(&error))?;
-    let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| cannot(&error))?;
-    let recorder = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)
-        .map_err(|error| cannot(&error))?
-        .build_recorder();
-    let handle = recorder.handle();
-    metrics::set_global_recorder(recorder).map_err(|error| cannot(&error))?;
+pub(crate) fn serve(
+    address: SocketAddr,
+    tracker: &TaskTracker,
+    stop: CancellationToken,
+) -> Result<(), MetricsError> {
+    runtime::serve_metrics(address, &BUCKETS, tracker, stop)?;
     describe();
     begin();
-    tracker.spawn(metrics_listener::serve(listener, handle, stop));
     Ok(())
 }
 

@@ -69,6 +69,10 @@ pub struct Hit {
     /// Not part of the public row.
     #[serde(skip)]
     pub first_seen_at: DateTime<Utc>,
+    /// Protocols of the endpoints for agents (MCP, A2A) that any indexed document of the site declares; only for results of
+    /// searches, and not part of the public row.
+    #[serde(skip)]
+    pub site_endpoints: Vec<Protocol>,
     #[serde(default, serialize_with = "rounded")]
     pub score: f32,
     /// Part of the publisher's text as HTML: escaped, with the words that match inside `<mark>`.
@@ -116,6 +120,7 @@ impl Hit {
             contradictions: Vec::new(),
             group: None,
             first_seen_at: stored.first_seen_at,
+            site_endpoints: Vec::new(),
             score: 0.0,
             snippet: String::new(),
             explanation: None,

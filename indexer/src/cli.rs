@@ -3,6 +3,7 @@
 //! Flags and resolved settings are separate types. A flag wins over the environment, the environment over the
 //! configuration file, the file over the default.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// them. If the content of the file changes, the index is rebuilt at the next start.
     #[arg(long, value_name = "FILE", global = true)]
     pub examples: Option<PathBuf>,
+    /// Serve metrics for Prometheus
+    #[arg(long, value_name = "ADDRESS:PORT", global = true)]
+    pub metrics: Option<SocketAddr>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -69,6 +73,8 @@ pub struct Settings {
     pub examples: Option<PathBuf>,
     /// Location of published snapshots, from the file.
     pub publish: Option<SnapshotLocation>,
+    /// Listen address of the indexer's metrics, from the file.
+    pub metrics: Option<SocketAddr>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
     /// Collector that receives spans, from the file.
@@ -110,6 +116,7 @@ struct IndexerTable {
     embedder: Option<PathBuf>,
     publish: Option<SnapshotLocation>,
     examples: Option<PathBuf>,
+    metrics: Option<SocketAddr>,
 }
 
 impl ReaderFlags {
@@ -126,7 +133,7 @@ impl ReaderFlags {
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), IndexConfig::at);
         let log_format = self.shared.log_format.or(file.log_format).unwrap_or_default();
         let embedder = self.embedder.clone().or(file.indexer.embedder);
-        let (publish, examples) = (file.indexer.publish, file.indexer.examples);
+        let IndexerTable { publish, examples, metrics, .. } = file.indexer;
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
         let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
         let traces_url = file.traces_url;
@@ -137,6 +144,7 @@ impl ReaderFlags {
             embedder,
             examples,
             publish,
+            metrics,
             log_format,
             log_level,
             traces_url,
@@ -189,7 +197,8 @@ mod tests {
         let file = dir.path().join("agentdex.toml");
         std::fs::write(
             &file,
-            "data_dir = \"/data\"\nlog_format = \"json\"\n[indexer]\nindex_dir = \"/i\"\nembedder = \"/m\"\n",
+            "data_dir = \"/data\"\nlog_format = \"json\"\n[indexer]\nindex_dir = \"/i\"\nembedder = \"/m\"\n\
+             metrics = \"127.0.0.1:9102\"\n",
         )
         .unwrap();
         let config = file.to_str().unwrap();
@@ -200,6 +209,7 @@ mod tests {
         assert_eq!(settings.index.dir, PathBuf::from("/i"));
         assert_eq!(settings.embedder, Some(PathBuf::from("/m")));
         assert_eq!(settings.log_format, LogFormat::Json);
+        assert_eq!(settings.metrics, "127.0.0.1:9102".parse().ok());
         let plain = arguments(&["rebuild", "--data-dir", "/d"]).unwrap();
         assert_eq!(plain.command, Some(Command::Rebuild));
         assert_eq!(plain.reader.settings().unwrap().index.dir, PathBuf::from("/d/index"));

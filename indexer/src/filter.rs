@@ -236,7 +236,7 @@ fn closed<T: FromStr<Err = UnknownValue> + Display>(text: &str) -> Result<String
 
 filters! {
     Format = "format" {
-        label: "Dialect",
+        label: "Format",
         dashboard_position: Some(2),
         operator: Some("format"),
         parameter: Some(""),

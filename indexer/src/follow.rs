@@ -18,7 +18,7 @@ use crate::build::IndexBuilder;
 use crate::error::IndexError;
 use crate::examples::Examples;
 use crate::index::{Generations, Opened, Shared, Writer, WriterLock, open_for_writing};
-use crate::{reader, sharing};
+use crate::{metrics, reader, sharing};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
@@ -107,6 +107,7 @@ pub async fn run(
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
                 tracing::warn!(error = %error, retry_s = retry.as_secs(), "cannot read the feed");
+                metrics::database_wait();
                 let delay = retry;
                 retry = (retry * 2).min(RETRY_MAX);
                 delay
@@ -272,7 +273,11 @@ impl Follower {
                 self.commit().await?;
             }
         }
-        if self.is_dirty { self.commit().await } else { Ok(()) }
+        if self.is_dirty {
+            return self.commit().await;
+        }
+        metrics::feed_lag(0);
+        Ok(())
     }
 
     async fn apply(&mut self, batch: Vec<(ManifestId, FeedChange)>) -> Result<(), FollowError> {
@@ -320,12 +325,8 @@ impl Follower {
     /// Sets the metrics after a commit.
     async fn report(&self, commit: Duration, documents: u64) -> Result<(), FollowError> {
         let behind = self.store.feed_head().await?.0 - self.summary.position.0;
-        metrics::histogram!("agentdex_indexer_commit_seconds").record(commit);
-        #[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts are far below 2^52")]
-        {
-            metrics::gauge!("agentdex_indexer_documents").set(documents as f64);
-            metrics::gauge!("agentdex_indexer_feed_lag").set(behind.max(0) as f64);
-        }
+        metrics::committed(commit, documents);
+        metrics::feed_lag(u64::try_from(behind).unwrap_or_default());
         Ok(())
     }
 

@@ -13,6 +13,7 @@ mod examples;
 pub mod filter;
 pub mod follow;
 mod index;
+mod metrics;
 pub mod program;
 mod query;
 mod reader;

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::cli::{Arguments, Command, Settings};
 use crate::examples::Examples;
 use crate::follow::{self, Mode, Summary};
+use crate::metrics;
 use crate::snapshot::{self, PublishOutcome, SnapshotStorage};
 use crate::vectors::{self, Embedder};
 
@@ -73,6 +74,10 @@ async fn run(
     let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
     let publish_to: Option<Arc<dyn SnapshotStorage>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
+    let background = TaskTracker::new();
+    if let Some(address) = arguments.metrics.or(settings.metrics) {
+        metrics::serve(address, &background, cancel.clone())?;
+    }
     let store = tokio::select! {
         opened = Store::open_when_available(&settings.store) => opened?,
         () = cancel.cancelled() => {
@@ -86,7 +91,6 @@ async fn run(
             None => follow::run(store, settings.index, cancel.clone(), arguments.mode()).await,
         }
     };
-    let background = TaskTracker::new();
     let is_following = arguments.command.is_none() && matches!(arguments.mode(), Mode::Follow);
     if let (Some(to), true) = (&publish_to, is_following) {
         background.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));

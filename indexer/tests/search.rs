@@ -11,7 +11,10 @@ use indexer::{
     CursorError, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
     Searcher, Sort, SuggestionKind,
 };
-use manifest::model::{AuthScheme, Format, SafetyClass, SemanticType, SourceKind, TypeSource};
+use manifest::model::{
+    AuthScheme, Format, Interface, Protocol, SafetyClass, SemanticType, SourceKind, TypeSource,
+};
+use manifest::{ManifestId, ManifestUrl};
 use policy::Status;
 use proptest::prelude::*;
 use store::{FeedPosition, StoredManifest};
@@ -503,6 +506,36 @@ fn phrasings_are_fused_and_explained() {
     assert_eq!(names(&answer)[0], "reserve_room");
     let explanation = answer.hits[0].explanation.clone().unwrap();
     assert!(explanation["terms"][1][0]["score"].as_f64().unwrap() > 0.0, "{explanation}");
+}
+
+/// The MCP server of a card without words of the request counts for the site's other documents, private addresses do not.
+#[test]
+fn results_name_the_endpoints_of_their_site() {
+    let mut web = web();
+    let mut card = support::manifest("skyhop.example", "SkyHop MCP");
+    card.manifest.url = ManifestUrl::parse("https://skyhop.example/.well-known/mcp.json").unwrap();
+    card.manifest.id = ManifestId::of(&card.manifest.url);
+    support::add(&mut card, "lounge", "Opens the door of a lounge.");
+    let server = |url: &str| Interface::new(Protocol::Mcp, Some(url.to_owned()));
+    card.manifest.interfaces = vec![server("https://skyhop.example/mcp")];
+    web[1].manifest.interfaces = vec![server("http://127.0.0.1/mcp"), Interface::new(Protocol::A2a, None)];
+    let clinic = &mut web[2].manifest.capabilities[0];
+    clinic.invocation.protocol = Some(Protocol::A2a);
+    clinic.invocation.url = Some("https://smile.example/a2a".to_owned());
+    clinic.invocation.native = Some("reschedule".to_owned());
+    web.push(card);
+    let (_dir, searcher) = searcher(&web);
+    for (query, first, endpoints) in [
+        ("book flight", "book_seat", [Protocol::Mcp].as_slice()),
+        ("open lounge", "lounge", &[Protocol::Mcp]),
+        ("hotel room", "reserve_room", &[]),
+        ("dentist appointment", "reschedule", &[Protocol::A2a]),
+        ("transfer money", "transfer", &[]),
+    ] {
+        let answer = searcher.search(&request(query)).unwrap();
+        let hit = &answer.hits[0];
+        assert_eq!((hit.native_id.as_str(), hit.site_endpoints.as_slice()), (first, endpoints), "{query}");
+    }
 }
 
 #[test]

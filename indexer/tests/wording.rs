@@ -76,6 +76,38 @@ fn the_verb_decides_among_actions_of_one_object() {
     }
 }
 
+/// The record of the past has the word of the request in its name, the forecast has it in its description alone.
+#[test]
+fn the_time_decides_between_a_forecast_and_a_record() {
+    let mut weather = support::manifest("skycast.example", "Skycast");
+    support::add(&mut weather, "current_weather", "Temperature, wind, rain and cloud at a place now.");
+    let forecast = "Weather forecast for up to fourteen days, by the hour or by the day.";
+    support::add(&mut weather, "get_forecast", forecast);
+    support::add(&mut weather, "past_weather", "Measured daily climate of a place since 1950.");
+    let mut web = web();
+    web.push(weather);
+    let (_dir, searcher) = searcher(&web);
+    for (query, first, last) in [
+        ("weather tomorrow", "get_forecast", "past_weather"),
+        ("weather this weekend", "get_forecast", "past_weather"),
+        ("what will the weather be next week", "get_forecast", "past_weather"),
+        ("weather last year", "past_weather", "get_forecast"),
+        ("the weather ten years ago", "past_weather", "get_forecast"),
+    ] {
+        let found = found(&searcher, query);
+        let of_weather: Vec<&str> = found
+            .iter()
+            .map(String::as_str)
+            .filter(|name| name.contains("weather") || *name == "get_forecast")
+            .collect();
+        assert_eq!(
+            (of_weather.first(), of_weather.last()),
+            (Some(&first), Some(&last)),
+            "{query}: {found:?}"
+        );
+    }
+}
+
 #[test]
 fn an_operation_that_does_the_opposite_is_not_first() {
     let mut web = web();

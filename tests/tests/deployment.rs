@@ -115,6 +115,42 @@ fn compose_starts_every_program() {
     assert_eq!(compose["networks"]["inside"]["internal"], true);
 }
 
+/// Prometheus reaches every program of the compose file that serves metrics, on its port, and has a token for the API.
+#[test]
+fn prometheus_scrapes_every_program_of_the_compose_file() {
+    let compose = text("deploy/compose.yaml");
+    let scrapes = &yaml("deploy/prometheus/prometheus.yml")[0]["scrape_configs"];
+    let scrapes = scrapes.as_array().unwrap();
+    for (service, port, flag) in [
+        ("crawler", 9101, "--metrics=0.0.0.0:9101"),
+        ("indexer", 9102, "\"--metrics\", \"0.0.0.0:9102\""),
+        ("api", 8080, "\"--listen\", \"0.0.0.0:8080\""),
+    ] {
+        assert!(compose.contains(flag), "{service} does not start with {flag}");
+        let job = format!("agentdex-{service}");
+        let scrape = scrapes.iter().find(|scrape| scrape["job_name"] == job.as_str());
+        let scrape = scrape.unwrap_or_else(|| panic!("prometheus.yml has no job {job}"));
+        let target = &scrape["dns_sd_configs"][0];
+        assert_eq!((&target["names"][0], &target["port"]), (&service.into(), &port.into()), "{job}");
+        let token = &scrape["authorization"]["credentials_file"];
+        assert_eq!(token == "/run/secrets/metrics_token", service == "api", "{job}: {token}");
+    }
+    let compose: Value =
+        serde_json::to_value(yaml_serde::from_str::<yaml_serde::Value>(&compose).unwrap()).unwrap();
+    let script = text("deploy/metrics-token");
+    for (service, secret) in [("prometheus", "metrics_token"), ("api", "admin_tokens")] {
+        assert_eq!(compose["services"][service]["secrets"][0], secret, "{service}");
+        assert_eq!(compose["secrets"][secret]["file"], format!("./secrets/{secret}"));
+        assert!(
+            script.contains(&format!(">{secret}")) || script.contains(&format!(">>{secret}")),
+            "{secret}"
+        );
+    }
+    for ignored in [text(".gitignore"), text(".dockerignore")] {
+        assert!(ignored.contains("deploy/secrets\n"), "secrets could be committed or built into the image");
+    }
+}
+
 #[test]
 fn the_kubernetes_base_lists_every_file() {
     let kustomization = &yaml("deploy/kubernetes/base/kustomization.yaml")[0];

@@ -174,7 +174,7 @@ fn fields(query: &QueryPairs, view: View) -> Result<Vec<String>, Problem> {
     };
     let hint = if FULL_FIELDS.contains(unknown) { " without view=full" } else { "" };
     let shown: String = unknown.chars().take(60).collect();
-    let detail = format!("\"{shown}\" is not a known field{hint}: one of {}", known.join(", "));
+    let detail = format!("\"{shown}\" is not a known field{hint}");
     Err(Problem::bad_request(detail).with_parameter("fields").with_known(known))
 }
 

@@ -82,8 +82,9 @@ fn order(query: &QueryPairs) -> Result<Sort, Problem> {
         ["createdat" | "created_at", "desc"] => Ok(Sort::FirstSeen),
         _ => {
             let known = ["displayName", "updatedAt DESC", "createdAt DESC"];
-            let detail = format!("\"orderBy\" is one of {}", known.join(", "));
-            Err(Problem::bad_request(detail).with_parameter("orderBy").with_known(known))
+            Err(Problem::bad_request("the value of \"orderBy\" is not a known order")
+                .with_parameter("orderBy")
+                .with_known(known))
         }
     }
 }

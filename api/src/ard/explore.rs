@@ -103,10 +103,9 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     let facets = requested.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let EntryFilter { filters, terms } = body.query.filter(&context)?;
     if !terms.is_empty() {
-        let known: Vec<&str> = filter::known_paths();
         let detail =
-            format!("POST /explore filters by {}; other terms are filters of POST /search", known.join(", "));
-        return Err(Problem::bad_request(detail).with_parameter("filter").with_known(known));
+            "POST /explore filters by the known paths alone; POST /search filters by other terms too";
+        return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
     let request = ExploreRequest { phrasings: body.query.phrasings(), filters, facets };
     let counted = explore(&app.index, client, request).await?;
@@ -122,7 +121,7 @@ fn wanted(facet: &Facet, context: &TermContext) -> Result<FacetRequest, Problem>
     };
     let key = path.ok_or_else(|| {
         let known: Vec<&str> = filter::facet_paths().map(Path::as_str).collect();
-        let detail = format!("nothing is counted by \"{}\"; one of {}", facet.field, known.join(", "));
+        let detail = format!("nothing is counted by \"{}\"", facet.field);
         Problem::bad_request(detail).with_parameter("resultType.facets.field").with_known(known)
     })?;
     let values_max = bounded("limit", facet.limit, BUCKETS_DEFAULT, BUCKETS_MAX)?;

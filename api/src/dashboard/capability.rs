@@ -230,7 +230,7 @@ pub(crate) fn page(
         declarations: declarations(merged),
         siblings: siblings(manifest, capability),
         graph: Graph::of(manifest, capability),
-        similar: elsewhere(capability, manifest, similar).map(|hit| card(hit, "", now)).collect(),
+        similar: elsewhere(capability, manifest, similar).map(|hit| card(hit, "", context)).collect(),
     }
 }
 

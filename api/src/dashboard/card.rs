@@ -1,13 +1,14 @@
 //! One result as a card: what it does, where, how it is called, how safe, how fresh, and which values are inferred.
 
-use chrono::{DateTime, Utc};
 use indexer::{Group, GroupMember, Grouping, Hit};
 use manifest::IdentityMark;
-use manifest::model::{SemanticType, TypeSource};
+use manifest::model::{Protocol, SemanticType, TypeSource};
 
 use super::time::Moment;
 use super::{icons, labels};
 use crate::answers::claim::OwnerMark;
+use crate::page_context::PageContext;
+use crate::search_counts::SiteOwners;
 
 /// Maximum length of a description on a card, in characters; the capability's page shows all of it.
 const DOES_CHARS_MAX: usize = 280;
@@ -36,6 +37,18 @@ impl Tag {
     }
 }
 
+/// A fact about a site beside its name: an icon and words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) class: &'static str,
+    pub(crate) icon: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// The mark of a site whose owner proved control of the domain. It stands beside the names of sites in lists; the page of the
+/// site says how and when.
+pub(crate) const OWNER_MARK: Mark = Mark { class: "found", icon: icons::KEY, text: "verified owner" };
+
 /// How it is called, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
@@ -53,6 +66,8 @@ pub(crate) struct Card {
     pub(crate) does: String,
     pub(crate) site: String,
     pub(crate) site_icon: String,
+    /// What is known of the site: its owner, and its endpoints for agents.
+    pub(crate) site_marks: Vec<Mark>,
     pub(crate) format: &'static str,
     pub(crate) format_icon: &'static str,
     pub(crate) call: Option<Call>,
@@ -66,7 +81,7 @@ pub(crate) struct Card {
 }
 
 /// The card of a result; `words` are those of the request; only they are highlighted.
-pub(crate) fn card(hit: &Hit, words: &str, now: DateTime<Utc>) -> Card {
+pub(crate) fn card(hit: &Hit, words: &str, context: &PageContext) -> Card {
     let snippet = Some(marked(&hit.snippet, words)).filter(|snippet| !snippet.is_empty());
     Card {
         id: hit.id.to_string(),
@@ -75,15 +90,28 @@ pub(crate) fn card(hit: &Hit, words: &str, now: DateTime<Utc>) -> Card {
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
         site: hit.site.to_string(),
         site_icon: icons::of_site(hit.site.as_str(), 40),
+        site_marks: site_marks(hit, &context.owners),
         format: hit.format.label(),
         format_icon: icons::format(hit.format),
         call: call(hit),
         tags: tags(hit),
-        updated: Moment::new(hit.updated_at, now),
+        updated: Moment::new(hit.updated_at, context.now),
         status: labels::status(hit.status),
         others: hit.group.as_ref().map(others),
         members: hit.group.iter().flat_map(|group| &group.members).map(member).collect(),
     }
+}
+
+/// The mark of a site with an endpoint for agents; `None` for protocols that are called one call at a time.
+pub(crate) fn endpoint_mark(protocol: Protocol) -> Option<Mark> {
+    let text = labels::agent_endpoint(protocol)?;
+    Some(Mark { class: "plain", icon: icons::protocol(protocol), text })
+}
+
+fn site_marks(hit: &Hit, owners: &SiteOwners) -> Vec<Mark> {
+    let owner = owners.of(&hit.site).map(|_| OWNER_MARK);
+    let endpoints = hit.site_endpoints.iter().filter_map(|protocol| endpoint_mark(*protocol));
+    owner.into_iter().chain(endpoints).collect()
 }
 
 fn others(group: &Group) -> String {
@@ -114,19 +142,24 @@ pub(crate) fn tags(hit: &Hit) -> Vec<Tag> {
     }
     tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     if !hit.invocable {
-        tags.push(Tag::plain("no callable URL declared"));
+        tags.push(Tag::plain("no address to call"));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", icon: "", text: "deprecated".to_owned(), inferred: None });
     }
     if hit.degraded {
-        tags.push(Tag { class: "stale", icon: "", text: "degraded".to_owned(), inferred: None });
+        tags.push(Tag {
+            class: "stale",
+            icon: "",
+            text: "impaired at the moment".to_owned(),
+            inferred: None,
+        });
     }
     if hit.addresses_reader {
         tags.push(Tag {
             class: "stale",
             icon: "",
-            text: "text addresses the reader".to_owned(),
+            text: "its text gives orders to AI models".to_owned(),
             inferred: None,
         });
     }

@@ -74,7 +74,7 @@ pub(crate) fn page(answer: &CrawlAnswer, context: &PageContext) -> CrawlPage {
         |worker: &store::WorkerLoad| NamedText { site: worker.worker.to_string(), text: load(worker) };
     let slow = |slow: &store::SlowSite| NamedText {
         site: slow.site.to_string(),
-        text: format!("{} ms to the first byte", slow.first_byte_ms),
+        text: format!("{} ms until it answers", slow.first_byte_ms),
     };
     CrawlPage {
         frame: Frame::new("The crawl", Section::Crawl)
@@ -171,7 +171,10 @@ fn load(worker: &store::WorkerLoad) -> String {
     let sites = labels::counted(worker.sites, "site", "sites");
     match worker.groups {
         0 => sites,
-        groups => format!("{sites}, {}", labels::counted(groups, "address group", "address groups")),
+        groups => format!(
+            "{sites}, {}",
+            labels::counted(groups, "share of the addresses", "shares of the addresses")
+        ),
     }
 }
 
@@ -202,9 +205,9 @@ fn progress_words(answer: &CrawlAnswer) -> String {
     let open = answer.queue.due + answer.queue.leased;
     match (answer.sites, open) {
         (0, _) => "No site is known yet.".to_owned(),
-        (_, 0) => "The pass is done: every site was visited as recently as it should be.".to_owned(),
+        (_, 0) => "Every site was visited as recently as it should be.".to_owned(),
         (sites, open) => format!(
-            "{} % of the pass is done: {} of {} up to date, {} to visit.",
+            "{} % of the sites are up to date: {} of {}, {} to visit.",
             up_to_date(answer) * 100 / sites,
             labels::grouped(up_to_date(answer)),
             labels::counted(sites, "site", "sites"),

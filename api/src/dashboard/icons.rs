@@ -2,6 +2,7 @@
 //!
 //! Icons only accompany words, so all of them are hidden from screen readers. Nothing is loaded from a publisher.
 
+use manifest::model::Protocol;
 use manifest::{Format, SafetyClass};
 use sha2::{Digest, Sha256};
 
@@ -64,6 +65,15 @@ pub(crate) const fn format(format: Format) -> &'static str {
             PLUG
         }
         _ => BRACES,
+    }
+}
+
+/// The icon of an endpoint for agents.
+pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Mcp => PLUG,
+        Protocol::A2a => NODES,
+        _ => ARROWS,
     }
 }
 

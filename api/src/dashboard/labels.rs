@@ -160,6 +160,26 @@ pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
+/// How much a finding matters to its publisher, by the slug of its severity.
+pub(crate) fn severity(slug: &str) -> &str {
+    match slug {
+        "must" => "must be fixed",
+        "should" => "should be better",
+        "may" => "could be better",
+        "note" => "for information",
+        other => other,
+    }
+}
+
+/// What a site has that agents connect to as a whole.
+pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
+    match protocol {
+        Protocol::Mcp => Some("MCP server"),
+        Protocol::A2a => Some("A2A agent"),
+        _ => None,
+    }
+}
+
 pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
     match outcome {
         FetchOutcome::Found => "manifest read",
@@ -318,6 +338,14 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(counted(1, "site", "sites"), "1 site");
         assert_eq!(bytes(1_500_000), "1.5 MB");
+    }
+
+    #[test]
+    fn every_severity_has_words() {
+        for known in manifest::Severity::ALL {
+            assert_ne!(severity(known.as_str()), known.as_str(), "{known}");
+        }
+        assert_eq!(severity("must"), "must be fixed");
     }
 
     #[test]

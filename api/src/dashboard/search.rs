@@ -136,7 +136,7 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
              "potentialAction": {"@type": "SearchAction", "query-input": "required name=q",
                 "target": {"@type": "EntryPoint", "urlTemplate": format!("{base}/search?q={{q}}")}}},
             {"@type": "Dataset", "name": "What AI agents can do on the web",
-             "description": "Capabilities that web sites declare for AI agents, normalised from every dialect.",
+             "description": "Capabilities that web sites declare for AI agents, normalised from every format.",
              "url": format!("{base}/"), "isAccessibleForFree": true,
              "distribution": {"@type": "DataDownload", "encodingFormat": "application/x-ndjson", "contentUrl": format!("{base}/export.jsonl")}},
         ]
@@ -153,7 +153,7 @@ pub(crate) fn home(shown: HomeContent<'_>, context: &PageContext) -> HomePage {
             (labels::grouped(stats.capabilities), "capabilities"),
             (labels::grouped(stats.sites), "sites"),
             (labels::grouped(stats.manifests), "manifests"),
-            (labels::grouped(stats.adoption.len() as u64), "dialects"),
+            (labels::grouped(stats.adoption.len() as u64), "formats"),
         ],
         examples: EXAMPLES.map(example).into(),
         topics: topics.iter().map(topic).collect(),
@@ -251,7 +251,7 @@ pub(crate) fn results(
     let title = if words.is_empty() { "Capabilities".to_owned() } else { words.clone() };
     let shown = answer.hits.iter().skip(paging.skipped()).take(paging.per_page);
     let others: u64 = shown.clone().filter_map(|hit| hit.group.as_ref()).map(|group| group.others).sum();
-    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context.now)).collect();
+    let mut cards: Vec<Card> = shown.map(|hit| card(hit, &words, context)).collect();
     let relevant = relevant_on_page(&answer, request, paging);
     let mut less_related =
         relevant.filter(|relevant| *relevant < cards.len()).map(|at| cards.split_off(at)).unwrap_or_default();

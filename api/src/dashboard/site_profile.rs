@@ -164,7 +164,7 @@ pub(super) fn quality(answer: &SiteAnswer, manifests: &[&ManifestLine], now: Dat
             total,
             "describe themselves in at least 20 characters",
         ));
-        parts.push(share("Schemas", sum(|m| m.profile.with_schema), total, "state their parameters"));
+        parts.push(share("Parameters", sum(|m| m.profile.with_schema), total, "state their parameters"));
         parts.push(share(
             "Callable",
             sum(|m| m.profile.callable),

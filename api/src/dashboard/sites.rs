@@ -1,9 +1,9 @@
 //! The page of sites.
 
 use askama::Template;
-use chrono::{DateTime, Utc};
 use policy::{Status, VisitEnd};
 
+use super::card::{Mark, OWNER_MARK};
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{icons, labels, links};
@@ -20,6 +20,7 @@ struct Filter {
 struct Row {
     site: String,
     icon: String,
+    owner: Option<Mark>,
     status: &'static str,
     status_class: &'static str,
     capabilities: String,
@@ -42,7 +43,6 @@ pub(crate) struct SitesPage {
 }
 
 pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageContext) -> SitesPage {
-    let now = context.now;
     SitesPage {
         frame: Frame::new("Sites", Section::Sites)
             .at(context, "/sites")
@@ -55,18 +55,20 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, context: &PageConte
         },
         prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
         filters: filters(query),
-        rows: answer.sites.iter().map(|line| row(line, now)).collect(),
+        rows: answer.sites.iter().map(|line| row(line, context)).collect(),
         next: answer.next_cursor.as_deref().map(|cursor| links::with("/sites", query, "cursor", cursor)),
     }
 }
 
-fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
+fn row(line: &SiteLine, context: &PageContext) -> Row {
+    let now = context.now;
     let is_unreadable = labels::is_unreadable(&line.formats);
     let formats: Vec<&str> =
         line.formats.iter().filter(|format| format.is_indexable()).map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
         icon: icons::of_site(line.site.as_str(), 24),
+        owner: context.owners.of(&line.site).map(|_| OWNER_MARK),
         status: match (line.status, line.last_visit_at) {
             (Status::Fresh, _) if is_unreadable => "not readable",
             (Status::Pending, Some(_)) => "visited, no result yet",

@@ -44,7 +44,7 @@ pub(crate) fn page(answer: &StatsAnswer, context: &PageContext) -> StatsPage {
     StatsPage {
         frame: Frame::new("Statistics", Section::Stats)
             .at(context, "/stats")
-            .described("How many sites use which dialect, how well they conform, and what the index holds."),
+            .described("How many sites use which format, how well they follow it, and what the index holds."),
         last_visit: Moment::maybe(answer.last_visit_at, now),
         index_words: index_words(answer),
         numbers: numbers(answer),
@@ -117,7 +117,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
         (labels::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
     });
     vec![
-        Chart { title: "Sites by dialect", rows: bars(adopted) },
+        Chart { title: "Sites by format", rows: bars(adopted) },
         Chart {
             title: "Sites by status",
             rows: rows(&answer.sites_by_status, status_words, |v| {

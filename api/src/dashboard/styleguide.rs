@@ -1,8 +1,10 @@
 //! The page that shows every part of the design system, for those who change the pages.
 
 use askama::Template;
+use manifest::model::Protocol;
 use manifest::{Format, SafetyClass};
 
+use super::card::{Mark, OWNER_MARK, endpoint_mark};
 use super::frame::{Frame, Section};
 use super::{icons, labels};
 use crate::page_context::PageContext;
@@ -20,6 +22,7 @@ pub(crate) struct StyleguidePage {
     safety: Vec<Icon>,
     dialects: Vec<Icon>,
     sites: Vec<(String, &'static str)>,
+    marks: Vec<Mark>,
 }
 
 pub(crate) fn page(context: &PageContext) -> StyleguidePage {
@@ -35,6 +38,9 @@ pub(crate) fn page(context: &PageContext) -> StyleguidePage {
         frame: Frame::new("Style guide", Section::None).at(context, "/styleguide").unlisted(),
         safety: SafetyClass::ALL.iter().map(safety).collect(),
         dialects: Format::ALL.iter().filter(|format| format.is_indexable()).map(dialect).collect(),
+        marks: std::iter::once(OWNER_MARK)
+            .chain(Protocol::ALL.iter().filter_map(|one| endpoint_mark(*one)))
+            .collect(),
         sites: sites.map(|name| (icons::of_site(name, 48), name)).into(),
     }
 }

@@ -95,7 +95,7 @@ impl ServerHandler for Server {
 
 /// A refusal is a tool result, so that the model can correct its arguments and call again.
 fn refused(problem: &Problem) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(problem.body().detail.clone())])
+    CallToolResult::error(vec![ContentBlock::text(problem.body().in_words())])
 }
 
 fn declared(tool: Tool) -> McpTool {

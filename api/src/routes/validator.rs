@@ -94,7 +94,7 @@ async fn of_stored(
             app.document_readers.run(client, judge).await?
         }
         Err(problem) => {
-            let trouble = problem.body().detail.clone();
+            let trouble = problem.body().in_words();
             context.page(&page::refused(typed, &trouble), Caching::Never)
         }
     }
@@ -136,8 +136,10 @@ fn judged(
 ) -> HttpResult {
     match read(reader, document.clone().into_bytes(), url, typed.force) {
         Ok(answer) => context.page(&page::judged(typed, &document, &answer), Caching::Never),
-        Err(problem) => context
-            .page(&page::refused(FormInput { document, ..typed }, &problem.body().detail), Caching::Never),
+        Err(problem) => context.page(
+            &page::refused(FormInput { document, ..typed }, &problem.body().in_words()),
+            Caching::Never,
+        ),
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     match Tool::FindCapability.call(&app, client, arguments).await {
         Ok(found) => Ok(fresh(&json!({"jsonrpc": "2.0", "id": call.id, "result": message(&text, &found)}))),
         Err(problem) if problem.body().status.is_client_error() => {
-            Ok(failure(&call.id, INVALID_PARAMS, &problem.body().detail))
+            Ok(failure(&call.id, INVALID_PARAMS, &problem.body().in_words()))
         }
         Err(problem) => Err(problem),
     }

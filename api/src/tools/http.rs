@@ -136,7 +136,7 @@ pub(crate) async fn run_by_name(
     arguments: Map<String, Value>,
 ) -> Result<Value, Problem> {
     let tool: Tool = name.parse().map_err(|error: manifest::model::UnknownValue| {
-        Problem::not_found(error.to_string()).with_known(Tool::ALL)
+        Problem::not_found(format!("\"{}\" is not a known {}", error.value, error.what)).with_known(Tool::ALL)
     })?;
     tool.call(app, client, arguments).await
 }

@@ -213,8 +213,16 @@ async fn capabilities_of_a_site_name_its_owner() {
     assert_eq!(found["results"][0]["site"], "skyhop.example");
     let path = format!("/capabilities/{id}");
     assert_eq!(world.get(&path).await.json()["owner"], json!(null));
+    let marked = ["/search?q=book+a+flight", "/sites", "/sites/skyhop.example"];
+    for path in marked {
+        assert!(!world.page(path).await.text().contains(" verified owner</"), "{path}");
+    }
     own(&world, "skyhop.example").await;
     world.app.write_search_counts().await.unwrap();
+    for path in marked {
+        assert!(world.page(path).await.text().contains("</svg> verified owner</"), "{path}");
+    }
+    assert!(!world.page("/search?q=weather").await.text().contains(" verified owner</"));
     let owner = &world.get(&path).await.json()["owner"];
     assert_eq!((&owner["verified"], &owner["by"]), (&json!(true), &json!("dns")));
     let page = world.page(&path).await.text();

@@ -112,6 +112,7 @@ async fn validator_page_shows_findings_next_to_their_lines() {
         validated(&world, "{\n \"awp_version\": \"0.1\",\n \"actions\": [{\"id\": \"order\"}]\n}", "").await;
     let marked = page.split("class=\"marked\"").nth(1).unwrap();
     assert!(marked.contains("How to fix") && page.contains("What to fix first"), "{page}");
+    assert!(marked.contains("should be better") || marked.contains("must be fixed"), "in words: {marked}");
     let evil = "{\"awp_version\": \"</textarea><script>alert(1)</script><b>\\\"\"}";
     assert_harmless("/validate", &validated(&world, evil, "").await);
     let nothing = validated(&world, " ", "").await;
@@ -120,6 +121,38 @@ async fn validator_page_shows_findings_next_to_their_lines() {
     assert!(stored.contains("book_seat") || stored.contains("is stored"), "{stored}");
     let misspelt = validated(&world, "{}", "not an address").await;
     assert!(misspelt.contains("role=\"alert\"") && misspelt.contains("not an address"), "{misspelt}");
+}
+
+#[tokio::test]
+async fn page_of_a_site_shows_its_owner_how_to_prove_it() {
+    let world = World::new().await;
+    let page = world.page("/sites/skyhop.example").await.text();
+    let fold = page.split("id=\"owner\"").nth(1).unwrap();
+    assert!(
+        fold.contains("Prove that it is yours") && fold.contains("/sites/skyhop.example/claim</code>"),
+        "{fold}"
+    );
+    assert!(page.contains("<a href=\"#owner\">Is it yours?</a>"), "{page}");
+    let blocked = world.page("/sites/shy.example").await.text();
+    assert!(!blocked.contains("Prove that it is yours"), "{blocked}");
+}
+
+#[tokio::test]
+async fn cards_name_the_endpoints_of_their_site() {
+    let world = World::new().await;
+    let mut tools =
+        documents::offer("tools.example", "sharpen_pencils", "Sharpens pencils.", "office:sharpen");
+    tools.interfaces = documents::server("https://tools.example/.well-known/mcp.json", "Tools").interfaces;
+    world.publish(tools).await;
+    world.reindex().await;
+    let page = world.page("/search?q=sharpen+pencils").await.text();
+    let card = page.split("<article class=\"card\">").nth(1).unwrap();
+    let mark = card.split("<span class=\"mark plain\">").nth(1).unwrap().split("</span>").next().unwrap();
+    assert!(mark.starts_with("<svg ") && mark.contains("aria-hidden=\"true\""), "{mark}");
+    assert!(mark.ends_with("</svg> MCP server"), "a screen reader reads the words: {mark}");
+    assert!(!world.page("/search?q=book+a+flight").await.text().contains(" MCP server</span>"));
+    let row = &world.get("/search?q=sharpen+pencils").await.json()["results"][0];
+    assert!(row.get("site_endpoints").is_none(), "{row}");
 }
 
 #[tokio::test]
@@ -350,7 +383,7 @@ async fn result_pages_link_to_the_previous_and_the_next_page() {
 async fn search_without_results_suggests_filters_to_remove() {
     let world = World::new().await;
     let page = world.page("/search?q=book+flight&format=woa").await.text();
-    assert!(page.contains("without <b>Dialect: WoA</b>"), "{page}");
+    assert!(page.contains("without <b>Format: WoA</b>"), "{page}");
     assert!(page.contains("<aside class=\"facets\"") && page.contains("aria-current=\"true\""), "{page}");
 }
 

@@ -57,13 +57,6 @@ enum DbCommand {
     ForgetReader { name: String },
 }
 
-impl DbCommand {
-    /// Whether it may create an embedded database. The others have nothing to do without one.
-    const fn creates(&self) -> bool {
-        matches!(self, Self::Migrate | Self::Import { .. })
-    }
-}
-
 pub(crate) async fn run(
     args: &DbArgs,
     shared: &SharedFlags,
@@ -72,9 +65,6 @@ pub(crate) async fn run(
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-db");
     let config = &settings.store;
-    if !args.command.creates() {
-        config.url.existing().map_err(serve::usage)?;
-    }
     match &args.command {
         DbCommand::Migrate => migrate(config, out).await?,
         DbCommand::Status => status(config, out).await?,
@@ -87,7 +77,7 @@ pub(crate) async fn run(
             retain(config, &retention, out).await?;
         }
         DbCommand::ForgetReader { name } => {
-            let store = Store::open(config).await?;
+            let store = Store::open_existing(config).await?;
             ensure!(
                 store.feed_reader_forget(name).await?,
                 "there is no reader {name}: see agentdex db status"
@@ -107,7 +97,7 @@ async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<(
 }
 
 async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
-    let schema = Store::schema(config).await?;
+    let schema = Store::existing_schema(config).await?;
     writeln!(out, "{}: schema {}, this program brings {}", config.url, schema.found, schema.known)?;
     if schema.found < schema.known {
         writeln!(out, "run agentdex db migrate")?;
@@ -130,7 +120,7 @@ async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
 }
 
 async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
-    let store = Store::open(config).await?;
+    let store = Store::open_existing(config).await?;
     let advice: Vec<String> = store.space().await?.iter().filter_map(store::Space::vacuum_advice).collect();
     store.close().await;
     if advice.is_empty() {
@@ -143,7 +133,7 @@ async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()
 }
 
 async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
-    let store = Store::open(config).await?;
+    let store = Store::open_existing(config).await?;
     let (sender, mut lines) = mpsc::channel::<String>(BUFFERED_LINES);
     let target = file.to_owned();
     let writing = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
@@ -216,7 +206,7 @@ async fn retain(
     out: &mut impl Write,
 ) -> Result<(), anyhow::Error> {
     ensure!(*retention != Retention::default(), "name what to remove: --feed-days, --versions-days");
-    let store = Store::open(config).await?;
+    let store = Store::open_existing(config).await?;
     let now = chrono::DateTime::from(now());
     let retained: Result<_, StoreError> = store.retain(retention, now).await;
     let retained = retained?;

@@ -88,8 +88,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-feedback");
-    settings.store.url.existing().map_err(serve::usage)?;
-    let store = Store::open(&settings.store).await?;
+    let store = Store::open_existing(&settings.store).await?;
     match &args.command {
         FeedbackCommand::List { filter, limit } => {
             for line in store.feedback_page(&filter.read()?, None, *limit).await? {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use api::{ApiConfig, App};
 use runtime::{ReaderProgram, Shutdown};
 use settings::SharedFlags;
+use store::Store;
 
 use crate::serve::{self, ServeFlags};
 
@@ -14,14 +15,13 @@ use crate::serve::{self, ServeFlags};
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-mcp");
-    settings.store.url.existing().map_err(serve::usage)?;
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let reader = Some(ReaderProgram::this_program()?);
     let shutdown = Shutdown::on_signals(api::STOP_MAX)?;
-    let opening = App::open(ApiConfig { embedder, reader, ..config });
-    let Some(app) = shutdown.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
-    let app = app?;
+    let opening = Store::open_existing(&config.database);
+    let Some(store) = shutdown.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
+    let app = App::with_store(ApiConfig { embedder, reader, ..config }, store?);
     app.refresh_index();
     api::serve_stdio(app, shutdown.soft).await?;
     Ok(ExitCode::SUCCESS)

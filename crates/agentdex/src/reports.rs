@@ -55,7 +55,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-reports");
-    let store = Store::open(&settings.store).await?;
+    let store = Store::open_existing(&settings.store).await?;
     match &args.command {
         ReportsCommand::Sites { limit } => {
             for site in store.reports_by_site(*limit).await? {

@@ -75,10 +75,9 @@ pub(crate) async fn run(
     }
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex");
-    settings.store.url.existing().map_err(serve::usage)?;
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
-    let store = Store::open(&config.database).await?;
+    let store = Store::open_existing(&config.database).await?;
     let app = App::with_store(ApiConfig { embedder, ..config }, store.clone());
     app.refresh_index();
     let found = api::search(&app, parameters).await;

@@ -125,7 +125,8 @@ pub(crate) async fn run_on(
         let why = "--dry-run is not supported here: use it with crawler";
         return Err(UsageError(why.to_owned()).into());
     }
-    if resolved.metrics.is_some() {
+    let indexer_metrics = reader_settings(shared, Some(&resolved.shared.data_dir))?.metrics;
+    if resolved.metrics.or(indexer_metrics).is_some() {
         let why = "--metrics is not supported here: the API serves all metrics under /metrics";
         return Err(UsageError(why.to_owned()).into());
     }

@@ -41,6 +41,32 @@ pub enum NameError {
     Id(String),
 }
 
+/// Maximum number of characters of a written text that an error quotes.
+const QUOTED_CHARS_MAX: usize = 80;
+
+impl NameError {
+    /// Quotes what a person wrote, where it was completed before it was parsed: `http://x` as `https://x`. A part of it stays.
+    #[must_use]
+    pub fn quoting(mut self, written: &str) -> Self {
+        let (Self::Host(quoted)
+        | Self::Hyphen(quoted, _)
+        | Self::IpLiteral(quoted)
+        | Self::PublicSuffix(quoted)
+        | Self::PrivateName(quoted, _)
+        | Self::NoSite(quoted, _)
+        | Self::Port(quoted, _)
+        | Self::Url(quoted, _)
+        | Self::Scheme(quoted)
+        | Self::UserInfo(quoted)
+        | Self::Id(quoted)) = &mut self;
+        if !written.contains(quoted.trim_end_matches('…')) {
+            let is_cut = written.chars().nth(QUOTED_CHARS_MAX).is_some();
+            *quoted = written.chars().take(QUOTED_CHARS_MAX).chain(is_cut.then_some('…')).collect();
+        }
+        self
+    }
+}
+
 /// Longest host name in bytes (RFC 1035 section 2.3.4, without the final dot).
 const HOST_BYTES_MAX: usize = 253;
 /// Longest label of a host name in bytes (RFC 1035 section 2.3.4).

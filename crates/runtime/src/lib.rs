@@ -5,9 +5,10 @@
 //! memory of the program.
 //! [`Watchdog`] detects a worker of the runtime that is blocked nevertheless. [`Shutdown`] receives signals on a separate
 //! thread and ends the program within its drain time, even if the runtime is blocked. [`Shares`] keeps one client from
-//! exhausting a resource that all clients share.
+//! exhausting a resource that all clients share. [`serve_metrics`] serves what the program measures.
 
 mod document;
+mod metrics_listener;
 mod open_files;
 mod pool;
 mod program;
@@ -16,6 +17,7 @@ mod shutdown;
 mod watchdog;
 
 pub use document::OwnedDocument;
+pub use metrics_listener::{MetricsError, serve_metrics};
 pub use pool::{ReadError, ReaderLimits, ReaderPool};
 pub use program::{ReaderProgram, Unread, read_from_stdin, read_isolated};
 pub use shares::{LimitReached, Share, Shares, client_network, customer, ipv6_site};

@@ -78,18 +78,6 @@ impl DatabaseUrl {
         Self::Sqlite(dir.join(SQLITE_FILE))
     }
 
-    /// Refuses a missing SQLite file, for programs that only read and would create an empty database.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Missing`], with the path.
-    pub fn existing(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(path) if !path.exists() => Err(StoreError::Missing { path: path.clone() }),
-            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
-        }
-    }
-
     pub const fn backend(&self) -> Backend {
         match self {
             Self::Postgres(_) => Backend::Postgres,

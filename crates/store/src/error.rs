@@ -46,6 +46,14 @@ pub enum StoreError {
         path.display()
     )]
     Missing { path: PathBuf },
+    /// A program that only reads found a database without tables.
+    #[error(
+        "the database at {url} has no tables of agentdex: correct --data-dir or --database-url; a crawl creates them"
+    )]
+    WithoutTables {
+        /// Database URL without the password.
+        url: String,
+    },
     /// The connection is read-only, so the schema cannot be migrated.
     #[error(
         "the database has schema {found}, this program needs {needed}, and the connection is read-only: \
@@ -143,6 +151,11 @@ impl StoreError {
     /// Whether a retry may help.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. } | Self::DiskFull { .. })
+    }
+
+    /// Whether there is nothing to read yet: no file, or no tables.
+    pub const fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::WithoutTables { .. })
     }
 
     /// Whether a starting program waits for the server.

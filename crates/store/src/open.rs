@@ -18,6 +18,17 @@ const DELAY_MAX: Duration = Duration::from_secs(5);
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Store {
+    /// Opens a database for a program that only reads: it migrates an earlier schema, and creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// An error with [`StoreError::is_missing`] if there is no such database.
+    #[boxed]
+    pub async fn open_existing(config: &StoreConfig) -> Result<Self, StoreError> {
+        Self::existing_schema(config).await?;
+        Self::open(config).await
+    }
+
     /// Like [`Store::open`], but retries while the server is not available. Drop the future to stop.
     #[boxed]
     pub async fn open_when_available(config: &StoreConfig) -> Result<Self, StoreError> {

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use ::settings::log::LogFormat;
 use ::settings::{SharedFlags, exit};
 use anyhow::Context;
-use store::Store;
+use store::{Store, StoreError};
 use tokio_util::task::TaskTracker;
 
-use super::flags::Command;
+use super::flags::{Command, DatabaseUse};
 use super::report::{self, Audience};
 use super::settings::{Settings, log_level, resolve};
 use super::watch::Watch;
@@ -52,9 +52,11 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Whether the command line or the settings are wrong.
+/// Whether the command line or the settings are wrong, such as those that name a database that does not exist.
 pub fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage)
+    error.is::<UsageError>()
+        || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage)
+        || error.downcast_ref::<StoreError>().is_some_and(StoreError::is_missing)
 }
 
 fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
@@ -66,12 +68,7 @@ fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> any
 async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     match command {
         Some(command) => perform(command, settings).await,
-        None if settings.dry_run => {
-            let store = Store::open(&settings.shared.store).await?;
-            let done = commands::dry_run(&settings, &store).await;
-            store.close().await;
-            done
-        }
+        None if settings.dry_run => commands::dry_run(&settings).await,
         None => crawl(settings, flags).await,
     }
 }
@@ -82,10 +79,12 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
 ///
 /// If the arguments are wrong, the database cannot be used, or the subcommand fails.
 pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()> {
-    if command.only_reads() {
-        settings.shared.store.url.existing().map_err(|error| UsageError(error.to_string()))?;
-    }
-    let store = Store::open(&settings.shared.store).await?;
+    let config = &settings.shared.store;
+    let store = match command.database() {
+        DatabaseUse::None => return without_database(&command, &settings),
+        DatabaseUse::Existing => Store::open_existing(config).await?,
+        DatabaseUse::New => Store::open(config).await?,
+    };
     let done = match command {
         Command::Explain { domain, visits } => explain::run(&store, &domain, visits, settings.output).await,
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
@@ -97,13 +96,16 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         Command::Unsuspend { domains } => commands::unsuspend(&store, &domains).await,
         Command::Status => status::run(&store, settings.output).await,
         Command::Paths => paths::run(&store, settings.output).await,
-        Command::Keys { command: None } => commands::keys(&settings),
         Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, settings.output).await,
-        // this command needs neither settings nor a database: see `main`
-        Command::ReadDocument => Ok(()),
+        Command::Keys { command: None } | Command::ReadDocument => Ok(()),
     };
     store.close().await;
     done
+}
+
+fn without_database(command: &Command, settings: &Settings) -> anyhow::Result<()> {
+    // `main` reads documents, before there are settings.
+    if matches!(command, Command::Keys { command: None }) { commands::keys(settings) } else { Ok(()) }
 }
 
 /// The name under which this program was started, for messages that suggest a command.
@@ -134,7 +136,8 @@ async fn crawl_with(
     tracker: &TaskTracker,
 ) -> anyhow::Result<()> {
     if let Some(address) = settings.metrics {
-        crate::serve_metrics(address, tracker, cancel.hard.clone()).map_err(UsageError)?;
+        crate::metrics::serve(address, tracker, cancel.hard.clone())
+            .map_err(|error| UsageError(error.to_string()))?;
     }
     if let Some(signer) = &settings.crawl.egress.signer {
         let path = settings.shared.data_dir.join(KEY_DIRECTORY);

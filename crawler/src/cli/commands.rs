@@ -119,9 +119,21 @@ pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     Ok(output::json(&signer.directory())?)
 }
 
-/// Lists what a pass would request.
-pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Result<()> {
-    let plan = crate::dry_run(&settings.crawl, store).await?;
+/// Lists what a pass would request. Without a database no site is known, and none is created.
+pub(super) async fn dry_run(settings: &Settings) -> anyhow::Result<()> {
+    let store = match Store::open_existing(&settings.shared.store).await {
+        Ok(store) => Some(store),
+        Err(error) if error.is_missing() => {
+            tracing::warn!(database = %settings.shared.store.url, "there is no database yet: only the seeds are planned");
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let planned = crate::dry_run(&settings.crawl, store.as_ref()).await;
+    if let Some(store) = store {
+        store.close().await;
+    }
+    let plan = planned?;
     if settings.output == OutputFormat::Json {
         return Ok(output::json(&plan)?);
     }

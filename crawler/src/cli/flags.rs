@@ -195,10 +195,32 @@ pub enum Command {
     ReadDocument,
 }
 
+/// The database that a subcommand needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DatabaseUse {
+    None,
+    /// It has nothing to do without what a crawl has stored, so it creates no database.
+    Existing,
+    /// It stores something, and creates a database if there is none.
+    New,
+}
+
 impl Command {
-    /// Whether it only reads the database, and has nothing to show of an empty one.
-    pub(super) const fn only_reads(&self) -> bool {
-        matches!(self, Self::Explain { .. } | Self::Status)
+    /// The database that it needs.
+    pub(super) const fn database(&self) -> DatabaseUse {
+        match self {
+            Self::Keys { command: None } | Self::ReadDocument => DatabaseUse::None,
+            Self::Keys { command: Some(KeysCommand::List | KeysCommand::Revoke { .. }) }
+            | Self::Explain { .. }
+            | Self::Status
+            | Self::Paths
+            | Self::Unblock { .. }
+            | Self::Unsuspend { .. } => DatabaseUse::Existing,
+            Self::Keys { command: Some(KeysCommand::Add { .. }) }
+            | Self::Check { .. }
+            | Self::Block { .. }
+            | Self::Suspend { .. } => DatabaseUse::New,
+        }
     }
 }
 

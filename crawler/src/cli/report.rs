@@ -107,7 +107,27 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         }
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
+    if summary.reached_no_site() {
+        writeln!(out, "{}", nothing_reached(summary))?;
+    }
     Ok(text)
+}
+
+/// The last line of a pass that reached no site.
+fn nothing_reached(summary: &Summary) -> String {
+    let unresolved = [VisitEnd::DnsDead, VisitEnd::DnsFailed];
+    let unresolved: u64 = unresolved.iter().filter_map(|end| summary.ends.get(end.as_str())).sum();
+    let why = match (summary.sites_visited, unresolved == summary.sites_visited) {
+        (1, true) => "the only name could not be resolved".to_owned(),
+        (1, false) => "the only site did not answer".to_owned(),
+        (sites, true) => format!("none of the {sites} names could be resolved"),
+        (sites, false) => format!("none of the {sites} sites answered"),
+    };
+    let skipped = match summary.seeds.rejected_count {
+        0 => String::new(),
+        lines => format!(", and {} of the lists could not be read", counted(lines, "line")),
+    };
+    format!("No site was reached: {why}{skipped}.")
 }
 
 /// The report of a pass without due sites, with the next due time.
@@ -123,9 +143,6 @@ fn nothing_due(summary: &Summary) -> String {
 
 /// The most common reasons why sites were not read, with advice.
 fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
-    if summary.reached_no_site() {
-        writeln!(out, "No site was reached.")?;
-    }
     let mut reasons: Vec<(VisitEnd, u64, &str)> = ADVICE
         .iter()
         .filter_map(|(end, advice)| Some((*end, *summary.ends.get(end.as_str())?, *advice)))
@@ -248,6 +265,30 @@ mod tests {
         for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
             assert!(!printed(ends).contains("No site was reached"), "{ends:?}");
         }
+    }
+
+    #[test]
+    fn the_last_line_says_that_no_site_was_reached_and_why() {
+        let last_line = |ends: &[(&'static str, u64)], rejected_count| {
+            let text = summary_text(&Summary {
+                sites_visited: ends.iter().map(|(_, count)| count).sum(),
+                ends: ends.iter().copied().collect(),
+                seeds: SeedReport { read: 1, rejected_count, ..SeedReport::default() },
+                ..Summary::default()
+            });
+            text.lines().last().unwrap().to_owned()
+        };
+        for (ends, rejected, words) in [
+            ([("dns_dead", 1)].as_slice(), 0, "reached: the only name could not be resolved."),
+            (&[("dns_dead", 1)], 2, "could not be resolved, and 2 lines of the lists could not be read."),
+            (&[("dns_dead", 2), ("dns_failed", 1)], 0, "none of the 3 names could be resolved"),
+            (&[("dns_dead", 2), ("unreachable", 1)], 0, "none of the 3 sites answered"),
+            (&[("unreachable", 1)], 0, "the only site did not answer"),
+        ] {
+            let line = last_line(ends, rejected);
+            assert!(line.starts_with("No site was reached: ") && line.contains(words), "{line}");
+        }
+        assert!(!last_line(&[("completed", 1), ("dns_dead", 9)], 0).contains("No site was reached"));
     }
 
     #[test]

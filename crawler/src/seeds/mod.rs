@@ -328,7 +328,7 @@ fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     }
     let (rank, name) = split_rank(content);
     let seed = if name.contains("://") { parse_url(name, scope) } else { parse_host(name, scope) };
-    seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.to_string())
+    seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.quoting(name).to_string())
 }
 
 fn split_rank(content: &str) -> (Option<u32>, &str) {

@@ -46,6 +46,28 @@ fn reports_and_skips_bad_lines_by_number() {
 }
 
 #[test]
+fn errors_quote_what_was_written() {
+    for written in [
+        "http://",
+        "http://10.0.0.1/",
+        "http://a.example:8443/x",
+        "a.example:8443/x",
+        "*.10.0.0.1",
+        "http://u@a.example/",
+    ] {
+        let list = format!("a.example\n7,{written}\n");
+        let (_, report) = read(list.as_bytes());
+        let reason = &report.rejected[0].reason;
+        let quoted = reason.split('"').nth(1).unwrap();
+        assert!(written.contains(quoted) && !quoted.is_empty(), "{written}: {reason}");
+    }
+    let long = format!("a.example\nhttp://a.example/{}\n", "x".repeat(9_000));
+    let (_, report) = read(long.as_bytes());
+    let reason = &report.rejected[0].reason;
+    assert!(reason.starts_with("\"http://a.example/x") && reason.contains("longer than"), "{reason}");
+}
+
+#[test]
 fn accepts_private_names_when_their_addresses_are_allowed() {
     let list = b"a.example\nwiki.internal\nprinter.local\nx.onion\n127.in-addr.arpa\n";
     let (seeds, report) = read(list);

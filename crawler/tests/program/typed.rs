@@ -7,7 +7,22 @@ use super::fixture::{Fixture, text};
 #[tokio::test]
 async fn read_only_commands_create_no_database() {
     let fixture = Fixture::with([]).await;
-    for words in [["status"].as_slice(), &["explain", "shop.example"]] {
+    fixture.file("seeds", "shop.example\n");
+    let planned = fixture.run(&["--seeds", "seeds", "--dry-run"]).await;
+    let stderr = text(&planned.stderr);
+    assert_eq!(planned.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("there is no database yet: only the seeds are planned"), "{stderr}");
+    let keys = fixture.run(&["keys"]).await;
+    assert!(text(&keys.stderr).contains("needs --signing-key FILE"), "{}", text(&keys.stderr));
+    for words in [
+        ["status"].as_slice(),
+        &["paths"],
+        &["explain", "shop.example"],
+        &["unblock", "shop.example"],
+        &["unsuspend", "shop.example"],
+        &["keys", "list"],
+        &["keys", "revoke", "partner"],
+    ] {
         let run = fixture.run(words).await;
         let stderr = text(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{stderr}");
@@ -19,6 +34,30 @@ async fn read_only_commands_create_no_database() {
 }
 
 #[tokio::test]
+async fn keys_of_readers_are_shown_once_listed_and_revoked() {
+    let fixture = Fixture::with([]).await;
+    let made = fixture.run(&["keys", "add", "partner", "--reads-per-second", "7"]).await;
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let key = text(&made.stdout).lines().next().unwrap_or_default().to_owned();
+    assert!(key.starts_with("agentdex-reader-") && key.len() == 80, "{key}");
+    let listed = text(&fixture.run(&["keys", "list"]).await.stdout);
+    assert!(listed.starts_with("partner  7 requests a second, since 2"), "{listed}");
+    assert!(!listed.contains(&key), "a key is shown once");
+    for (words, part) in [
+        (["keys", "add", "partner"], "keys revoke partner"),
+        (["keys", "add", "a b"], "letters, digits"),
+        (["keys", "revoke", "other"], "keys list"),
+    ] {
+        let refused = fixture.run(&words).await;
+        assert_eq!(refused.status.code(), Some(2), "{words:?}");
+        assert!(text(&refused.stderr).contains(part), "{}", text(&refused.stderr));
+    }
+    assert_eq!(fixture.run(&["keys", "revoke", "partner"]).await.status.code(), Some(0));
+    let listed = text(&fixture.run(&["keys", "list"]).await.stdout);
+    assert!(listed.contains("no reader has a key"), "{listed}");
+}
+
+#[tokio::test]
 async fn reports_a_pass_that_reached_no_site_without_colours_in_its_log() {
     let fixture = Fixture::with([]).await;
     fixture.file("seeds", "nobody.example\n");
@@ -27,7 +66,8 @@ async fn reports_a_pass_that_reached_no_site_without_colours_in_its_log() {
     let (summary, log) = (text(&run.stdout), text(&run.stderr));
     assert_eq!(run.status.code(), Some(0), "{log}");
     assert!(
-        summary.contains("Visits: 1 unreachable") && summary.contains("No site was reached"),
+        summary.contains("Visits: 1 unreachable")
+            && summary.lines().last().is_some_and(|line| line.starts_with("No site was reached: ")),
         "{summary}"
     );
     assert!(log.contains("cannot reach you") && !log.contains('\u{1b}'), "{log}");

@@ -2,6 +2,7 @@
 
 mod directory;
 mod document;
+mod endpoints;
 mod forward;
 mod live;
 mod payload;
@@ -12,6 +13,7 @@ mod writer;
 pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::NAME_WEIGHT;
 pub use document::{ExampleCheck, UnfoundExample, check_examples};
+pub(crate) use endpoints::AGENT_PROTOCOLS;
 pub(crate) use forward::{
     Part as StemPart, decoded, gram_number, is_own_address, is_same_address, stem_number,
 };

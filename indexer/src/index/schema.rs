@@ -13,9 +13,9 @@ use tantivy::tokenizer::{RawTokenizer, TextAnalyzer, WhitespaceTokenizer};
 use crate::filter::FacetKey;
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 11;
+pub const SCHEMA_VERSION: u32 = 12;
 /// Version of the ranking: a cursor of another version has expired.
-pub(crate) const RANKING_VERSION: u16 = 9;
+pub(crate) const RANKING_VERSION: u16 = 10;
 
 const TERMS_TOKENIZER: &str = "terms";
 /// Keeps a value whole.
@@ -79,6 +79,8 @@ fields! {
     /// Completions, each with its kind.
     suggest: add_text_field(whole()),
     host: add_text_field(whole()),
+    /// Protocols of the endpoints for agents that the manifest declares.
+    endpoint: add_text_field(whole()),
     invocable: add_bool_field(INDEXED),
     updated_ms: add_i64_field(FAST | INDEXED),
     first_seen_ms: add_i64_field(FAST),

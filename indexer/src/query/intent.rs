@@ -1,4 +1,4 @@
-//! The intent of a request beyond its words: actions, opposites, and whether it only reads.
+//! The intent of a request beyond its words: actions, opposites, times, and whether it only reads.
 
 use std::sync::LazyLock;
 
@@ -24,6 +24,34 @@ const INTENTS: [(&[&str], &[&str]); 12] = [
 ];
 /// Expressions whose words may have others between them.
 const APART: [&str; 2] = ["open", "close"];
+
+/// Expressions of a time that is to come, and what capabilities that look ahead are named by.
+const AHEAD: [&[&str]; 9] = [
+    &["tomorrow"],
+    &["tonight"],
+    &["next", "days"],
+    &["coming", "days"],
+    &["next", "week"],
+    &["coming", "week"],
+    &["this", "weekend"],
+    &["next", "weekend"],
+    &["will", "it"],
+];
+const NAMES_AHEAD: [&str; 1] = ["forecast"];
+/// Expressions of a time that is over, and what capabilities that look back are named by.
+const BACK: [&[&str]; 10] = [
+    &["yesterday"],
+    &["ago"],
+    &["last", "night"],
+    &["last", "week"],
+    &["last", "weekend"],
+    &["last", "month"],
+    &["last", "year"],
+    &["last", "summer"],
+    &["last", "winter"],
+    &["was", "it"],
+];
+const NAMES_BACK: [&str; 3] = ["past", "history", "historical"];
 
 /// Verbs that undo each other.
 const OPPOSITES: [(&str, &str); 22] = [
@@ -100,6 +128,29 @@ impl Intent {
     }
 }
 
+/// What the time of a request says about the capabilities that answer it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Times {
+    /// Stems of capabilities for that time.
+    pub(super) wanted: Vec<String>,
+    /// Stems in the names of capabilities for other times.
+    pub(super) unwanted: Vec<String>,
+}
+
+impl Times {
+    /// A text that speaks of both times, or of neither, decides nothing.
+    pub(super) fn of(text: &str) -> Self {
+        let asked: Vec<String> = words(text).take(WORDS_MAX).map(|word| word.text).collect();
+        let has_any = |expressions: &[&[&str]]| expressions.iter().any(|of| has(&asked, of));
+        let stems = |names: &[&str]| names.iter().map(|name| stem(name)).collect();
+        match (has_any(&AHEAD), has_any(&BACK)) {
+            (true, false) => Self { wanted: stems(&NAMES_AHEAD), unwanted: stems(&NAMES_BACK) },
+            (false, true) => Self { wanted: stems(&NAMES_BACK), unwanted: stems(&NAMES_AHEAD) },
+            (true, true) | (false, false) => Self::default(),
+        }
+    }
+}
+
 fn stem(word: &str) -> String {
     Stemming::English.stem(word).into_owned()
 }
@@ -132,6 +183,25 @@ mod tests {
         assert_eq!(Intent::of("block and unblock a card").unwanted, [""; 0]);
         assert!(Intent::of("where is my order").unwanted.contains(&"cancel".to_owned()));
         assert!(Intent::of("cancel my order").unwanted.is_empty());
+    }
+
+    #[test]
+    fn times_decide_between_forecasts_and_records() {
+        let (ahead, back) = (["forecast"].as_slice(), ["past", "histori", "histor"].as_slice());
+        for (text, wanted, unwanted) in [
+            ("weather tomorrow", ahead, back),
+            ("Will it rain in Oslo?", ahead, back),
+            ("weather next week", ahead, back),
+            ("rainfall last year", back, ahead),
+            ("how warm was it in 1983", back, ahead),
+            ("weather", &[], &[]),
+            ("my last order", &[], &[]),
+            ("compare the weather of yesterday and tomorrow", &[], &[]),
+        ] {
+            let times = Times::of(text);
+            assert_eq!(times.wanted, wanted, "{text}");
+            assert_eq!(times.unwanted, unwanted, "{text}");
+        }
     }
 
     #[test]

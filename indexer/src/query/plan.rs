@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::common::is_english_word;
-use super::intent::Intent;
+use super::intent::{Intent, Times};
 use super::synonyms::synonyms;
 use super::translations::translations;
 use super::word_weights::WordWeights;
@@ -224,6 +224,21 @@ impl Plan {
         {
             for stem in stems {
                 if !self.has_term(&stem) {
+                    self.push(stem, role, weight, 0);
+                }
+            }
+        }
+    }
+
+    /// Adds what the time of a text says, unless it has the word itself. It counts beside a synonym, which selects candidates.
+    pub(crate) fn add_times(&mut self, text: &str) {
+        let Times { wanted, unwanted } = Times::of(text);
+        for (stems, role, weight) in
+            [(wanted, Role::Talk, INTENT_WEIGHT), (unwanted, Role::Opposite, OPPOSITE_WEIGHT)]
+        {
+            for stem in stems {
+                let is_asked = |term: &QueryTerm| term.text == stem && term.role != Role::Synonym;
+                if !self.terms.iter().any(is_asked) {
                     self.push(stem, role, weight, 0);
                 }
             }

@@ -405,6 +405,7 @@ fn plans(
         plan.add_corrections(&corrections);
         plan.add_translations();
         plan.add_synonyms();
+        plan.add_times(&phrasing.text);
         plans.push((plan, corrections));
     }
     Ok(plans.into_iter().unzip())

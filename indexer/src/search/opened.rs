@@ -10,6 +10,7 @@ use tantivy::{Index, IndexReader, ReloadPolicy, SegmentReader};
 use super::bm25::Statistics;
 use super::columns::Columns;
 use super::completions::Suggestions;
+use super::site_endpoints::SiteEndpoints;
 use super::term_cache::{TermCache, TermLocations};
 use super::warm::{read_ahead, warm};
 use crate::analysis::Stemming;
@@ -51,6 +52,7 @@ pub(crate) struct OpenedIndex {
     pub(crate) languages: Vec<Stemming>,
     /// One entry for each segment.
     pub(crate) columns: Vec<Arc<Columns>>,
+    pub(super) site_endpoints: SiteEndpoints,
 }
 
 impl OpenedIndex {
@@ -95,13 +97,15 @@ impl OpenedIndex {
         let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
         read_ahead(&index, &searcher, &fields, None)?;
+        let columns = Columns::of(&searcher, &fields, &[])?;
         Ok(Self {
             suggestions: Suggestions::of(&searcher, &fields, &Suggestions::default())?,
             statistics: Statistics::of(&searcher, &fields)?,
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            columns: Columns::of(&searcher, &fields, &[])?,
+            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
+            columns,
             path: path.to_owned(),
             word_weights: Arc::clone(word_weights),
             index,
@@ -136,13 +140,15 @@ impl OpenedIndex {
     fn next(&self, generation: IndexGeneration) -> tantivy::Result<Self> {
         let (searcher, fields) = (self.reader.searcher(), self.fields);
         warm(&self.index, &searcher, &fields, &self.searcher);
+        let columns = Columns::of(&searcher, &fields, &self.columns)?;
         Ok(Self {
             suggestions: Suggestions::of(&searcher, &fields, &self.suggestions)?,
             statistics: Statistics::of(&searcher, &fields)?,
             words: TermCache::of(fields.all),
             bigrams: TermCache::of(fields.bigram),
             languages: languages(&searcher, &fields)?,
-            columns: Columns::of(&searcher, &fields, &self.columns)?,
+            site_endpoints: SiteEndpoints::of(&searcher, &fields, &columns)?,
+            columns,
             path: self.path.clone(),
             word_weights: Arc::clone(&self.word_weights),
             index: self.index.clone(),

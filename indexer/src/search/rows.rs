@@ -35,6 +35,8 @@ pub(super) fn row(opened: &OpenedIndex, address: DocAddress) -> Result<Hit, Inde
     let first_seen_ms = columns.and_then(|columns| columns.first_seen_ms.first(address.doc_id));
     let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
     hit.first_seen_at = first_seen_at.unwrap_or_default();
+    let traits = columns.and_then(|columns| columns.traits(address.doc_id));
+    hit.site_endpoints = traits.map(|traits| opened.site_endpoints.of_site(traits.site)).unwrap_or_default();
     Ok(hit)
 }
 

@@ -113,11 +113,7 @@ fn report(update: VectorUpdate) {
         let VectorUpdate { vectors, embedded, missing, refused } = update;
         tracing::info!(vectors, embedded, missing, refused, "vectors updated");
     }
-    #[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts are far below 2^52")]
-    {
-        metrics::gauge!("agentdex_indexer_vectors").set(update.vectors as f64);
-        metrics::gauge!("agentdex_indexer_vectors_missing").set(update.missing as f64);
-    }
+    crate::metrics::vectors(update.vectors as u64, update.missing as u64);
 }
 
 fn write_interval(bytes: u64) -> Duration {

@@ -64,12 +64,23 @@ async fn commands_that_read_a_database_create_none() {
         &["db", "retain", "--feed-days", "9"],
         &["db", "forget-reader", "x"],
         &["feedback", "list"],
+        &["reports", "list"],
         &["search", "flight"],
+        &["mcp"],
+        &["status"],
+        &["paths"],
+        &["explain", "kiosk.test"],
+        &["unblock", "kiosk.test"],
     ] {
         let mut command = world.program("agentdex");
         command.args(words);
         fails(command, 2, &["there is no database at", "--data-dir"]);
     }
+    let mut doctor = world.program("agentdex");
+    doctor.args(["doctor", "--only", "database,index"]);
+    let doctor = output(doctor);
+    let text = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.success() && text.contains("has no data of agentdex yet"), "{text}");
     assert!(!world.path("data").exists() && !world.path("dump.jsonl").exists());
 }
 

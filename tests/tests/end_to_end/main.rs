@@ -14,6 +14,7 @@ mod hostile_fleet;
 mod late_database;
 mod logs;
 mod many;
+mod metrics;
 mod own;
 mod owners;
 mod privacy;

@@ -62,17 +62,15 @@ pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool
 
 async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store> {
     let url = &settings.store.url;
-    if let DatabaseUrl::Sqlite(path) = url
-        && !path.exists()
-    {
-        let advice = "the first crawl creates it: crawler --seeds FILE";
-        findings.push(Finding::doubtful(Subject::Database, format!("{url} does not exist yet"), advice));
-        return None;
-    }
     let advice = "start it, or give its address with --database-url, DATABASE_URL or database_url_file";
     let bad = |found: String| Finding::bad(Subject::Database, found, advice);
-    match timeout(DATABASE_WAIT, Store::open(&settings.store)).await {
+    match timeout(DATABASE_WAIT, Store::open_existing(&settings.store)).await {
         Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
+        Ok(Err(error)) if error.is_missing() => {
+            let advice = "the first crawl creates it: agentdex --seeds FILE, or crawler --seeds FILE";
+            let found = format!("{url} has no data of agentdex yet");
+            findings.push(Finding::doubtful(Subject::Database, found, advice));
+        }
         Ok(Err(error)) => findings.push(bad(format!("{url}: {error}"))),
         Ok(Ok(store)) => {
             let start = Instant::now();

@@ -25,6 +25,25 @@ impl Store {
         }
     }
 
+    /// The schema of a database that has tables of agentdex, for programs that only read. Creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// An error with [`StoreError::is_missing`] if there is no such database.
+    #[boxed]
+    pub async fn existing_schema(config: &StoreConfig) -> Result<SchemaState, StoreError> {
+        if let DatabaseUrl::Sqlite(path) = &config.url
+            && !path.exists()
+        {
+            return Err(StoreError::Missing { path: path.clone() });
+        }
+        let schema = Self::schema(config).await?;
+        if schema.found == 0 {
+            return Err(StoreError::WithoutTables { url: config.url.to_string() });
+        }
+        Ok(schema)
+    }
+
     /// Disk space by table, the largest first.
     #[boxed]
     pub async fn space(&self) -> Result<Vec<Space>, StoreError> {

@@ -238,3 +238,27 @@ pub(crate) async fn reports_schema_version_and_size(db: Db) -> Result<()> {
     assert_eq!(Store::schema(&db.config).await?, store::SchemaState { found: 2, known });
     Ok(())
 }
+
+pub(crate) async fn opening_for_reading_creates_nothing(db: Db) -> Result<()> {
+    let known = Store::open_existing(&db.config).await?;
+    known.ping().await?;
+    known.close().await;
+    db.store.close().await;
+    db.empty().await?;
+    let error = Store::open_existing(&db.config).await.err();
+    let Some(error) = error else { anyhow::bail!("an empty database was opened for reading") };
+    assert!(error.is_missing() && error.to_string().contains("--database-url"), "{error}");
+    assert_eq!(Store::schema(&db.config).await?.found, 0, "no table was created");
+    if let DatabaseUrl::Sqlite(path) = &db.config.url {
+        assert!(!path.exists(), "no file was created");
+        std::fs::write(path, [])?;
+        let error = Store::open_existing(&db.config).await.err();
+        assert!(matches!(error, Some(StoreError::WithoutTables { .. })), "{error:?}");
+        assert_eq!(std::fs::metadata(path)?.len(), 0, "the file was changed");
+        let beside = path.with_file_name("nowhere").join("agentdex.db");
+        let error = Store::open_existing(&StoreConfig::new(DatabaseUrl::Sqlite(beside.clone()))).await.err();
+        assert!(matches!(error, Some(StoreError::Missing { .. })), "{error:?}");
+        assert!(beside.parent().is_some_and(|folder| !folder.exists()), "a folder was created");
+    }
+    Ok(())
+}

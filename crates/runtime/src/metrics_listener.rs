@@ -1,4 +1,4 @@
-//! Serves metrics as text over HTTP/1.1, to permitted clients.
+//! Records the metrics of the process, and serves them as text over HTTP/1.1, to permitted clients.
 //!
 //! A listener on a loopback address is for this machine: it answers requests whose `Host` is a loopback name or address, so
 //! that a page in a browser cannot read it under its own name (DNS rebinding). Filters of peer addresses do not help
@@ -17,11 +17,13 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use metrics_exporter_prometheus::PrometheusHandle;
-use runtime::{Shares, client_network};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::shares::{Shares, client_network};
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Concurrent connections: a few scrapers and a health check.
@@ -37,8 +39,42 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// How often the memory of histograms is bounded.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
+/// The metrics cannot be recorded or served.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot serve metrics on {address}: {reason}")]
+pub struct MetricsError {
+    address: SocketAddr,
+    reason: String,
+}
+
+/// Records the metrics of the process from now on, and serves them under `/metrics` until `stop`. `second_buckets` are the
+/// bounds of the histograms whose names end in `_seconds`. Must be called within the runtime.
+///
+/// # Errors
+///
+/// If the address cannot be listened on, or the process records metrics already.
+pub fn serve_metrics(
+    address: SocketAddr,
+    second_buckets: &[f64],
+    tracker: &TaskTracker,
+    stop: CancellationToken,
+) -> Result<(), MetricsError> {
+    let cannot = |error: &dyn std::fmt::Display| MetricsError { address, reason: error.to_string() };
+    let listener = std::net::TcpListener::bind(address).map_err(|error| cannot(&error))?;
+    listener.set_nonblocking(true).map_err(|error| cannot(&error))?;
+    let listener = TcpListener::from_std(listener).map_err(|error| cannot(&error))?;
+    let recorder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), second_buckets)
+        .map_err(|error| cannot(&error))?
+        .build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder).map_err(|error| cannot(&error))?;
+    tracker.spawn(serve(listener, handle, stop));
+    Ok(())
+}
+
 /// Serves until `stop`.
-pub(crate) async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop: CancellationToken) {
+async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop: CancellationToken) {
     let is_for_this_machine = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let mut connections = JoinSet::new();
     let shares = Shares::new(CONNECTIONS_MAX, CONNECTIONS_OF_PEER_MAX);
@@ -124,7 +160,6 @@ fn asks_for_loopback(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics_exporter_prometheus::PrometheusBuilder;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     async fn status(address: SocketAddr, path: &str, host: &str) -> String {

@@ -1,0 +1,47 @@
+//! The endpoints for agents of each site, over all its documents in the index.
+
+use std::sync::Arc;
+
+use manifest::model::Protocol;
+use rustc_hash::FxHashSet;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, Searcher, TERMINATED, Term};
+
+use super::columns::Columns;
+use crate::index::{AGENT_PROTOCOLS, Fields};
+
+/// For each protocol of [`AGENT_PROTOCOLS`], hashes of the sites that declare an endpoint of it.
+pub(super) struct SiteEndpoints([FxHashSet<u64>; AGENT_PROTOCOLS.len()]);
+
+impl SiteEndpoints {
+    /// Reads the postings of the protocols. Documents that were deleted do not count.
+    pub(super) fn of(
+        searcher: &Searcher,
+        fields: &Fields,
+        columns: &[Arc<Columns>],
+    ) -> tantivy::Result<Self> {
+        let mut sites: [FxHashSet<u64>; AGENT_PROTOCOLS.len()] = Default::default();
+        for (segment, columns) in searcher.segment_readers().iter().zip(columns) {
+            let inverted = segment.inverted_index(fields.endpoint)?;
+            for (protocol, sites) in AGENT_PROTOCOLS.iter().zip(&mut sites) {
+                let term = Term::from_field_text(fields.endpoint, protocol.as_str());
+                let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                let mut document = postings.doc();
+                while document != TERMINATED {
+                    let traits = columns.traits(document).filter(|_| !segment.is_deleted(document));
+                    sites.extend(traits.map(|traits| traits.site));
+                    document = postings.advance();
+                }
+            }
+        }
+        Ok(Self(sites))
+    }
+
+    /// The protocols of a site, by the hash of its name.
+    pub(super) fn of_site(&self, site: u64) -> Vec<Protocol> {
+        let has = AGENT_PROTOCOLS.iter().zip(&self.0).filter(|(_, sites)| sites.contains(&site));
+        has.map(|(protocol, _)| *protocol).collect()
+    }
+}
