@@ -22,7 +22,7 @@ const KEY_DOCUMENT: Limits =
 const WELL_KNOWN: &str = "/.well-known/";
 
 /// Why a signature by an expired key is invalid.
-pub(super) const EXPIRED: &str = "the key has expired";
+pub(crate) const EXPIRED: &str = "the key has expired";
 
 /// Where the key of a signature is.
 #[derive(Debug, Clone, PartialEq, Eq)]
