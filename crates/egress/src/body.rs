@@ -13,7 +13,7 @@ use std::time::Duration;
 use flate2::write::GzDecoder;
 use http::Version;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Bytes};
 use policy::BodyKind;
 use policy::plan::ERROR_BODY_BYTES_MAX;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -116,7 +116,7 @@ async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
 }
 
 /// The next data of a body, or `None` at its end. Trailers are ignored.
-async fn next_data(body: &mut reqwest::Body) -> reqwest::Result<Option<impl AsRef<[u8]> + use<>>> {
+async fn next_data(body: &mut reqwest::Body) -> reqwest::Result<Option<Bytes>> {
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
         if let Ok(data) = frame?.into_data() {
             return Ok(Some(data));
@@ -159,7 +159,7 @@ impl Pace {
         self.large_since = Some((now, self.wire_bytes));
     }
 
-    async fn chunk(&mut self, body: &mut reqwest::Body) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+    async fn chunk(&mut self, body: &mut reqwest::Body) -> Result<Option<Bytes>, Failure> {
         let left = self.time_max.saturating_sub(self.started.elapsed());
         let wait = left.min(IDLE_MAX);
         let chunk = match timeout(wait, next_data(body)).await {

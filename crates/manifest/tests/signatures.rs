@@ -317,7 +317,7 @@ fn rotated_keys_verify_with_either_signature() {
 #[test]
 fn revoked_and_expired_keys_are_invalid_beyond_a_skew_of_five_minutes() {
     let key = ed25519();
-    let now = chrono::DateTime::parse_from_rfc3339(NOW).unwrap().timestamp();
+    let now = DateTime::parse_from_rfc3339(NOW).unwrap().timestamp();
     for (members, status, words) in [
         (json!({"exp": now + 3_600}), "verified", ""),
         (json!({"exp": now - 299}), "verified", ""),
