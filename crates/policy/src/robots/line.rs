@@ -46,6 +46,10 @@ pub(super) struct Record<'a> {
     pub(super) is_clear: bool,
 }
 
+/// Longest path of a line that is read as a person sees it. Half of it at least are not wildcards, and no request has a path of so many
+/// bytes.
+const UNCLEAR_PATH_BYTES_MAX: usize = 16 * 1_024;
+
 const SPELLINGS: &[(&str, Field, Spelling)] = &[
     ("user-agent", Field::UserAgent, Spelling::Right),
     ("useragent", Field::UserAgent, Spelling::Misspelt),
@@ -112,7 +116,9 @@ fn without_mark(mut bytes: &[u8]) -> &[u8] {
         bytes = rest;
     }
     let length = bytes.iter().zip(MARK).take_while(|(byte, mark)| *byte == mark).count();
-    bytes.get(length..).unwrap_or_default()
+    let rest = bytes.get(length..).unwrap_or_default();
+    // Other characters begin with the same byte.
+    if matches!(rest.first(), Some(0x80..=0xbf)) { bytes } else { rest }
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
@@ -164,6 +170,7 @@ fn unclear_record(seen: &[u8], line: u32) -> Option<Record<'static>> {
     let (field, spelling) = field_of(&shown(name));
     let value = match field {
         Field::Allow => return None,
+        Field::Disallow if value.len() > UNCLEAR_PATH_BYTES_MAX => return None,
         Field::Disallow => with_wildcards(value),
         _ => shown(value),
     };
