@@ -16,8 +16,8 @@ pub(crate) const REQUESTS_MAX: usize = 512;
 const STREAMS_MAX: usize = 100;
 /// Maximum number of them for one client.
 const STREAMS_OF_CLIENT_MAX: usize = 25;
-/// Concurrent exports: each reads the whole database.
-const EXPORTS_MAX: usize = 4;
+/// Concurrent exports: each reads the whole database, and keeps a page of manifests in memory. Seven greedy clients hold them.
+const EXPORTS_MAX: usize = 8;
 /// Maximum number of them for one client.
 const EXPORTS_OF_CLIENT_MAX: usize = 2;
 
@@ -38,7 +38,7 @@ impl Capacity {
             requests: Shares::shrinking(REQUESTS_MAX, at_once(limits.requests_per_client)),
             buffered_bytes: Shares::shrinking(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::shrinking(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
-            exports: Shares::new(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
+            exports: Shares::shrinking(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
         }
     }
 
@@ -84,5 +84,15 @@ mod tests {
             assert!(!shares.is_exhausted());
             drop((greedy, others));
         }
+    }
+
+    #[test]
+    fn a_few_greedy_clients_leave_exports() {
+        let exports = Capacity::new(&LimitsConfig::default()).exports;
+        let take = |number: u8| exports.take(IpAddr::V4(Ipv4Addr::new(192, 0, 2, number)), 1);
+        let greedy: Vec<Share> =
+            (1..=6).flat_map(|number| std::iter::from_fn(move || take(number).ok())).collect();
+        assert_eq!(greedy.len(), 7, "the first has two, and each further one has one");
+        assert!(take(7).is_ok());
     }
 }

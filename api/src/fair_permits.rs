@@ -2,16 +2,20 @@
 //! one of its requests, not by all of them.
 //!
 //! Each customer ([`runtime::customer`]) has its own queue, since the clients of one IPv6 /48 would otherwise come before all
-//! others. A free permit goes to the next client in round-robin order. A request for more permits
-//! than are free waits for them, and blocks those behind it, so that it is served eventually. Requests of a client that has its
-//! maximum of permits block only each other.
+//! others. A free permit goes to the client that was served least recently, as FQ-CoDel does with new flows (RFC 8290 §4.2): however many greedy
+//! clients wait, a new one is next. A request for more permits than are free waits for them, and blocks those behind it, so that it is
+//! served eventually. Requests of a client that has its maximum of permits block only each other.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
+
+/// Grants that are remembered: more than there are greedy clients. A client without any of them counts as new.
+const REMEMBERED_GRANTS: usize = 256;
 
 /// A number of permits, shared by all clients.
 #[derive(Debug, Clone)]
@@ -29,10 +33,18 @@ struct State {
     free: usize,
     /// The permits of each client.
     held: HashMap<IpAddr, usize>,
-    /// The waiting clients, each once, in round-robin order.
-    round: VecDeque<IpAddr>,
+    /// The waiting clients, each once, in the order of their turns.
+    turns: BTreeMap<Turn, IpAddr>,
     waiting: HashMap<IpAddr, VecDeque<Waiter>>,
+    /// The latest grants, and the latest one of each of their clients.
+    grants: VecDeque<(u64, IpAddr)>,
+    latest_grants: HashMap<IpAddr, u64>,
+    /// Numbers grants and arrivals.
+    number: u64,
 }
+
+/// Who is first: the number of the client's latest grant, 0 for a new client, and then of its arrival.
+type Turn = (u64, u64);
 
 #[derive(Debug)]
 struct Waiter {
@@ -55,8 +67,15 @@ impl FairPermits {
 
     /// Permits; a client may hold only a limited number of them at once.
     pub(crate) fn with_client_max(total: usize, client_max: usize) -> Self {
-        let state =
-            State { free: total, held: HashMap::new(), round: VecDeque::new(), waiting: HashMap::new() };
+        let state = State {
+            free: total,
+            held: HashMap::new(),
+            turns: BTreeMap::new(),
+            waiting: HashMap::new(),
+            grants: VecDeque::new(),
+            latest_grants: HashMap::new(),
+            number: 0,
+        };
         Self(Arc::new(Shared { total, client_max, state: Mutex::new(state) }))
     }
 
@@ -65,15 +84,7 @@ impl FairPermits {
         let client = runtime::customer(client);
         let (granted, permit) = oneshot::channel();
         let waiter = Waiter { amount: amount.clamp(1, self.0.total), granted };
-        {
-            let mut state = self.0.state();
-            let queue = state.waiting.entry(client).or_default();
-            queue.retain(|waiter| !waiter.granted.is_closed());
-            queue.push_back(waiter);
-            if !state.round.contains(&client) {
-                state.round.push_back(client);
-            }
-        }
+        self.0.state().enqueue(client, waiter);
         self.0.grant();
         permit.await
     }
@@ -105,38 +116,77 @@ impl Shared {
 }
 
 impl State {
-    /// The next request, if its permits are free; its client moves to the end of the round.
+    fn enqueue(&mut self, client: IpAddr, waiter: Waiter) {
+        if let Some(queue) = self.waiting.get_mut(&client) {
+            queue.retain(|waiter| !waiter.granted.is_closed());
+            queue.push_back(waiter);
+        } else {
+            self.waiting.insert(client, VecDeque::from([waiter]));
+            self.take_turn(client);
+        }
+    }
+
+    /// Gives a client that waits its turn behind those that were served less recently.
+    fn take_turn(&mut self, client: IpAddr) {
+        self.number += 1;
+        let latest_grant = self.latest_grants.get(&client).copied().unwrap_or(0);
+        self.turns.insert((latest_grant, self.number), client);
+    }
+
+    /// The next request, if its permits are free.
     fn next(&mut self, client_max: usize) -> Option<(IpAddr, Waiter)> {
-        let mut passed_over = 0;
-        while passed_over < self.round.len() {
-            let client = *self.round.front()?;
+        let mut passed_over = Bound::Unbounded;
+        while let Some((turn, client)) =
+            self.turns.range((passed_over, Bound::Unbounded)).next().map(|(turn, client)| (*turn, *client))
+        {
             let held = self.held.get(&client).copied().unwrap_or(0);
             let queue = self.waiting.entry(client).or_default();
             queue.retain(|waiter| !waiter.granted.is_closed());
             let waiter = match queue.front().map(|waiter| waiter.amount) {
                 Some(amount) if held.saturating_add(amount) > client_max => {
-                    self.round.rotate_left(1);
-                    passed_over += 1;
+                    passed_over = Bound::Excluded(turn);
                     continue;
                 }
-                Some(amount) if amount > self.free => return None,
+                Some(amount) if amount > self.free => {
+                    if self.free > 0 {
+                        // From now on new clients are behind it.
+                        self.turns.remove(&turn);
+                        self.turns.insert((0, turn.1), client);
+                    }
+                    return None;
+                }
                 Some(_) => queue.pop_front(),
                 None => None,
             };
             let waits_on = !queue.is_empty();
-            self.round.pop_front();
+            self.turns.remove(&turn);
+            if let Some(waiter) = &waiter {
+                self.free -= waiter.amount;
+                self.held.insert(client, held + waiter.amount);
+                self.remember_grant(client);
+            }
             if waits_on {
-                self.round.push_back(client);
+                self.take_turn(client);
             } else {
                 self.waiting.remove(&client);
             }
             if let Some(waiter) = waiter {
-                self.free -= waiter.amount;
-                self.held.insert(client, held + waiter.amount);
                 return Some((client, waiter));
             }
         }
         None
+    }
+
+    fn remember_grant(&mut self, client: IpAddr) {
+        self.number += 1;
+        self.latest_grants.insert(client, self.number);
+        self.grants.push_back((self.number, client));
+        if self.grants.len() > REMEMBERED_GRANTS
+            && let Some((number, client)) = self.grants.pop_front()
+            && self.latest_grants.get(&client) == Some(&number)
+        {
+            self.latest_grants.remove(&client);
+        }
     }
 
     fn give_back(&mut self, client: IpAddr, amount: usize) {
@@ -187,8 +237,6 @@ mod tests {
         let modest = wait(&permits, 2, 1).await;
         let last = wait(&permits, 3, 1).await;
         drop(held);
-        let first_of_greedy = greedy.pop_front().unwrap().await.unwrap();
-        drop(first_of_greedy);
         drop(modest.await.unwrap());
         drop(last.await.unwrap());
         for waiting in greedy {
@@ -196,6 +244,54 @@ mod tests {
         }
         assert_eq!(permits.free(), 1);
         assert!(permits.0.state().waiting.is_empty(), "clients that do not wait are forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_new_client_comes_before_any_number_of_greedy_clients() {
+        let permits = FairPermits::new(1);
+        for number in 1..=50 {
+            drop(permits.acquire(client(number), 1).await.unwrap());
+        }
+        let held = permits.acquire(client(1), 1).await.unwrap();
+        let mut greedy = Vec::new();
+        for number in (1..=50).flat_map(|number| [number; 4]) {
+            greedy.push(wait(&permits, number, 1).await);
+        }
+        let mut new = [wait(&permits, 100, 1).await, wait(&permits, 101, 1).await];
+        drop(held);
+        for waiting in &mut new {
+            assert!(futures::poll!(waiting.as_mut()).is_ready(), "clients that were not served are next");
+        }
+        drop(greedy);
+        assert_eq!(permits.free(), 1);
+    }
+
+    #[tokio::test]
+    async fn new_clients_do_not_overtake_a_large_request_indefinitely() {
+        let permits = FairPermits::new(2);
+        drop(permits.acquire(client(1), 1).await.unwrap());
+        let one = permits.acquire(client(2), 1).await.unwrap();
+        let other = permits.acquire(client(3), 1).await.unwrap();
+        let mut large = wait(&permits, 1, 2).await;
+        drop(one);
+        assert_eq!(permits.free(), 1, "it is kept for the large request");
+        let mut new = wait(&permits, 4, 1).await;
+        drop(other);
+        assert!(futures::poll!(large.as_mut()).is_ready());
+        assert!(futures::poll!(new.as_mut()).is_ready());
+        assert_eq!(permits.free(), 2);
+    }
+
+    #[tokio::test]
+    async fn only_the_latest_grants_are_remembered() {
+        let permits = FairPermits::new(1);
+        for number in 0..1_000_u32 {
+            let address = IpAddr::from(std::net::Ipv4Addr::from_bits(number));
+            drop(permits.acquire(address, 1).await.unwrap());
+        }
+        let state = permits.0.state();
+        assert_eq!((state.grants.len(), state.latest_grants.len()), (REMEMBERED_GRANTS, REMEMBERED_GRANTS));
+        assert!(state.turns.is_empty() && state.waiting.is_empty() && state.held.is_empty());
     }
 
     #[tokio::test]

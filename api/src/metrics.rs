@@ -68,7 +68,8 @@ pub(crate) fn buffered(bytes: usize) {
     gauge!("agentdex_api_buffered_bytes").set(bytes as f64);
 }
 
-/// A client that was disconnected: `slow_reader` did not read its response, `slow_body` did not send its request.
+/// A client that was disconnected: `slow_reader` did not read its response, `slow_body` did not send its request; `connections` and
+/// `streams` are of clients with too many while few were free.
 pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }

@@ -133,6 +133,42 @@ async fn robots_failures_never_become_permission() {
     }
 }
 
+/// A file of which only the first part arrives, in every way in which HTTP marks the end of a body.
+fn cut_answers(part: &str) -> Vec<(&'static str, Answer)> {
+    let head = |version: &str, headers: &str| {
+        format!("HTTP/{version} 200 OK\r\ncontent-type: text/plain\r\n{headers}\r\n")
+    };
+    let chunk = format!("{:x}\r\n{part}\r\n", part.len());
+    let chunked = head("1.1", "transfer-encoding: chunked\r\n") + &chunk;
+    let sized = head("1.1", &format!("content-length: {}\r\n", part.len() + 1)) + part;
+    let (until_closed, of_http10) = (head("1.1", "") + part, head("1.0", "") + part);
+    vec![
+        ("a stream of HTTP/2 reset with NO_ERROR", Answer::reset_stream(part.to_owned(), 0)),
+        ("a stream of HTTP/2 reset with INTERNAL_ERROR", Answer::reset_stream(part.to_owned(), 2)),
+        ("a stream of HTTP/2 reset with CANCEL", Answer::reset_stream(part.to_owned(), 8)),
+        ("no last chunk", Answer::raw(chunked.clone())),
+        ("a cut chunk", Answer::raw(chunked.trim_end().to_owned())),
+        ("no last chunk and no close_notify", Answer::raw(chunked).without_close_notify()),
+        ("less than its Content-Length", Answer::raw(sized)),
+        ("until closed, without close_notify", Answer::raw(until_closed).without_close_notify()),
+        ("HTTP/1.0, without close_notify", Answer::raw(of_http10).without_close_notify()),
+    ]
+}
+
+#[tokio::test]
+async fn a_file_that_ends_early_is_not_used() {
+    for (what, answer) in cut_answers("User-agent: *\nAllow: /\n") {
+        let (end, crawl) = end_of(shop().route("/robots.txt", answer)).await;
+        assert_eq!(end, VisitEnd::RobotsUnreachable, "{what}");
+        assert!(crawl.paths("shop.example").iter().all(|path| path == "/robots.txt"), "{what}");
+    }
+    for (what, answer) in cut_answers(AWP) {
+        assert_eq!(outcome_of(answer).await, FetchOutcome::ProtocolError, "{what}");
+    }
+    let closed = format!("HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n{AWP}");
+    assert_eq!(outcome_of(Answer::raw(closed)).await, FetchOutcome::Found, "TLS says where the body ends");
+}
+
 #[tokio::test]
 async fn accepts_missing_robots_pages_and_five_redirects() {
     let missing = shop().route("/robots.txt", Answer::status(404));

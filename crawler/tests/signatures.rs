@@ -122,6 +122,22 @@ async fn an_expired_key_is_noticed_although_nothing_changed() {
     assert_eq!(status(&crawl).await, "invalid");
 }
 
+/// Its index has it as verified until the visit that finds the key expired.
+#[tokio::test]
+async fn a_key_that_expires_brings_the_next_visit_forward() {
+    let expires_at = support::now() + chrono::TimeDelta::days(3);
+    let mut keys = signer(1).key_set();
+    keys["keys"][0]["exp"] = json!(expires_at.timestamp());
+    let fresh_for_days = |days: u32| Answer::json(card(&signer(1), &own_keys())).max_age(days * 86_400);
+    let host = Host::new(HOST).robots("").route(CARD, fresh_for_days(10));
+    let crawl = Crawl::of([host.file(KEYS, "application/json", keys.to_string())]).await;
+    crawl.pass().await;
+    assert_eq!(status(&crawl).await, "verified");
+    let summary = crawl.report(HOST).await.summary;
+    let late = summary.next_visit_at.unwrap() - expires_at;
+    assert!((4..=6).contains(&late.num_minutes()), "{late}: after the skew of clocks");
+}
+
 #[tokio::test]
 async fn robots_txt_decides_about_keys() {
     let crawl = Crawl::of([with_keys(host(&format!("User-agent: *\nDisallow: {KEYS}\n")))]).await;

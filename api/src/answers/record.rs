@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use store::StoredManifest;
 
+use crate::clock;
 use crate::value_size::json_bytes_left_after;
 
 /// How to call it, where that is declared, and what is wrong with the declaration.
@@ -135,7 +136,7 @@ fn detail_within<'a>(
         authentication_left_out: accepted - authentication.len(),
         authentication,
         agent_identity: capability.auth.agent_identity.as_ref(),
-        identity: manifest.identity_of(capability),
+        identity: manifest.identity_of(capability).at(clock::now()),
         confirmation_message: capability.safety.message.as_deref(),
         usage_terms: manifest.usage_terms(),
         idempotency: &capability.idempotency,

@@ -233,7 +233,7 @@ impl Profile {
         let of_all =
             |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
-            identity: manifest.identity().marks(),
+            identity: manifest.identity().at(clock::now()).marks(),
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
             description: cut(&manifest.description),
             publisher: cut(&manifest.provider.name),
@@ -391,7 +391,7 @@ fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let training = stored.training_policy();
     let manifest = stored.manifest;
     let profile = Profile::of(&manifest);
-    let identity = serde_json::to_value(manifest.identity()).unwrap_or_default();
+    let identity = serde_json::to_value(manifest.identity().at(clock::now())).unwrap_or_default();
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
     let mut fits = |texts: [&str; 3]| {

@@ -105,7 +105,7 @@ pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> 
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
-    // The permit ends here: how many documents are read or wait for that is bounded by the pool that reads them.
+    // The permit ends here: how many documents are read is bounded by the pool that reads them.
     let (found, _permit) = found.into_parts();
     if !found.body_kept {
         return Err(not_kept());

@@ -15,6 +15,7 @@ use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
 
 use super::changes::{cursor_at, position};
+use crate::metrics;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
@@ -51,7 +52,7 @@ pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers:
         None => app.store.feed_head().await?,
     };
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;
-    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _share: share };
+    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), share };
     Ok(event_stream(events(follower)))
 }
 
@@ -82,7 +83,7 @@ struct Follower {
     feed_id: String,
     after: FeedPosition,
     waiting: VecDeque<FeedEntry>,
-    _share: Share,
+    share: Share,
 }
 
 fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
@@ -98,9 +99,14 @@ fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> +
 }
 
 impl Follower {
-    /// The next entry, however long that takes; `None` when the process stops or the database fails.
+    /// The next entry, however long that takes; `None` when the process stops, the database fails, or the client has too many
+    /// streams while few are free.
     async fn next(&mut self) -> Option<FeedEntry> {
         loop {
+            if self.share.is_too_much() {
+                metrics::cut("streams");
+                return None;
+            }
             if let Some(entry) = self.waiting.pop_front() {
                 self.after = entry.position;
                 return Some(entry);

@@ -8,6 +8,7 @@ use futures::Stream;
 use futures::stream::unfold;
 
 use super::changes_stream::{event_stream, too_many_streams};
+use crate::metrics;
 use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
@@ -26,14 +27,14 @@ const POLL: Duration = Duration::from_secs(2);
 pub(crate) async fn stream(Request { app, client, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/crawl"))?;
-    Ok(event_stream(events(Watcher { app, last_sent: None, _share: share })))
+    Ok(event_stream(events(Watcher { app, last_sent: None, share })))
 }
 
 /// One stream, with the state that it sent last.
 struct Watcher {
     app: App,
     last_sent: Option<String>,
-    _share: Share,
+    share: Share,
 }
 
 fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + Send {
@@ -46,9 +47,14 @@ fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + S
 }
 
 impl Watcher {
-    /// The next state that differs, however long that takes; `None` when the process stops or the database fails.
+    /// The next state that differs, however long that takes; `None` when the process stops, the database fails, or the client
+    /// has too many streams while few are free.
     async fn next(&self) -> Option<String> {
         loop {
+            if self.share.is_too_much() {
+                metrics::cut("streams");
+                return None;
+            }
             let answer = self.app.crawl().await;
             let answer = answer.inspect_err(|_| tracing::warn!("a stream of the crawl ends")).ok()?;
             let data = serde_json::to_string(&answer).ok()?;

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::answers::TEXT_IS;
 use crate::answers::declarations::SharedDeclarations;
 use crate::client::Client;
+use crate::clock;
 use crate::manifests::Permitted;
 use crate::problem::Problem;
 use crate::request::Request;
@@ -86,7 +87,7 @@ pub(crate) async fn show(
         let mut disagreements = compared.disagreements();
         let findings = disagreements.findings.remove(&stored.manifest.id);
         stored.manifest.findings.extend(findings.unwrap_or_default());
-        let identity = serde_json::to_value(stored.manifest.identity());
+        let identity = serde_json::to_value(stored.manifest.identity().at(clock::now()));
         let answer = ManifestAnswer {
             identity: identity.map_err(|error| Problem::internal(&error))?,
             id: stored.manifest.id.clone(),

@@ -38,6 +38,7 @@ pub(crate) async fn check(
     let reader = app.document_readers.reader();
     match url {
         Some(url) if body.is_empty() => {
+            let turn = app.document_readers.turn(client).await?;
             let Stored { manifest, body, share } = stored(app.manifests(client), &url).await?;
             let judge = move || {
                 let answered = if force.is_some() {
@@ -49,7 +50,7 @@ pub(crate) async fn check(
                 drop(share);
                 response
             };
-            app.document_readers.run(client, judge).await?
+            turn.read(judge).await?
         }
         url => {
             let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;

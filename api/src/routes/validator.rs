@@ -83,8 +83,10 @@ async fn of_stored(
 ) -> HttpResult {
     let reader = app.document_readers.reader();
     let typed = FormInput { is_stored: true, ..typed };
-    match stored(app.manifests(client), &url).await {
-        Ok(Stored { body, share, .. }) => {
+    // What waits for a thread is the document alone, without its manifest.
+    let document = stored(app.manifests(client), &url).await.map(|Stored { body, share, .. }| (body, share));
+    match document {
+        Ok((body, share)) => {
             let judge = move || {
                 let response =
                     judged(&context, &reader, typed, String::from_utf8_lossy(&body).into_owned(), &url);

@@ -5,7 +5,7 @@
 //! that retry at once are the usual cause of overload.
 //!
 //! Under overload, clients with their fair share of requests in progress are rejected; a client with none is served while
-//! there is capacity.
+//! there is capacity. While few connections are free, those of clients with too many are closed after their response.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use tower::ServiceExt as _;
 use super::AdmissionControl;
 use super::stream::{MayStillSend, ReadDeadline};
 use crate::buffers::KeptInMemory;
-use crate::client::Client;
+use crate::client::{Client, client_network, is_trusted};
 use crate::metrics;
 use crate::middleware::name_turned_away;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
@@ -57,7 +57,7 @@ impl Dispatcher {
         read_deadline: ReadDeadline,
     ) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
-        let response = if self.has_capacity_for(&request, peer).await {
+        let mut response = if self.has_capacity_for(&request, peer).await {
             let mut request = request.map(Body::new);
             if let Some(problem) = malformed(request.version(), request.headers()) {
                 request.extensions_mut().insert(Refused(problem));
@@ -67,6 +67,10 @@ impl Dispatcher {
         } else {
             self.reject(request.headers()).await
         };
+        if self.has_too_many_connections(peer) {
+            metrics::cut("connections");
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let is_kept = response.extensions().get::<KeptInMemory>().is_some();
         read_deadline.set(is_kept.then(|| Instant::now() + self.0.admission.timeouts.large_responses));
         // The bodies of earlier requests were read, or this request could not have been.
@@ -86,6 +90,12 @@ impl Dispatcher {
             return true;
         }
         !admission.requests.is_exhausted() && !admission.requests.holds_fair_share(client.address)
+    }
+
+    /// Clients with many connections that they use keep them open for good. Idle ones are closed by the header timeout.
+    fn has_too_many_connections(&self, peer: SocketAddr) -> bool {
+        let AdmissionControl { connections, trusted_proxies, .. } = &self.0.admission;
+        !is_trusted(peer.ip(), trusted_proxies) && connections.holds_too_much(client_network(peer.ip()))
     }
 
     async fn reject(&self, requested: &HeaderMap) -> Response {

@@ -33,10 +33,14 @@ impl Served {
     }
 
     async fn with_places(router: Router, timeouts: ClientTimeouts, places: usize) -> Self {
+        Self::with(router, timeouts, places, Shares::new(CONNECTIONS_MAX, 3)).await
+    }
+
+    async fn with(router: Router, timeouts: ClientTimeouts, places: usize, connections: Arc<Shares>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let admission = AdmissionControl {
-            connections: Shares::new(CONNECTIONS_MAX, 3),
+            connections,
             requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
             rejected: middleware::rejected(false),
@@ -235,6 +239,48 @@ async fn one_client_cannot_take_all_connections() {
     other.write_all(REQUEST).await.unwrap();
     assert!(is_hello(&receive_one(&mut other).await));
     drop((greedy, other));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn clients_with_too_many_connections_give_them_back_while_few_are_free() {
+    let connections = Shares::shrinking(16, 4);
+    let served = Served::with(hello(), ClientTimeouts::default(), 100, connections).await;
+    let mut held = Vec::new();
+    let ask = async |client: &mut TcpStream| {
+        client.write_all(REQUEST).await.unwrap();
+        receive_one(client).await
+    };
+    let open = async |number: u8| {
+        let mut client = served.connect_from(&format!("127.0.0.{number}")).await;
+        let answer = ask(&mut client).await;
+        (client, answer)
+    };
+    for number in [2, 2, 2, 2, 3, 3, 3, 4, 4] {
+        let (client, answer) = open(number).await;
+        assert!(is_hello(&answer) && !answer.contains("connection: close"), "{answer}");
+        held.push(client);
+    }
+    for number in 10..=16 {
+        let (client, answer) = open(number).await;
+        assert!(is_hello(&answer) && !answer.contains("connection: close"), "a single one is kept: {answer}");
+        held.push(client);
+    }
+    assert!(served.admission.connections.is_exhausted());
+    let mut greedy = held.remove(0);
+    let answer = ask(&mut greedy).await;
+    assert!(is_hello(&answer) && answer.contains("connection: close\r\n"), "{answer}");
+    assert_eq!(received(&mut greedy).await, "");
+    drop(greedy);
+    let given_back = async {
+        while served.admission.connections.is_exhausted() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SOON, given_back).await.unwrap();
+    let (new, answer) = open(20).await;
+    assert!(is_hello(&answer), "a new client finds the place: {answer}");
+    drop((held, new));
     served.end().await;
 }
 

@@ -10,6 +10,7 @@ use store::StoredManifest;
 use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
 use super::{Definition, UNTRUSTED, address, object, short};
 use crate::client::Client;
+use crate::clock;
 use crate::manifests::SiteManifests;
 use crate::problem::Problem;
 use crate::state::App;
@@ -92,7 +93,7 @@ fn row(stored: &StoredManifest) -> Value {
         .collect();
     json!({
         "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
-        "conformance": manifest.level(), "identity": manifest.identity().marks(), "findings": findings,
+        "conformance": manifest.level(), "identity": manifest.identity().at(clock::now()).marks(), "findings": findings,
         "capabilities": manifest.capabilities.len(), "first_capabilities": first,
     })
 }

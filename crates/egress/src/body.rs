@@ -4,12 +4,16 @@
 //! bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4). Brotli is not accepted: a server chooses the
 //! window of its decoder, up to 16 MiB for each body in flight (RFC 7932 §9.1).
 
+use std::future::poll_fn;
 use std::io::{self, Write};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::write::GzDecoder;
+use http::Version;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use hyper::body::{Body as _, Bytes};
 use policy::BodyKind;
 use policy::plan::ERROR_BODY_BYTES_MAX;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -66,18 +70,20 @@ pub(crate) const BODY_TIME_MAX: Duration =
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 
 /// Reads the body of a successful response.
-pub(crate) async fn read(
-    mut response: reqwest::Response,
-    head: &Head,
-    kind: BodyKind,
-) -> Result<Body, Failure> {
+pub(crate) async fn read(response: reqwest::Response, head: &Head, kind: BodyKind) -> Result<Body, Failure> {
     let coding = Coding::of(head)?;
     let stated = stated_bytes(head);
+    let is_http2 = response.version() == Version::HTTP_2;
+    let mut body = reqwest::Body::from(response);
     let mut reader = Reader::new(coding, kind);
     let mut pace = Pace::start(time_max(kind));
     let mut permit = None;
     loop {
-        match pace.chunk(&mut response).await? {
+        match pace.chunk(&mut body).await? {
+            // HTTP/2 may reset a stream with `NO_ERROR` (RFC 9113 §8.1), which the client reports as the end of the body.
+            None if is_http2 && !body.is_end_stream() => {
+                return Err(Failure::new(Cause::Protocol, "the stream was reset before the end of the body"));
+            }
             None if stated.is_some_and(|stated| pace.wire_bytes < stated) => {
                 return Err(Failure::new(Cause::Protocol, "the body ended before its Content-Length"));
             }
@@ -95,8 +101,7 @@ pub(crate) async fn read(
     }
 }
 
-/// The length of the body on the wire that a response states. HTTP/2 may reset a stream with `NO_ERROR`, which ends a body
-/// early without an error of the client.
+/// The length of the body on the wire that a response states.
 fn stated_bytes(head: &Head) -> Option<u64> {
     let is_framed_otherwise = head.headers.contains_key(TRANSFER_ENCODING);
     head.text(&CONTENT_LENGTH).filter(|_| !is_framed_otherwise)?.trim().parse().ok()
@@ -110,11 +115,22 @@ async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
     }
 }
 
+/// The next data of a body, or `None` at its end. Trailers are ignored.
+async fn next_data(body: &mut reqwest::Body) -> reqwest::Result<Option<Bytes>> {
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+        if let Ok(data) = frame?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
 /// Skips an unneeded body, as long as that is cheaper than a new connection.
-pub(crate) async fn skip(mut response: reqwest::Response) -> u64 {
+pub(crate) async fn skip(response: reqwest::Response) -> u64 {
+    let mut body = reqwest::Body::from(response);
     let mut pace = Pace::start(IDLE_MAX);
     while pace.wire_bytes <= ERROR_BODY_BYTES_MAX as u64 {
-        match pace.chunk(&mut response).await {
+        match pace.chunk(&mut body).await {
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => break,
         }
@@ -143,13 +159,10 @@ impl Pace {
         self.large_since = Some((now, self.wire_bytes));
     }
 
-    async fn chunk(
-        &mut self,
-        response: &mut reqwest::Response,
-    ) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+    async fn chunk(&mut self, body: &mut reqwest::Body) -> Result<Option<Bytes>, Failure> {
         let left = self.time_max.saturating_sub(self.started.elapsed());
         let wait = left.min(IDLE_MAX);
-        let chunk = match timeout(wait, response.chunk()).await {
+        let chunk = match timeout(wait, next_data(body)).await {
             Err(_) => return Err(self.too_slow(wait)),
             Ok(chunk) => chunk.map_err(|error| Failure::of_client(&error))?,
         };

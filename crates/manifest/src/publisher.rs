@@ -9,7 +9,7 @@ use crate::entry::is_identifier;
 use crate::identity::site_named_by;
 use crate::model::{AgentIdentity, Capability, Format, Integrity, Manifest, SignatureCheck, SignatureStatus};
 use crate::name::SiteName;
-use crate::signature::CLOCK_SKEW;
+use crate::signature::{CLOCK_SKEW, EXPIRED};
 use crate::text::capped;
 
 /// Maximum number of characters of a declared identity: the longest DIDs have a few hundred.
@@ -96,13 +96,11 @@ impl Manifest {
         self.identity_with(declared_by(&declared), capability.integrity.as_ref())
     }
 
-    /// Whether a key that verified a signature has expired.
-    pub fn is_key_expired(&self, now: DateTime<Utc>) -> bool {
+    /// When the first of the keys that verified its signatures expires.
+    pub fn keys_expire_at(&self) -> Option<DateTime<Utc>> {
         let entries = self.capabilities.iter().filter_map(|capability| capability.integrity.as_ref());
         let checks = entries.chain([&self.integrity]).filter_map(|integrity| integrity.check.as_ref());
-        let ends =
-            checks.filter_map(|check| DateTime::parse_from_rfc3339(check.valid_until.as_deref()?).ok());
-        ends.into_iter().any(|end| end.to_utc() + CLOCK_SKEW < now)
+        checks.filter_map(expires_at).min()
     }
 
     fn identity_with<'m>(
@@ -163,7 +161,26 @@ fn declared_by<'m>(members: &[(&'static str, Option<&'m str>)]) -> Vec<DeclaredI
         .collect()
 }
 
+/// When the key of a check expires, with the clock of its publisher.
+fn expires_at(check: &SignatureCheck) -> Option<DateTime<Utc>> {
+    let end = DateTime::parse_from_rfc3339(check.valid_until.as_deref()?).ok()?;
+    end.to_utc().checked_add_signed(CLOCK_SKEW)
+}
+
 impl Identity<'_> {
+    /// The identity at a time: the key that verified its signature may have expired since the document was read.
+    #[must_use]
+    pub fn at(mut self, now: DateTime<Utc>) -> Self {
+        let is_verified = self.signature.status == SignatureStatus::Verified;
+        if is_verified && expires_at(&self.signature).is_some_and(|end| end < now) {
+            let signature = self.signature.to_mut();
+            signature.status = SignatureStatus::Invalid;
+            signature.reason = Some(EXPIRED.to_owned());
+            self.verified = false;
+        }
+        self
+    }
+
     /// The properties that results are filtered by.
     pub fn marks(&self) -> Vec<IdentityMark> {
         let binding = match self.binding {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
+use chrono::{DateTime, TimeDelta};
 use data_encoding::BASE64URL_NOPAD;
 use ring::rand::SystemRandom;
 use ring::signature::{
@@ -11,7 +12,9 @@ use ring::signature::{
 use serde_json::{Map, Value, json};
 
 use manifest::model::{Served, SignatureCheck};
-use manifest::{CardSigner, Discovery, Document, LinkedDocument, Manifest, ManifestUrl, Severity, read};
+use manifest::{
+    CardSigner, Discovery, Document, IdentityMark, LinkedDocument, Manifest, ManifestUrl, Severity, read,
+};
 
 const CARD_URL: &str = "https://agents.a.example/.well-known/agent-card.json";
 const CATALOG_URL: &str = "https://a.example/.well-known/ard.json";
@@ -212,6 +215,27 @@ fn a_card_without_signatures_is_unsigned() {
 }
 
 #[test]
+fn a_key_that_expired_after_the_visit_verifies_nothing() {
+    let key = ed25519();
+    let now = DateTime::parse_from_rfc3339(NOW).unwrap().to_utc();
+    let mut jwk = key.jwk("key-1");
+    jwk["exp"] = json!(now.timestamp() + 3_600);
+    let card = signed(&key, &header(&key)).to_string();
+    let manifest = read_at(CARD_URL, &card, &[(JWKS_URL, key_set(&[jwk]).to_string().into_bytes())]);
+    assert_eq!(manifest.keys_expire_at(), Some(now + TimeDelta::seconds(3_600 + 300)));
+    let after = |seconds: i64| manifest.identity().at(now + TimeDelta::seconds(seconds));
+    assert!(after(3_899).verified);
+    let expired = after(3_901);
+    assert!(!expired.verified);
+    assert_result(&expired.signature, "invalid", "has expired");
+    assert!(!expired.marks().contains(&IdentityMark::Verified));
+    let unlimited = key_set(&[key.jwk("key-1")]).to_string().into_bytes();
+    let manifest = read_at(CARD_URL, &card, &[(JWKS_URL, unlimited)]);
+    assert_eq!(manifest.keys_expire_at(), None);
+    assert!(manifest.identity().at(now + TimeDelta::days(10_000)).verified);
+}
+
+#[test]
 fn algorithms_outside_of_the_list_are_invalid() {
     let key = ed25519();
     for algorithm in ["none", "HS256", "ES384", "RS512", "ES256K", "eddsa", ""] {
@@ -293,7 +317,7 @@ fn rotated_keys_verify_with_either_signature() {
 #[test]
 fn revoked_and_expired_keys_are_invalid_beyond_a_skew_of_five_minutes() {
     let key = ed25519();
-    let now = chrono::DateTime::parse_from_rfc3339(NOW).unwrap().timestamp();
+    let now = DateTime::parse_from_rfc3339(NOW).unwrap().timestamp();
     for (members, status, words) in [
         (json!({"exp": now + 3_600}), "verified", ""),
         (json!({"exp": now - 299}), "verified", ""),

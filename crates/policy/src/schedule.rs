@@ -69,6 +69,8 @@ string_enum! {
         OptedOut = "opted_out",
         /// The proof of the site's owner has to be looked for.
         OwnersProof = "owners_proof",
+        /// A key that verified a signature expires.
+        KeyExpiry = "key_expiry",
     }
 }
 
@@ -170,13 +172,15 @@ pub fn next_visit(
     not_before(history, NextVisit { at, reason })
 }
 
-/// The next visit, or an earlier one that looks for the proof of the site's owner ([`Claim::next_check_by`]), at most once a day.
-/// What the site asked for comes first: a delay, or no visit at all. A name that does not exist has no proof.
+/// The next visit, or an earlier one that looks for the proof of the site's owner ([`Claim::next_check_by`]) or finds that a key has
+/// expired, at most once a day. What the site asked for comes first: a delay, or no visit at all. A name that does not exist
+/// has neither.
 ///
 /// [`Claim::next_check_by`]: crate::claim::Claim::next_check_by
 pub fn with_check_by(
     next: NextVisit,
     check_by: Option<DateTime<Utc>>,
+    reason: NextVisitReason,
     history: &SiteHistory,
     now: DateTime<Utc>,
 ) -> NextVisit {
@@ -185,7 +189,7 @@ pub fn with_check_by(
     let Some(by) = check_by.filter(|_| !is_kept) else { return next };
     let at = by.max(later(now, POSITIVE_MIN));
     let at = history.not_before.map_or(at, |not_before| at.max(not_before));
-    if at < next.at { NextVisit { at, reason: Reason::OwnersProof } } else { next }
+    if at < next.at { NextVisit { at, reason } } else { next }
 }
 
 /// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.

@@ -65,8 +65,10 @@ fn a_proof_that_has_to_be_looked_for_brings_the_next_visit_forward() {
     let after = |days: i64| now() + TimeDelta::days(days);
     let history = positive(1, 0, 0, 0);
     let planned = |reason| NextVisit { at: after(90), reason };
-    let checked = |by, history: &SiteHistory, reason| with_check_by(planned(reason), by, history, now());
-    let proof = |at| NextVisit { at, reason: NextVisitReason::OwnersProof };
+    let reason = NextVisitReason::OwnersProof;
+    let checked =
+        |by, history: &SiteHistory, other| with_check_by(planned(other), by, reason, history, now());
+    let proof = |at| NextVisit { at, reason };
     let negative = NextVisitReason::Negative;
     assert_eq!(checked(Some(after(50)), &history, negative), proof(after(50)));
     assert_eq!(checked(Some(now()), &history, negative), proof(after(1)), "at most once a day");

@@ -52,6 +52,9 @@ const ROBOTS: &[(&str, Make)] = &[
     ("a long delay", |n| format!("User-agent: *\nCrawl-delay: {}\n", "1".repeat(n))),
     ("escapes", |n| format!("User-agent: *\nDisallow: /{}\n", "%e3%83%84".repeat(n))),
     ("null characters", |n| "\0:\0\n".repeat(n)),
+    ("line breaks of some editors", |n| format!("User-agent: *\n{}", "Disallow:a\u{b}".repeat(n))),
+    ("colons of full width", |n| "a\u{ff1a}".repeat(n)),
+    ("rules with invisible characters", |n| format!("User-agent: *\n{}", "Disallow:a\u{ad}b\n".repeat(n))),
 ];
 
 fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {

@@ -5,7 +5,8 @@
 //! limit for all clients, and what all clients have beyond their limits is bounded by what one such share has.
 //!
 //! Of a resource that all requests need, a few clients with full shares would leave nothing to others. There the limit of a client
-//! shrinks with what is free ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less.
+//! shrinks with what is free ([`Shares::shrinking`]): ten greedy clients leave a twentieth free, and each further one a little less. What
+//! is held for long, such as connections, is given back as well ([`Shares::holds_too_much`]): twenty-five greedy clients leave a tenth.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -96,6 +97,16 @@ impl Shares {
         state.by_client.contains_key(&client) && held.saturating_mul(state.by_customer.len()) >= state.all
     }
 
+    /// Whether a client or its customer holds more than it could take now, while less than a quarter is free. Who takes part in this gives
+    /// shares back, so that the same limits hold for those that came early, and new clients find something free. Never true for
+    /// a customer's only unit, and for shares that do not shrink.
+    pub fn holds_too_much(&self, client: IpAddr) -> bool {
+        let state = self.state();
+        let free = self.all_max.saturating_sub(state.all);
+        let held = state.by_customer.get(&customer(client)).copied().unwrap_or(0);
+        self.is_shrinking && free < self.all_max / 4 && held > 1 && !self.leaves_room(&state, client, 0)
+    }
+
     /// Whether the limit of a client is reached.
     pub fn is_at_limit(&self, client: IpAddr) -> bool {
         let state = self.state();
@@ -129,6 +140,11 @@ impl Shares {
 }
 
 impl Share {
+    /// Whether its client should give it back, see [`Shares::holds_too_much`].
+    pub fn is_too_much(&self) -> bool {
+        self.of.holds_too_much(self.client)
+    }
+
     /// Enlarges the share.
     pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
         let mut state = self.of.state();
@@ -301,6 +317,42 @@ mod tests {
         assert!(modest.len() >= 20, "{}", modest.len());
         drop((first, more, modest));
         assert_eq!(all_that_is_granted(&shares, [client(11)]).len(), 500, "the limit grows again");
+    }
+
+    #[test]
+    fn greedy_clients_that_give_back_what_is_too_much_leave_a_tenth() {
+        let shares = Shares::shrinking(2_000, 500);
+        let mut greedy: Vec<(IpAddr, Vec<Share>)> =
+            (1..=25).map(|number| (client(number), all_that_is_granted(&shares, [client(number)]))).collect();
+        assert!(2_000 - shares.taken() < 10, "they hold nearly everything");
+        assert!(shares.holds_too_much(client(1)) && !shares.holds_too_much(client(100)));
+        for _ in 0..600 {
+            for (client, held) in &mut greedy {
+                if shares.holds_too_much(*client) {
+                    held.pop();
+                }
+                held.extend(shares.take(*client, 1).ok());
+            }
+        }
+        let free = 2_000 - shares.taken();
+        assert!((200..=230).contains(&free), "{free}");
+        assert!(greedy.iter().all(|(_, held)| held.len() > 60), "each has about the same");
+        assert!(all_that_is_granted(&shares, [client(100)]).len() >= 40, "a new one finds a part");
+    }
+
+    #[test]
+    fn the_only_unit_of_a_client_is_never_too_much() {
+        let shares = Shares::shrinking(40, 10);
+        let _single: Vec<Share> = (1..=40).map(|number| shares.take(client(number), 1).unwrap()).collect();
+        assert!((1..=40).all(|number| !shares.holds_too_much(client(number))));
+        let of = |network: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, network, 0, 0, 0, 0));
+        let shares = Shares::shrinking(40, 10);
+        let _site: Vec<Share> = (0..20).map(|network| shares.take(of(network), 1).unwrap()).collect();
+        let _others: Vec<Share> = (1..=16).map(|number| shares.take(client(number), 1).unwrap()).collect();
+        assert!(shares.holds_too_much(of(3)), "its customer holds half");
+        let counted = Shares::new(4, 4);
+        let _all = all_that_is_granted(&counted, [client(1)]);
+        assert!(!counted.holds_too_much(client(1)), "these do not shrink");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Answer {
     pub(crate) pace: Option<Pace>,
     pub(crate) claimed_bytes: Option<u64>,
     pub(crate) takes_posts: bool,
+    /// Whether TLS ends without `close_notify` after a raw answer.
+    pub(crate) is_cut: bool,
 }
 
 /// Sends the body in chunks with a delay after each, like a slow server.
@@ -41,6 +43,8 @@ pub(crate) enum Content {
     Moved(String),
     /// These bytes in place of the whole HTTP response; then the connection is closed.
     Raw(Bytes),
+    /// A body of HTTP/2 that ends with a reset of its stream, by its error code.
+    ResetStream(Bytes, u32),
     /// The connection is reset in place of a response.
     Reset,
     /// The connection is closed in place of a response.
@@ -124,6 +128,12 @@ impl Answer {
     /// The connection is closed after them. The host supports HTTP/1.1 only.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::of(Content::Raw(bytes.into()))
+    }
+
+    /// A 200 of HTTP/2 without a length, of which this part is sent before the stream is reset with an error code (RFC 9113 §7). Then
+    /// the connection is closed. The host supports HTTP/2 only.
+    pub fn reset_stream(sent: impl Into<Bytes>, code: u32) -> Self {
+        Self::of(Content::ResetStream(sent.into(), code))
     }
 
     /// The connection is reset (TCP RST) in place of a response.
@@ -248,6 +258,13 @@ impl Answer {
         self
     }
 
+    /// Closes the connection after an [`Answer::raw`] without the `close_notify` of TLS, as if it broke.
+    #[must_use]
+    pub fn without_close_notify(mut self) -> Self {
+        self.is_cut = true;
+        self
+    }
+
     /// Answers a POST with any body like a GET.
     #[must_use]
     pub fn taking_posts(mut self) -> Self {
@@ -266,6 +283,11 @@ impl Answer {
         }
     }
 
+    /// Whether the answer is a reset of a stream, which only HTTP/2 has.
+    pub(crate) fn needs_http2(&self) -> bool {
+        matches!(self.content, Content::ResetStream(..))
+    }
+
     fn of(content: Content) -> Self {
         Self {
             status: StatusCode::OK,
@@ -277,6 +299,7 @@ impl Answer {
             pace: None,
             claimed_bytes: None,
             takes_posts: false,
+            is_cut: false,
         }
     }
 }

@@ -124,7 +124,7 @@ impl Host {
     #[must_use]
     pub fn catch_all(mut self, answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
-        self.use_http1_if_needed(&answer);
+        self.use_only_protocol(&answer);
         self.otherwise = Arc::new(answer);
         self
     }
@@ -166,7 +166,7 @@ impl Host {
     }
 
     pub(crate) fn set(&mut self, path: &str, answer: Answer) {
-        self.use_http1_if_needed(&answer);
+        self.use_only_protocol(&answer);
         Arc::make_mut(&mut self.routes).insert(path.to_owned(), Arc::new(answer));
     }
 
@@ -178,9 +178,12 @@ impl Host {
         Arc::clone(self.routes.get(path).unwrap_or(&self.otherwise))
     }
 
-    fn use_http1_if_needed(&mut self, answer: &Answer) {
+    /// Some answers exist in one version of HTTP.
+    fn use_only_protocol(&mut self, answer: &Answer) {
         if answer.needs_http1() {
             self.protocols = Protocols::Http1;
+        } else if answer.needs_http2() {
+            self.protocols = Protocols::Http2;
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::{
     names::Names,
     respond::{Reply, paths_of},
     sequence::Sequences,
-    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close},
+    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close, reset_stream},
 };
 
 /// State that all connections share.
@@ -140,7 +140,7 @@ impl Server {
         client: Arc<Client>,
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
-        client.requests.fetch_add(1, Ordering::Relaxed);
+        let before = client.requests.fetch_add(1, Ordering::Relaxed);
         let (path, path_and_query) = paths_of(&request);
         let (head, _body) = request.into_parts();
         let record = self.record(&client, &head, path_and_query);
@@ -159,7 +159,14 @@ impl Server {
             Content::Silence => std::future::pending().await,
             Content::Raw(bytes) => {
                 hit.with(|hit| hit.status = status_in(bytes));
-                Takeover::Write(bytes.clone(), answer.pace)
+                let write = if answer.is_cut { Takeover::WriteAndBreak } else { Takeover::Write };
+                write(bytes.clone(), answer.pace)
+            }
+            Content::ResetStream(sent, code) => {
+                hit.with(|hit| hit.status = Some(200));
+                // The streams of a client have odd numbers.
+                let stream = u32::try_from(2 * before + 1).unwrap_or(u32::MAX);
+                Takeover::Write(reset_stream(stream, sent, *code), answer.pace)
             }
             Content::Reset => Takeover::Reset,
             Content::Close => Takeover::Close,

@@ -30,6 +30,8 @@ pub(crate) struct Plan {
 pub(crate) enum Takeover {
     /// Write these bytes, then close.
     Write(Bytes, Option<Pace>),
+    /// Write these bytes, then close without telling TLS.
+    WriteAndBreak(Bytes, Option<Pace>),
     /// Reset it.
     Reset,
     /// Close it.
@@ -55,11 +57,13 @@ pub(crate) struct TamperedStream {
     inner: TlsStream<TcpStream>,
     tampering: Tampering,
     delay: Option<Pin<Box<Sleep>>>,
+    /// Whether the connection ends without `close_notify`.
+    is_broken: bool,
 }
 
 impl TamperedStream {
     pub(crate) fn new(inner: TlsStream<TcpStream>, tampering: Tampering) -> Self {
-        Self { inner, tampering, delay: None }
+        Self { inner, tampering, delay: None, is_broken: false }
     }
 
     /// Executes the plan, if there is one; ready with an error when the connection has to end.
@@ -78,6 +82,10 @@ impl TamperedStream {
                     hit.mark_complete();
                     ready!(Pin::new(&mut self.inner).poll_shutdown(context)).ok();
                 }
+            }
+            Takeover::WriteAndBreak(bytes, pace) => {
+                ready!(self.poll_write_all(context, bytes, *pace, hit)).ok();
+                self.is_broken = true;
             }
         }
         *plan = None;
@@ -135,8 +143,30 @@ impl AsyncWrite for TamperedStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_broken {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.inner).poll_shutdown(context)
     }
+}
+
+/// A response of HTTP/2 on a stream: its head, a part of its body, and a reset (RFC 9113 §4.1, §6).
+pub(crate) fn reset_stream(stream: u32, body: &[u8], code: u32) -> Bytes {
+    const HEADERS: (u8, u8) = (1, 4); // END_HEADERS
+    const DATA: (u8, u8) = (0, 0);
+    const RST_STREAM: (u8, u8) = (3, 0);
+    // `:status: 200` of the static table (RFC 7541 §A)
+    let frames: [((u8, u8), &[u8]); 3] =
+        [(HEADERS, &[0x88]), (DATA, body), (RST_STREAM, &code.to_be_bytes())];
+    let mut bytes = Vec::new();
+    for ((kind, flags), payload) in frames {
+        let length = u32::try_from(payload.len()).expect("a short body").to_be_bytes();
+        bytes.extend_from_slice(&length[1..]);
+        bytes.extend_from_slice(&[kind, flags]);
+        bytes.extend_from_slice(&stream.to_be_bytes());
+        bytes.extend_from_slice(payload);
+    }
+    bytes.into()
 }
 
 /// Makes closing this socket send RST in place of FIN.

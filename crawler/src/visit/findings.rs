@@ -29,6 +29,9 @@ pub(crate) struct Findings {
     #[serde(default, rename = "links", with = "super::seeds")]
     pub(crate) seeds: Vec<Seed>,
     pub(crate) paths_checked: PathSlots,
+    /// When the first of the keys that verified the signatures of its manifests expires.
+    #[serde(default)]
+    pub(crate) keys_expire_at: Option<DateTime<Utc>>,
 }
 
 impl Findings {
@@ -46,6 +49,11 @@ impl Findings {
             self.fetched.reserve_exact(FETCHED_MORE);
         }
         self.fetched.push(fetched);
+    }
+
+    /// Adds the time at which the keys of a manifest expire.
+    pub(crate) fn add_key_expiry(&mut self, at: Option<DateTime<Utc>>) {
+        self.keys_expire_at = self.keys_expire_at.into_iter().chain(at).min();
     }
 
     /// Adds links to other sites, up to the limit of one visit.

@@ -36,12 +36,14 @@ impl Visit<'_> {
         let next = schedule::next_visit(&history, interval, Seed::of(self.site.name.as_str()), now);
         let claim = self.progress.claim.as_ref().or(self.site.claim.as_ref());
         let check_by = claim.and_then(|claim| claim.next_check_by(now));
-        let next = schedule::with_check_by(next, check_by, &history, now);
+        let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
+        let keys_expire_at = self.progress.findings.keys_expire_at.filter(|end| *end > now);
+        let next = schedule::with_check_by(next, keys_expire_at, NextVisitReason::KeyExpiry, &history, now);
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
-        let Findings { fetched, seeds, paths_checked } = findings;
+        let Findings { fetched, seeds, paths_checked, .. } = findings;
         Outcome::Ended(Box::new(VisitRecord {
             site: self.site.name.clone(),
             started_at,
@@ -106,6 +108,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::Resumed => "the visit continues",
         Reason::OptedOut => "the owner opted out",
         Reason::OwnersProof => "to look for the proof of its owner",
+        Reason::KeyExpiry => "a key that verified a signature expires",
     }
     .to_owned()
 }

@@ -86,8 +86,19 @@ impl Visit<'_> {
             let parts = self.parts_of(index, &url).await?;
             self.restrict_training(index, &url, &parts);
             let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
-            if !parts.is_empty() && (has_changed || self.is_key_expired(&url).await?) {
+            if parts.is_empty() {
+                continue;
+            }
+            let unchanged = if has_changed { None } else { self.stored_manifest(&url).await? };
+            let keys_expire_at = unchanged.and_then(|stored| stored.manifest.keys_expire_at());
+            if has_changed || keys_expire_at.is_some_and(|end| end < clock::now()) {
                 self.read_with_parts(index, &url, &parts).await?;
+                let read =
+                    self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref());
+                let keys_expire_at = read.and_then(|manifest| manifest.keys_expire_at());
+                self.progress.findings.add_key_expiry(keys_expire_at);
+            } else {
+                self.progress.findings.add_key_expiry(keys_expire_at);
             }
         }
         Ok(())
@@ -189,13 +200,6 @@ impl Visit<'_> {
     fn is_gone(&self, part: &fetched::Fetched) -> bool {
         let was_missed = || known(self.site, &part.url).is_some_and(|known| known.misses_in_row > 0);
         part.outcome.is_absent() && was_missed()
-    }
-
-    /// Whether the key that verified an unchanged manifest has expired since.
-    async fn is_key_expired(&self, url: &ManifestUrl) -> Result<bool, StoreError> {
-        let stored = self.stored_manifest(url).await?;
-        let now = clock::now();
-        Ok(stored.is_some_and(|stored| stored.manifest.is_key_expired(now)))
     }
 
     /// Whether a part may not be used any more, as a manifest would leave the index: robots.txt or the response denies it, or

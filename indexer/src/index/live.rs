@@ -1,24 +1,56 @@
-//! Whether a term is of a document that is not deleted.
+//! Which terms are of documents that are not deleted.
 //!
 //! The dictionary of a segment keeps the terms of its deleted documents until it is merged, which may be never for a large one.
-//! Check a term of a dictionary before it is shown: it may be the name of a site that was removed.
+//! Check a term of a dictionary before it is shown: it may be the name of a site that was removed. Check it before the best terms
+//! are chosen, or those of one large site leave nothing.
 
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, Searcher, TERMINATED, Term};
+use std::sync::Arc;
 
-/// Whether any document that is not deleted has a term. Takes time in proportion to the deleted ones that have it.
-pub(crate) fn has_live_document(searcher: &Searcher, term: &Term) -> tantivy::Result<bool> {
-    for segment in searcher.segment_readers() {
-        let inverted = segment.inverted_index(term.field())?;
-        let Some(info) = inverted.get_term_info(term)? else { continue };
-        let Some(alive) = segment.alive_bitset() else { return Ok(true) };
-        let mut postings = inverted.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
-        while postings.doc() != TERMINATED {
+use tantivy::fastfield::AliveBitSet;
+use tantivy::postings::TermInfo;
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term};
+
+/// The terms of a field in one segment.
+pub(crate) struct LiveTerms<'s> {
+    inverted: Arc<InvertedIndexReader>,
+    /// `None` if no document is deleted.
+    alive: Option<&'s AliveBitSet>,
+    /// Deleted documents that may still be examined.
+    work_left: usize,
+}
+
+impl<'s> LiveTerms<'s> {
+    /// At most `deleted_max` deleted documents are examined.
+    pub(crate) fn of(segment: &'s SegmentReader, field: Field, deleted_max: usize) -> tantivy::Result<Self> {
+        let inverted = segment.inverted_index(field)?;
+        Ok(Self { inverted, alive: segment.alive_bitset(), work_left: deleted_max })
+    }
+
+    /// Whether a document that is not deleted has the term. False if it is not found out before the work is exhausted.
+    pub(crate) fn contain(&mut self, info: &TermInfo) -> tantivy::Result<bool> {
+        let Some(alive) = self.alive else { return Ok(true) };
+        let mut postings = self.inverted.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+        while postings.doc() != TERMINATED && self.work_left > 0 {
             if alive.is_alive(postings.doc()) {
                 return Ok(true);
             }
+            self.work_left -= 1;
             postings.advance();
         }
+        Ok(false)
     }
-    Ok(false)
+
+    /// The same for a term by its text. False if no document has it.
+    pub(crate) fn contain_text(&mut self, term: &Term) -> tantivy::Result<bool> {
+        match self.inverted.get_term_info(term)? {
+            Some(info) => self.contain(&info),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether no more deleted documents may be examined.
+    pub(crate) const fn is_exhausted(&self) -> bool {
+        self.work_left == 0
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) use endpoints::AGENT_PROTOCOLS;
 pub(crate) use forward::{
     Part as StemPart, decoded, gram_number, is_own_address, is_same_address, stem_number,
 };
-pub(crate) use live::has_live_document;
+pub(crate) use live::LiveTerms;
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
 #[cfg(test)]

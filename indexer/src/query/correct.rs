@@ -13,15 +13,17 @@ use super::common::is_common_word;
 use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
-use crate::index::{Fields, has_live_document};
+use crate::index::{Fields, LiveTerms};
 
 /// Maximum number of words of one phrasing that are corrected.
 const CORRECTED_MAX: usize = 4;
 /// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
 const ONE_EDIT_CHARS_MIN: usize = 4;
 const TWO_EDITS_CHARS_MIN: usize = 8;
-/// Maximum number of dictionary entries visited in one segment: a word has few similar ones, and a hostile word must not cost more.
+/// Maximum number of words considered in one segment: a word has few similar ones, and a hostile word must not cost more.
 const CANDIDATES_MAX: usize = 200;
+/// Maximum number of deleted documents that are examined in one segment, so that the words of a removed site hide no others.
+const DELETED_MAX: usize = 20_000;
 /// Maximum number of completions of one word; the most frequent are taken.
 const COMPLETIONS_MAX: usize = 3;
 /// Maximum number of letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
@@ -92,36 +94,27 @@ fn completions(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<S
     let mut counts: HashMap<String, u32> = HashMap::new();
     for segment in searcher.segment_readers() {
         let inverted = segment.inverted_index(fields.word).map_err(&failed)?;
+        let mut live = LiveTerms::of(segment, fields.word, DELETED_MAX).map_err(&failed)?;
         let range = inverted.terms().range().ge(word);
         let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
-        for _ in 0..CANDIDATES_MAX {
-            let Some((key, info)) = stream.next() else { break };
-            let Some(text) = std::str::from_utf8(key).ok().filter(|text| text.starts_with(word)) else {
-                break;
-            };
-            if text.chars().count() <= longest {
-                *counts.entry(text.to_owned()).or_insert(0) += info.doc_freq;
+        let mut considered = 0;
+        while considered < CANDIDATES_MAX
+            && !live.is_exhausted()
+            && let Some((key, info)) = stream.next()
+            && let Some(text) = std::str::from_utf8(key).ok().filter(|text| text.starts_with(word))
+        {
+            if live.contain(info).map_err(&failed)? {
+                considered += 1;
+                if text.chars().count() <= longest {
+                    *counts.entry(text.to_owned()).or_insert(0) += info.doc_freq;
+                }
             }
         }
     }
     let mut words: Vec<(String, u32)> = counts.into_iter().collect();
     words.sort_unstable_by(|(a, of_a), (b, of_b)| (Reverse(of_a), a).cmp(&(Reverse(of_b), b)));
-    let mut live = Vec::new();
-    for (text, _) in words {
-        if live.len() == COMPLETIONS_MAX {
-            break;
-        }
-        if is_live(searcher, fields, &text)? {
-            live.push(text);
-        }
-    }
-    Ok(live)
-}
-
-/// Whether a capability has the word that is not deleted.
-fn is_live(searcher: &Searcher, fields: &Fields, word: &str) -> Result<bool, IndexError> {
-    let term = Term::from_field_text(fields.word, word);
-    has_live_document(searcher, &term).map_err(IndexError::engine("look a word up"))
+    words.truncate(COMPLETIONS_MAX);
+    Ok(words.into_iter().map(|(text, _)| text).collect())
 }
 
 /// How similar a word has to be.
@@ -152,20 +145,27 @@ fn similar_word(
     let mut best: Option<Candidate> = None;
     for segment in searcher.segment_readers() {
         let inverted = segment.inverted_index(fields.word).map_err(&failed)?;
+        let mut live = LiveTerms::of(segment, fields.word, DELETED_MAX).map_err(&failed)?;
         for initial in similarity.initials {
             let next = char::from_u32(u32::from(*initial) + 1).unwrap_or(char::MAX);
             let range = inverted.terms().search(&automaton).ge(initial.to_string()).lt(next.to_string());
             let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
-            for _ in 0..CANDIDATES_MAX {
-                let Some((key, info)) = stream.next() else { break };
+            let mut considered = 0;
+            while considered < CANDIDATES_MAX
+                && !live.is_exhausted()
+                && let Some((key, info)) = stream.next()
+            {
+                if !live.contain(info).map_err(&failed)? {
+                    continue;
+                }
+                considered += 1;
                 let text = match std::str::from_utf8(key) {
                     Ok(text) if !is_stop_word(text) => text.to_owned(),
                     _ => continue,
                 };
                 let is_same_initial = word.starts_with(*initial);
                 let candidate = Candidate { is_same_initial, count: info.doc_freq, text };
-                let is_better = best.as_ref().is_none_or(|best| candidate > *best);
-                if is_better && is_live(searcher, fields, &candidate.text)? {
+                if best.as_ref().is_none_or(|best| candidate > *best) {
                     best = Some(candidate);
                 }
             }

@@ -4,28 +4,33 @@
 //! then corrected if there is still none.
 //!
 //! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are
-//! precomputed ([`super::completions`]). Entries of deleted documents alone are left out. Suggestions are cached until the next
-//! commit.
+//! precomputed ([`super::completions`]). Entries of deleted documents alone are left out before the best ones are chosen, so the removal of a
+//! large site leaves those of others. Suggestions are cached until the next commit.
 
 use std::cmp::Reverse;
 use std::sync::PoisonError;
 
+use tantivy::schema::Field;
 use tantivy::{SegmentReader, Term};
 
-use super::completions::SUGGESTIONS_MAX;
+use super::completions::{Entry, SUGGESTIONS_MAX};
 use super::counts::Counts;
 use super::opened::OpenedIndex;
 use crate::analysis::{Stemming, fold_exact, is_stop_word};
 use crate::answer::Suggestion;
 use crate::error::IndexError;
-use crate::index::{REST_MARK, SUGGESTION_MARK, has_live_document};
+use crate::index::{LiveTerms, REST_MARK, SUGGESTION_MARK};
 use crate::query::replacements;
 
 /// Longest prefix that is completed, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
-/// Maximum number of entries of a segment that are read. Only a prefix that is too long for a list may have more; of these the first are
-/// taken.
-const WALK_MAX: usize = 500;
+/// Maximum number of entries of a segment that are read, and of deleted documents that are examined for them: some milliseconds. Only a
+/// prefix that is too long for a list, or whose list has lost most of its entries, may have more; of these the first are read.
+const WALK_MAX: usize = 50_000;
+/// Maximum number of entries of a segment that are kept; the most frequent are taken.
+const KEPT_MAX: usize = 500;
+/// Minimum number of entries that a list still has. With fewer, what the list left out may be more frequent.
+const LISTED_MIN: usize = SUGGESTIONS_MAX / 2;
 /// Shortest last word that is completed although no suggestion has another word of the text.
 const COMPLETED_CHARS_MIN: usize = 3;
 /// Shortest last word that is corrected.
@@ -105,35 +110,28 @@ fn complete_words(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>,
 
 fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
     let failed = IndexError::engine("complete a prefix");
+    let field = opened.fields.suggest;
     let mut counts = Counts::default();
     let mut is_cut = false;
     for segment in opened.searcher.segment_readers() {
-        if let Some(list) = opened.suggestions.list(segment, prefix) {
+        let list = opened.suggestions.list(segment, prefix);
+        let listed = list.map(|list| live_entries(segment, field, list)).transpose().map_err(&failed)?;
+        if let Some(live) = listed.filter(|live| live.len() >= LISTED_MIN) {
             is_cut = true;
-            for (entry, count) in list {
+            for (entry, count) in live {
                 counts.add(entry, u64::from(*count));
             }
             continue;
         }
-        let inverted = segment.inverted_index(opened.fields.suggest).map_err(&failed)?;
-        let range = inverted.terms().range().ge(prefix);
-        let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
-        let mut walked = 0;
-        while let Some((key, info)) = stream.next()
-            && let Ok(entry) = std::str::from_utf8(key)
-            && entry.starts_with(prefix)
-        {
-            if walked == WALK_MAX {
-                is_cut = true;
-                break;
-            }
-            walked += 1;
-            counts.add(entry, u64::from(info.doc_freq));
+        let walked = walk(segment, field, prefix).map_err(&failed)?;
+        is_cut |= walked.is_cut;
+        for (entry, count) in &walked.entries {
+            counts.add(entry, *count);
         }
     }
     let mut found: Vec<(String, u64)> = counts.by_name.into_iter().collect();
     sort(&mut found);
-    let mut found = live(opened, found).map_err(&failed)?;
+    found.truncate(SUGGESTIONS_MAX);
     if is_cut && opened.searcher.segment_readers().len() > 1 {
         // An entry may be missing in the list of a segment that has it.
         for (entry, count) in &mut found {
@@ -153,20 +151,66 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
     Ok(suggestions)
 }
 
-/// The first entries that a capability has which is not deleted, at most [`SUGGESTIONS_MAX`].
-fn live(opened: &OpenedIndex, found: Vec<(String, u64)>) -> tantivy::Result<Vec<(String, u64)>> {
-    let has_deletes = opened.searcher.segment_readers().iter().any(SegmentReader::has_deletes);
+/// The entries of a list that a capability of the segment has which is not deleted.
+fn live_entries<'l>(
+    segment: &SegmentReader,
+    field: Field,
+    list: &'l [Entry],
+) -> tantivy::Result<Vec<&'l Entry>> {
+    if !segment.has_deletes() {
+        return Ok(list.iter().collect());
+    }
+    let mut terms = LiveTerms::of(segment, field, WALK_MAX)?;
     let mut live = Vec::new();
-    for (entry, count) in found {
-        if live.len() == SUGGESTIONS_MAX {
-            break;
-        }
-        let term = Term::from_field_text(opened.fields.suggest, &entry);
-        if !has_deletes || has_live_document(&opened.searcher, &term)? {
-            live.push((entry, count));
+    for listed in list {
+        if terms.contain_text(&Term::from_field_text(field, &listed.0))? {
+            live.push(listed);
         }
     }
     Ok(live)
+}
+
+/// Entries of a segment, the most frequent first.
+struct Walked {
+    entries: Vec<(String, u64)>,
+    /// Whether there are more.
+    is_cut: bool,
+}
+
+/// Reads the entries of a segment that begin with a prefix and that a capability has which is not deleted.
+fn walk(segment: &SegmentReader, field: Field, prefix: &str) -> tantivy::Result<Walked> {
+    let inverted = segment.inverted_index(field)?;
+    let mut live = LiveTerms::of(segment, field, WALK_MAX)?;
+    let mut stream = inverted.terms().range().ge(prefix).into_stream()?;
+    let mut walked = Walked { entries: Vec::new(), is_cut: false };
+    let mut read = 0;
+    while let Some((key, info)) = stream.next()
+        && let Ok(entry) = std::str::from_utf8(key)
+        && entry.starts_with(prefix)
+    {
+        if read == WALK_MAX || live.is_exhausted() {
+            walked.is_cut = true;
+            break;
+        }
+        read += 1;
+        if !live.contain(info)? {
+            continue;
+        }
+        walked.entries.push((entry.to_owned(), u64::from(info.doc_freq)));
+        if walked.entries.len() == 2 * KEPT_MAX {
+            walked.keep_best();
+        }
+    }
+    walked.keep_best();
+    Ok(walked)
+}
+
+impl Walked {
+    fn keep_best(&mut self) {
+        sort(&mut self.entries);
+        self.is_cut |= self.entries.len() > KEPT_MAX;
+        self.entries.truncate(KEPT_MAX);
+    }
 }
 
 /// The most frequent first, then the shortest.
@@ -180,4 +224,29 @@ fn suggestion((entry, count): (String, u64)) -> Option<Suggestion> {
     let (text, kind) = entry.rsplit_once(SUGGESTION_MARK)?;
     let text = text.rsplit_once(REST_MARK).map_or(text, |(_, whole)| whole);
     Some(Suggestion { text: text.to_owned(), kind: kind.parse().ok()?, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample_index;
+    use super::*;
+
+    /// Of each segment, far more entries of deleted documents come first than a list has.
+    #[test]
+    fn entries_of_deleted_capabilities_hide_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = sample_index::opened(dir.path(), 10_000);
+        let segments = opened.searcher.segment_readers();
+        let is_listed = |segment: &SegmentReader| opened.suggestions.list(segment, "so").is_some();
+        assert!(segments.iter().any(|segment| segment.has_deletes() && is_listed(segment)));
+        for typed in ["so", "somersault"] {
+            let found = suggest(&opened, typed, 8).unwrap();
+            assert_eq!(found.len(), 8, "{found:?}");
+            assert!(found.iter().all(|found| found.text.starts_with("somersaultz")), "{found:?}");
+        }
+        assert!(suggest(&opened, "somersaulta", 8).unwrap().is_empty());
+        let corrected = |word| replacements(&opened.searcher, &opened.fields, word).unwrap();
+        assert_eq!(corrected("quill"), ["quillz"], "the beginning of a word");
+        assert_eq!(corrected("quitlz"), ["quillz"], "a misspelt word");
+    }
 }

@@ -19,7 +19,7 @@ const KEY_DOCUMENT: Limits =
     Limits { depth: 16, nodes: 4_000, scalar_bytes: KEY_DOCUMENT_BYTES_MAX, tree_bytes: 1_024 * 1_024 };
 
 /// Why a signature by an expired key is invalid.
-pub(super) const EXPIRED: &str = "the key has expired";
+pub(crate) const EXPIRED: &str = "the key has expired";
 
 /// Where the key of a signature is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use self::jws::Jws;
+pub(crate) use self::keys::EXPIRED;
 use self::keys::KeyLocation;
 pub use self::signer::{CardSigner, CardSignerError};
 use crate::draft::Draft;
@@ -91,7 +92,7 @@ pub(crate) fn check(draft: &mut Draft<'_>, text: &str, notes: &Notes) {
 fn mark_expired(draft: &mut Draft<'_>) {
     let entries = draft.manifest.capabilities.iter().filter_map(|capability| capability.integrity.as_ref());
     let checks = entries.chain([&draft.manifest.integrity]).filter_map(|integrity| integrity.check.as_ref());
-    if checks.into_iter().any(|check| check.reason.as_deref() == Some(keys::EXPIRED)) {
+    if checks.into_iter().any(|check| check.reason.as_deref() == Some(EXPIRED)) {
         draft.manifest.content_hash =
             ContentHash::of(format!("{} expired", draft.manifest.content_hash).as_bytes());
     }

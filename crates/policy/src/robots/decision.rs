@@ -49,7 +49,7 @@ string_enum! {
         BotWall = "bot_wall",
         /// 206 or 226: not the whole file.
         PartialAnswer = "partial_answer",
-        /// A 2xx whose body was not read.
+        /// A 2xx whose body was not read, or is compressed or binary.
         BodyNotRead = "body_not_read",
     }
 }

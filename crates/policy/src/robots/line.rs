@@ -1,10 +1,12 @@
 //! Splits robots.txt into records: one field with its value per line (RFC 9309 §2.2).
 //!
 //! Never fails. The misspellings that google/robotstxt accepts are accepted here too. Any other line
-//! is a record of an unknown field and has no effect (§2.2.4).
+//! is a record of an unknown field and has no effect (§2.2.4). A line with invisible characters is read as a person sees it, and permits
+//! nothing, since other crawlers read it otherwise.
 
 use std::borrow::Cow;
 
+use super::visible::{BLANK, HIDDEN, shown, visible_lines, with_wildcards};
 use crate::plan::BodyKind;
 
 /// Maximum number of bytes of robots.txt that are read.
@@ -33,14 +35,20 @@ pub(super) enum Spelling {
 }
 
 /// One line that has a field and a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     /// Counted from 1, as an editor shows it.
     pub(super) line: u32,
     pub(super) field: Field,
     pub(super) spelling: Spelling,
-    pub(super) value: &'a [u8],
+    pub(super) value: Cow<'a, [u8]>,
+    /// Whether every crawler reads the line in this way.
+    pub(super) is_clear: bool,
 }
+
+/// Longest path of a line that is read as a person sees it. Half of it at least are not wildcards, and no request has a path of so many
+/// bytes.
+const UNCLEAR_PATH_BYTES_MAX: usize = 16 * 1_024;
 
 const SPELLINGS: &[(&str, Field, Spelling)] = &[
     ("user-agent", Field::UserAgent, Spelling::Right),
@@ -101,11 +109,16 @@ fn has_wide_characters(bytes: &[u8]) -> bool {
     bytes.get(4..12).is_some_and(|first| first.chunks(2).all(has_zero))
 }
 
-/// A truncated byte order mark is skipped too.
-fn without_mark(bytes: &[u8]) -> &[u8] {
+/// Several byte order marks and a truncated one are skipped too.
+fn without_mark(mut bytes: &[u8]) -> &[u8] {
     const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+    while let Some(rest) = bytes.strip_prefix(&MARK) {
+        bytes = rest;
+    }
     let length = bytes.iter().zip(MARK).take_while(|(byte, mark)| *byte == mark).count();
-    bytes.get(length..).unwrap_or_default()
+    let rest = bytes.get(length..).unwrap_or_default();
+    // Other characters begin with the same byte.
+    if matches!(rest.first(), Some(0x80..=0xbf)) { bytes } else { rest }
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
@@ -118,7 +131,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
 
 /// The records of a text, in order.
 pub(super) fn records(text: &[u8]) -> impl Iterator<Item = Record<'_>> {
-    lines(text).zip(1_u32..).filter_map(|(bytes, line)| record(bytes, line))
+    lines(text).zip(1_u32..).flat_map(|(bytes, line)| records_of_line(bytes, line))
 }
 
 /// Lines end with LF, CR or CR LF.
@@ -137,50 +150,61 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
-    let content = bytes.split(|byte| *byte == b'#').next().unwrap_or_default();
-    let content = trim(content);
-    let (written, content) = (content, visible(content));
+/// The records of one line: several if it has line breaks that only some editors show, which may or may not end it.
+fn records_of_line(bytes: &[u8], line: u32) -> impl Iterator<Item = Record<'_>> {
+    let visible = visible_lines(bytes);
+    let clear = if visible.is_none() { clear_record(bytes, line) } else { None };
+    let unclear = visible.unwrap_or_default().into_iter();
+    clear.into_iter().chain(unclear.filter_map(move |seen| unclear_record(&seen, line)))
+}
+
+fn clear_record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
+    let (name, value) = name_and_value(bytes)?;
+    let (field, spelling) = field_of(name);
+    Some(Record { line, field, spelling, value: Cow::Borrowed(value), is_clear: true })
+}
+
+/// The record of a line as a person sees it. An Allow is none, since other crawlers do not read it as a permission.
+fn unclear_record(seen: &[u8], line: u32) -> Option<Record<'static>> {
+    let (name, value) = name_and_value(seen)?;
+    let (field, spelling) = field_of(&shown(name));
+    let value = match field {
+        Field::Allow => return None,
+        Field::Disallow if value.len() > UNCLEAR_PATH_BYTES_MAX => return None,
+        Field::Disallow => with_wildcards(value),
+        _ => shown(value),
+    };
+    Some(Record { line, field, spelling, value: Cow::Owned(value), is_clear: false })
+}
+
+fn field_of(name: &[u8]) -> (Field, Spelling) {
+    let known = SPELLINGS.iter().find(|(spelling, ..)| name.eq_ignore_ascii_case(spelling.as_bytes()));
+    known.map_or((Field::Unknown, Spelling::Right), |(_, field, spelling)| (*field, *spelling))
+}
+
+fn name_and_value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let content = trim(bytes.split(|byte| *byte == b'#').next().unwrap_or_default());
     let (name, value) = match content.iter().position(|byte| *byte == b':') {
         Some(colon) => (content.get(..colon)?, content.get(colon + 1..)?),
         None => split_at_space(content)?,
     };
-    let (name, value) = (trim(name), trim(value));
-    let known = SPELLINGS.iter().find(|(spelling, ..)| name.eq_ignore_ascii_case(spelling.as_bytes()));
-    let (field, spelling) =
-        known.map_or((Field::Unknown, Spelling::Right), |(_, field, spelling)| (*field, *spelling));
-    match field {
-        // What other crawlers do not read as a permission is none.
-        Field::Allow if written.len() != content.len() => None,
-        Field::Allow => Some(Record { line, field, spelling, value }),
-        _ => Some(Record { line, field, spelling, value: visible(value) }),
-    }
+    Some((trim(name), trim(value)))
 }
 
 /// Without a colon, exactly two words are a field and its value; prose is not.
 fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
-    let space = content.iter().position(u8::is_ascii_whitespace)?;
+    let space = content.iter().position(is_space)?;
     let (name, value) = content.split_at(space);
     let value = trim(value);
-    if value.iter().any(u8::is_ascii_whitespace) { None } else { Some((name, value)) }
+    if value.iter().any(is_space) { None } else { Some((name, value)) }
 }
 
-/// The text without leading invisible characters: byte order marks of joined files, no-break and zero-width spaces.
-fn visible(mut bytes: &[u8]) -> &[u8] {
-    const INVISIBLE: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xc2\xa0", b"\xe2\x80\x8b"];
-    loop {
-        let before = bytes.len();
-        for mark in INVISIBLE {
-            bytes = trim(bytes.strip_prefix(mark).unwrap_or(bytes));
-        }
-        if bytes.len() == before {
-            return bytes;
-        }
-    }
+fn is_space(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || *byte == BLANK
 }
 
 fn trim(bytes: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let blank = |byte: &u8| is_space(byte) || *byte == HIDDEN;
     let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
     let end = bytes.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
     bytes.get(start..end).unwrap_or_default()
@@ -191,7 +215,7 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Vec<(u32, Field, String)> {
-        let value = |record: Record<'_>| String::from_utf8_lossy(record.value).into_owned();
+        let value = |record: Record<'_>| String::from_utf8_lossy(&record.value).into_owned();
         records(text).map(|record| (record.line, record.field, value(record))).collect()
     }
 
@@ -242,6 +266,30 @@ mod tests {
         assert_eq!(broken.iter().filter(|(_, field, _)| *field == Field::Allow).count(), 1);
         let utf16: Vec<u8> = "\u{feff}disallow: /ä".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(read(&text(&utf16).bytes), [(1, Field::Disallow, "/ä".to_owned())]);
+    }
+
+    #[test]
+    fn reads_lines_with_invisible_characters_as_a_person_sees_them() {
+        let table = [
+            ("\u{feff}Disallow: /a", Field::Disallow, "/a"),
+            ("Dis\u{200b}allow\u{2060}: /a\u{a0}", Field::Disallow, "/a"),
+            ("Disallow\u{3000}/a", Field::Disallow, "/a"),
+            ("Disallow: /a\u{ad}b", Field::Disallow, "/a*b"),
+            ("User\u{a0}agent\u{180e}: \u{202a}*\u{202c}", Field::UserAgent, "*"),
+            ("# why\u{2028}Disallow: /a", Field::Disallow, "/a"),
+        ];
+        for (text, field, value) in table {
+            assert_eq!(read(text.as_bytes()), [(1, field, value.to_owned())], "{text:?}");
+        }
+        assert_eq!(read("\u{200b}Allow: /\nAllow:\u{a0}/\nAl\u{ad}low: /".as_bytes()), []);
+        let both = read(b"User-agent: *\x0bDisallow: /\nAllow: /a");
+        let expected = [
+            (1, Field::UserAgent, "* Disallow: /"),
+            (1, Field::UserAgent, "*"),
+            (1, Field::Disallow, "/"),
+            (2, Field::Allow, "/a"),
+        ];
+        assert_eq!(both, expected.map(|(line, field, value)| (line, field, value.to_owned())));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! although §2.3.1.3 would permit access. A bot wall hides the file: it counts as unreachable, and from the third in a row
 //! as a denial. A copy is used for at most a day (§2.4).
 //!
-//! Only a body that was read can permit anything. Any 2xx carries a file (§2.3.1.1); 204 and 205 carry an empty one
+//! Only a body that was read can permit anything, and only if it is text: a compressed or binary one counts as unreachable. An HTML
+//! page is text without rules. Any 2xx carries a file (§2.3.1.1); 204 and 205 carry an empty one
 //! (RFC 9110 §15.3.5-6). 206 and 226 answer requests for a part or a difference, which are never sent, so their bodies
 //! are not the file.
 //!
@@ -23,6 +24,7 @@ mod usage;
 #[cfg(test)]
 mod vectors_tests;
 mod verdict;
+mod visible;
 
 pub use self::decision::{RobotsCause, RobotsDecision, RuleLine};
 pub use self::file::{

@@ -3,12 +3,15 @@
 //! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply
 //! to no crawler; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are
 //! compared without a version or further words: `agentdex/1.0 (x)` is agentdex. A line may name several crawlers.
+//!
+//! A User-agent line with invisible characters may begin a group or not, depending on the crawler. Here both readings forbid: the rules
+//! after it apply to the crawlers that it names and to those before it, and permit nothing.
 
 use std::time::Duration;
 
 use super::decision::RuleLine;
 use super::file::{CRAWL_DELAY_MAX, CrawlDelay, RobotsFile, RobotsNote, RobotsNoteKind};
-use super::line::{self, Field, Record, Spelling};
+use super::line::{self, Field, Record, Spelling, Text};
 use super::pattern::Pattern;
 use super::rule::{Rule, RuleKind, Rules};
 use super::usage::Usages;
@@ -17,13 +20,24 @@ use super::usage::Usages;
 const NOTES_MAX: usize = 50;
 /// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
+/// A text has at most one control character in so many bytes, and compressed data one in ten.
+const CONTROLS_ONE_IN: usize = 20;
 /// Maximum number of characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
 
 impl RobotsFile {
     /// Parses a body for the crawler with this product token. Never fails: every parseable line is used (§2.3.1.5).
     pub fn parse(body: &[u8], product_token: &str) -> Self {
+        Self::of_text(&line::text(body), product_token)
+    }
+
+    /// Parses a body that is text. `None` if it is compressed or binary: its rules are not known.
+    pub(super) fn parse_text(body: &[u8], product_token: &str) -> Option<Self> {
         let text = line::text(body);
+        (!is_compressed(body) && is_text(&text.bytes)).then(|| Self::of_text(&text, product_token))
+    }
+
+    fn of_text(text: &Text<'_>, product_token: &str) -> Self {
         let mut reader = Reader::new(product_token);
         if looks_like_html(&text.bytes) {
             reader.note(RobotsNoteKind::Html, None, b"");
@@ -73,6 +87,24 @@ fn agents(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Whether a body is compressed without a Content-Encoding that says so: it begins as gzip (RFC 1952 §2.3.1), zlib with a window of 32 KiB (RFC
+/// 1950 §2.2) or Zstandard (RFC 8878 §3.1.1) does. Read as text it would have no rules.
+fn is_compressed(body: &[u8]) -> bool {
+    const STARTS: [&[u8]; 6] =
+        [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"];
+    STARTS.iter().any(|start| body.starts_with(start))
+}
+
+/// Whether bytes are text: in compressed data and images about a tenth of the bytes are control characters. Text with a few of them
+/// has a field that is known.
+fn is_text(bytes: &[u8]) -> bool {
+    // ESC begins the characters of ISO-2022-JP.
+    let is_control = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t'..=b'\r' | 0x1b);
+    let controls = bytes.iter().filter(is_control).count();
+    let has_field = || line::records(bytes).any(|record| record.field != Field::Unknown);
+    controls == 0 || (controls <= bytes.len() / CONTROLS_ONE_IN && has_field())
+}
+
 /// Whether an HTML page was served instead of a file: it begins with a tag.
 fn looks_like_html(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"<")
@@ -92,6 +124,8 @@ struct Reader<'t> {
     /// Whether the current group names this crawler, and whether it names `*`.
     names_us: bool,
     names_all: bool,
+    /// Whether the current group has a User-agent line that not every crawler reads.
+    is_group_unclear: bool,
     group_delay: Option<CrawlDelay>,
     ungrouped_delay: Option<CrawlDelay>,
     group_usages: Usages,
@@ -109,6 +143,7 @@ impl<'t> Reader<'t> {
             position: Position::BeforeGroups,
             names_us: false,
             names_all: false,
+            is_group_unclear: false,
             group_delay: None,
             ungrouped_delay: None,
             group_usages: Usages::default(),
@@ -128,38 +163,44 @@ impl<'t> Reader<'t> {
 
     fn read(&mut self, record: &Record<'_>) {
         if record.spelling == Spelling::Misspelt {
-            self.note(RobotsNoteKind::Misspelt, Some(record.line), record.value);
+            self.note(RobotsNoteKind::Misspelt, Some(record.line), &record.value);
         }
         match record.field {
-            Field::UserAgent => self.parse_agent(record.value),
+            Field::UserAgent => self.parse_agent(record),
             Field::Allow => self.parse_rule(record, RuleKind::Allow),
             Field::Disallow => self.parse_rule(record, RuleKind::Disallow),
             Field::CrawlDelay => self.parse_delay(record),
-            Field::Agentmap => self.parse_agentmap(record.value),
+            Field::Agentmap => self.parse_agentmap(&record.value),
             Field::ContentSignal | Field::ContentUsage => self.parse_usage(record),
             Field::Sitemap | Field::Unknown => {}
         }
     }
 
-    fn parse_agent(&mut self, value: &[u8]) {
-        if self.position != Position::InAgents {
+    fn parse_agent(&mut self, record: &Record<'_>) {
+        if record.is_clear && self.position != Position::InAgents {
             self.close_group();
-            self.position = Position::InAgents;
         }
-        for name in agents(value) {
-            if name == b"*" {
+        self.position = Position::InAgents;
+        self.is_group_unclear |= !record.is_clear;
+        for name in agents(&record.value) {
+            let is_all = name == b"*";
+            let is_us = name.eq_ignore_ascii_case(self.token.as_bytes());
+            if record.is_clear {
+                self.names_all |= is_all;
+                self.all.present |= is_all;
+                self.names_us |= is_us;
+                self.own.present |= is_us;
+            } else if is_all || is_us {
+                // It hides no other group.
                 self.names_all = true;
-                self.all.present = true;
-            } else if name.eq_ignore_ascii_case(self.token.as_bytes()) {
                 self.names_us = true;
-                self.own.present = true;
             }
         }
     }
 
     fn parse_rule(&mut self, record: &Record<'_>, kind: RuleKind) {
         if self.position == Position::BeforeGroups {
-            self.note(RobotsNoteKind::Ungrouped, Some(record.line), record.value);
+            self.note(RobotsNoteKind::Ungrouped, Some(record.line), &record.value);
             return;
         }
         self.position = Position::InRules;
@@ -167,13 +208,16 @@ impl<'t> Reader<'t> {
         if record.value.is_empty() || !applies {
             return; // an empty rule matches nothing
         }
-        let mut pattern = Pattern::parse(record.value);
+        if kind == RuleKind::Allow && self.is_group_unclear {
+            return;
+        }
+        let mut pattern = Pattern::parse(&record.value);
         if kind == RuleKind::Disallow && !pattern.as_str().starts_with(['/', '*']) {
             // As written the rule matches nothing, but its author intended to forbid something.
-            self.note(RobotsNoteKind::NoSlash, Some(record.line), record.value);
+            self.note(RobotsNoteKind::NoSlash, Some(record.line), &record.value);
             pattern = pattern.rooted();
         }
-        let rule = Rule { kind, pattern, line: record.line, written: shortened(record.value).into() };
+        let rule = Rule { kind, pattern, line: record.line, written: shortened(&record.value).into() };
         if self.names_us {
             self.own.rules.push(rule.clone());
         }
@@ -183,14 +227,14 @@ impl<'t> Reader<'t> {
     }
 
     fn parse_delay(&mut self, record: &Record<'_>) {
-        let wait = match parse_seconds(record.value) {
+        let wait = match parse_seconds(&record.value) {
             Seconds::Usable(wait) => wait,
             Seconds::Clamped => {
-                self.note(RobotsNoteKind::CrawlDelayClamped, Some(record.line), record.value);
+                self.note(RobotsNoteKind::CrawlDelayClamped, Some(record.line), &record.value);
                 CRAWL_DELAY_MAX
             }
             Seconds::Garbled => {
-                self.note(RobotsNoteKind::CrawlDelayGarbled, Some(record.line), record.value);
+                self.note(RobotsNoteKind::CrawlDelayGarbled, Some(record.line), &record.value);
                 return;
             }
         };
@@ -205,17 +249,17 @@ impl<'t> Reader<'t> {
     /// Statements before any group apply to every crawler. A Content-Usage rule ends the list of User-agent lines, as other
     /// rules do (draft-ietf-aipref-attach, "Robots Exclusion Protocol Content-Usage Rule").
     fn parse_usage(&mut self, record: &Record<'_>) {
-        self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value);
+        self.note(RobotsNoteKind::ContentSignal, Some(record.line), &record.value);
         let usages = match self.position {
             Position::BeforeGroups => &mut self.ungrouped_usages,
             Position::InAgents | Position::InRules => &mut self.group_usages,
         };
         let line =
-            |field| RuleLine { line: record.line, text: format!("{field}: {}", shortened(record.value)) };
+            |field| RuleLine { line: record.line, text: format!("{field}: {}", shortened(&record.value)) };
         if record.field == Field::ContentSignal {
-            usages.add_signal(record.value, line("Content-Signal"));
+            usages.add_signal(&record.value, line("Content-Signal"));
         } else {
-            usages.add_rule(record.value, line("Content-Usage"));
+            usages.add_rule(&record.value, line("Content-Usage"));
             if self.position == Position::InAgents {
                 self.position = Position::InRules;
             }
@@ -244,6 +288,7 @@ impl<'t> Reader<'t> {
         }
         self.names_us = false;
         self.names_all = false;
+        self.is_group_unclear = false;
     }
 
     fn finish(mut self) -> RobotsFile {

@@ -45,18 +45,103 @@ fn disallows_paths_that_are_expensive_to_compare() {
     assert!(verdict("user-agent: *\nallow: *b*\n").decide(&long).is_allowed());
 }
 
+/// "User-agent: *\nDisallow: /\n" as raw DEFLATE (RFC 1951).
+const DEFLATED: &[u8] = &[
+    0x0b, 0x2d, 0x4e, 0x2d, 0xd2, 0x4d, 0x4c, 0x4f, 0xcd, 0x2b, 0xb1, 0x52, 0xd0, 0xe2, 0x72, 0xc9, 0x2c,
+    0x4e, 0xcc, 0xc9, 0xc9, 0x2f, 0xb7, 0x52, 0xd0, 0xe7, 0x02, 0x00,
+];
+
 #[test]
 fn a_compressed_body_without_its_encoding_permits_nothing() {
-    for start in [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd]] {
-        let body = [start, b"user-agent: *\nallow: /\n"].concat();
-        let verdict =
-            RobotsVerdict::of(RobotsResponse::Answered { status: 200, body: Some(&body) }, PRODUCT_TOKEN);
-        assert_eq!(
-            (verdict.kind(), verdict.cause()),
-            (RobotsKind::Unreachable, Some(RobotsCause::BodyNotRead))
-        );
-        assert!(!verdict.decide("/agent.json").is_allowed());
+    let rules = b"user-agent: *\nallow: /\n";
+    let join = |start: &[u8], rest: &[u8]| [start, rest].concat();
+    let compressed = [
+        join(b"\x1f\x8b\x08", rules),
+        join(b"\x28\xb5\x2f\xfd", rules),
+        join(b"\x78\x9c", DEFLATED),
+        join(b"\x78\x01", DEFLATED),
+        DEFLATED.to_vec(),
+    ];
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0".to_vec();
+    let noise: Vec<u8> = (0..2_000_u32).map(|at| (at * at * 31 + at * 7).to_le_bytes()[1]).collect();
+    for body in compressed.into_iter().chain([png, noise]) {
+        let answer = RobotsResponse::Answered { status: 200, body: Some(&body) };
+        let stored =
+            StoredVerdict { kind: RobotsKind::Rules, cause: None, status: Some(200), body: Some(&body) };
+        for verdict in
+            [RobotsVerdict::of(answer, PRODUCT_TOKEN), RobotsVerdict::restore(stored, PRODUCT_TOKEN)]
+        {
+            assert_eq!(verdict.kind(), RobotsKind::Unreachable, "{body:?}");
+            assert!(!verdict.decide("/agent.json").is_allowed(), "{body:?}");
+        }
+        let answered = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+        assert_eq!(answered.cause(), Some(RobotsCause::BodyNotRead));
     }
+    assert!(allowed("# \u{1b}$B%m%\u{1b}(B\nuser-agent: *\ndisallow: /a\0", "/x"), "text with some controls");
+}
+
+#[test]
+fn a_prohibition_that_a_person_sees_counts() {
+    let hidden = [
+        "\u{200b}",
+        "\u{2060}",
+        "\u{ad}",
+        "\u{180e}",
+        "\u{a0}",
+        "\u{3000}",
+        "\u{feff}",
+        "\u{c}",
+        "\u{b}",
+        "\u{85}",
+        "\u{200e}",
+        "\u{202e}",
+        "\u{2028}",
+        "\u{fe0f}",
+        "\0",
+        "\u{7f}",
+        "\u{feff}\u{feff}\u{200b}",
+    ];
+    for hidden in hidden {
+        for file in [
+            format!("{hidden}User-agent: *\n{hidden}Disallow: /"),
+            format!("User-agent: *\n{hidden} {hidden}Disallow: /"),
+            format!("User-agent:{hidden}*\nDisallow:{hidden}/"),
+            format!("User-agent: *{hidden}\nDisallow: /{hidden}"),
+            format!("User-agent{hidden}: *\nDisallow{hidden} : /"),
+            format!("User-agent: other\nAllow: /\n\n{hidden}User-agent: agentdex\nDisallow: /"),
+            format!("User-agent: *\nDisallow: /{hidden}x\nDisallow: /a"),
+        ] {
+            assert!(!allowed(&file, "/a"), "{file:?}");
+        }
+        let within = format!("User-agent: *\nDis{hidden}allow: /");
+        let is_line_break =
+            matches!(hidden, "\u{b}" | "\u{c}" | "\u{85}" | "\u{2028}" | "\u{a0}" | "\u{3000}");
+        assert!(is_line_break || !allowed(&within, "/a"), "{within:?}");
+        for permits in [
+            format!("User-agent: *\nDisallow: /\n{hidden}Allow: /"),
+            format!("User-agent: *\nDisallow: /\nAllow:{hidden}/"),
+            format!("User-agent: *\nDisallow: /\n{hidden}User-agent: other\nAllow: /"),
+            format!("User-agent: *\nDisallow: /\n{hidden}User-agent: agentdex\nAllow: /"),
+        ] {
+            assert!(!allowed(&permits, "/a"), "{permits:?}");
+        }
+    }
+    check(&[
+        ("User-agent: *\u{b}Disallow: /", "/x", false, "a line break that some editors show"),
+        ("# all\u{2028}User-agent: *\u{2028}Disallow: /", "/x", false, "even in a comment"),
+        ("User-agent: *\nDisallow: /a\u{200c}b", "/a\u{200c}b", false, "a path with the character"),
+        ("User-agent: *\nDisallow: /a\u{200c}b", "/ab", false, "and without it"),
+        ("User-agent: *\nDisallow：/", "/x", false, "a colon of full width"),
+        (
+            "\u{feff}\u{feff}User-agent: *\nDisallow: /\nAllow: /x",
+            "/x",
+            true,
+            "marks at the beginning of a file",
+        ),
+        ("User-agent: *\nDisallow: /b\u{a0}\nAllow: /", "/x", true, "other lines permit"),
+    ]);
+    let latin1 = RobotsFile::parse(b"\xa0User-agent: *\n\xa0Disallow: /\xa0", PRODUCT_TOKEN);
+    assert!(!latin1.decide("/x").is_allowed());
 }
 
 #[test]

@@ -64,12 +64,6 @@ pub enum RobotsVerdict {
     Unreachable(RobotsCause),
 }
 
-/// Whether a body is compressed without a Content-Encoding that says so: it begins as gzip (RFC 1952 §2.3.1) or Zstandard
-/// (RFC 8878 §3.1.1) does. Read as text it would have no rules.
-fn is_compressed(body: &[u8]) -> bool {
-    body.starts_with(&[0x1f, 0x8b]) || body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
-}
-
 impl RobotsVerdict {
     /// The verdict for the crawler with this product token.
     pub fn of(answer: RobotsResponse<'_>, product_token: &str) -> Self {
@@ -101,12 +95,7 @@ impl RobotsVerdict {
     fn of_status(status: u16, body: Option<&[u8]>, product_token: &str) -> Self {
         match status {
             206 | 226 => Self::Unreachable(RobotsCause::PartialAnswer),
-            200..=299 => match body {
-                Some(body) if !is_compressed(body) => {
-                    Self::Rules(Box::new(RobotsFile::parse(body, product_token)))
-                }
-                _ => Self::Unreachable(RobotsCause::BodyNotRead),
-            },
+            200..=299 => Self::of_body(body, RobotsCause::BodyNotRead, product_token),
             401 => Self::Denied(RobotsCause::Unauthorized),
             403 => Self::Denied(RobotsCause::Forbidden),
             451 => Self::Denied(RobotsCause::Legal),
@@ -117,14 +106,20 @@ impl RobotsVerdict {
         }
     }
 
+    /// The rules of a body; unreachable if there is none, or if it is not text.
+    fn of_body(body: Option<&[u8]>, cause: RobotsCause, product_token: &str) -> Self {
+        let file = body.and_then(|body| RobotsFile::parse_text(body, product_token));
+        file.map_or(Self::Unreachable(cause), |file| Self::Rules(Box::new(file)))
+    }
+
     /// The verdict of a stored copy. An incomplete record is treated as unreachable.
     pub fn restore(stored: StoredVerdict<'_>, product_token: &str) -> Self {
         let cause = stored.cause.unwrap_or(RobotsCause::ProtocolError);
-        match (stored.kind, stored.body) {
-            (RobotsKind::Rules, Some(body)) => Self::Rules(Box::new(RobotsFile::parse(body, product_token))),
-            (RobotsKind::NoFile, _) => Self::NoFile { status: stored.status.unwrap_or(404) },
-            (RobotsKind::Denied, _) => Self::Denied(cause),
-            (RobotsKind::Unreachable | RobotsKind::Rules, _) => Self::Unreachable(cause),
+        match stored.kind {
+            RobotsKind::Rules => Self::of_body(stored.body, cause, product_token),
+            RobotsKind::NoFile => Self::NoFile { status: stored.status.unwrap_or(404) },
+            RobotsKind::Denied => Self::Denied(cause),
+            RobotsKind::Unreachable => Self::Unreachable(cause),
         }
     }
 

@@ -9,7 +9,7 @@ use tantivy::{TantivyDocument, Term};
 
 use super::super::opened::OpenedIndex;
 use crate::filter::FacetKey;
-use crate::index::{Fields, Generations, Writer, schema};
+use crate::index::{Fields, Generations, SUGGESTION_MARK, Writer, schema};
 use crate::query::{FilterPart, QueryTerm, Restriction, Role, WordWeights};
 
 const WORDS: [&str; 7] = ["book", "flight", "hotel", "room", "seat", "train", "weather"];
@@ -50,7 +50,13 @@ fn document(fields: &Fields, number: u64) -> TantivyDocument {
         .flat_map(|word| std::iter::repeat_n(*word, times))
         .chain(std::iter::repeat_n("else", length));
     document.add_text(fields.all, words.collect::<Vec<_>>().join(" "));
-    document.add_text(fields.word, own.join(" "));
+    // The words and suggestions of deleted documents sort before those of the others.
+    let late = (number > 2_000 && number.is_multiple_of(13)).then(|| "quillz".to_owned());
+    let unusual = if is_deleted(number) { Some(format!("quilla{number}")) } else { late };
+    document
+        .add_text(fields.word, own.iter().copied().chain(unusual.as_deref()).collect::<Vec<_>>().join(" "));
+    let letter = if is_deleted(number) { 'a' } else { 'z' };
+    document.add_text(fields.suggest, format!("somersault{letter}{number}{SUGGESTION_MARK}name"));
     for method in methods(number) {
         document.add_text(fields.facet(FacetKey::Method), method);
     }
