@@ -4,17 +4,19 @@
 //! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
 use serde_json::Value;
-use url::Url;
 
 use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, generic, header, inner_auth, lenient, listed_calls, named_tools, oauth,
+    addresses, ai_txt, commands, described_calls, generic, header, inner_auth, lenient, named_tools, oauth,
     outbound, payments, request_headers, terms, x402,
 };
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, Tristate};
+use crate::model::{
+    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, SafetyClass, Tristate,
+};
 use crate::object::Object;
+use crate::safety;
 
 /// Servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -72,12 +74,34 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
-    outbound::read(root.map, folder.as_ref(), draft);
+    let calling = outbound::read(root.map, folder.as_ref(), draft);
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);
-        read_described_calls(draft);
+        described_calls::read(&calling, root, draft);
+        generic::open_registration(draft);
+        apply_described_effects(listed, draft);
         open_described(listed, draft);
+    }
+}
+
+/// What only the text of a service names needs what the text says of calls that read or write: "Write operations require a
+/// bearer token."
+fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let has_scheme = manifest.auth.iter().any(|auth| auth.scheme != AuthScheme::None);
+    if !has_scheme || manifest.capabilities.len() == listed {
+        return;
+    }
+    let description = manifest.description.clone().map(Value::String);
+    let Some((reads, writes)) = description.as_ref().and_then(lenient::by_effect) else { return };
+    let described = manifest.capabilities.iter_mut().skip(listed);
+    for capability in described.filter(|capability| capability.auth == CapabilityAuth::default()) {
+        match safety::effect(capability) {
+            SafetyClass::Read => capability.auth = reads.clone(),
+            SafetyClass::Unknown => {}
+            _ => capability.auth = writes.clone(),
+        }
     }
 }
 
@@ -85,12 +109,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn open_described(listed: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
-    if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) {
-        return;
-    }
     // What is open may have to be paid for, call by call.
-    let text = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
-    if ["402", "payment", "paid"].iter().any(|word| text.contains(word)) {
+    if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) || !manifest.payments.is_empty() {
         return;
     }
     for capability in manifest.capabilities.iter_mut().skip(listed) {
@@ -117,18 +137,6 @@ fn mark_paid(draft: &mut Draft<'_>) {
             capability.auth.schemes.push(AuthScheme::Payment);
         }
     }
-}
-
-/// Calls that only the description of a service names, on the host of the document that describes the service.
-fn read_described_calls(draft: &mut Draft<'_>) {
-    let manifest = &draft.manifest;
-    if manifest.capabilities.iter().any(|capability| capability.invocation.endpoint().is_some()) {
-        return;
-    }
-    let Some(description) = manifest.description.clone() else { return };
-    let described = manifest.links.iter().find(|link| link.rel == "service-desc");
-    let base = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
-    listed_calls::read_sentences(&description, base.as_ref(), draft);
 }
 
 /// The object below the comments of a text.

@@ -30,8 +30,8 @@ use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
-pub(crate) use access::read_openness;
 use access::{apply_auth, read_auth};
+pub(crate) use access::{open_registration, read_openness};
 pub(crate) use by_name::apply_by_name;
 pub(crate) use element::folder_of;
 use element::{Call, Context};

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::addresses;
+use crate::format::{addresses, described_calls};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::text;
@@ -83,15 +83,30 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Adds every address of a document that is not in the draft yet. Paths are below the folder of the service, if it has one.
-pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut Draft<'_>) {
+/// Texts of one document that may name calls.
+const CALLING_TEXTS_MAX: usize = 500;
+
+/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below
+/// the folder of the service, if it has one.
+pub(crate) fn read<'v>(
+    root: &'v Map<String, Value>,
+    folder: Option<&Url>,
+    draft: &mut Draft<'_>,
+) -> Vec<&'v str> {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
-    let mut has_sentences = false;
+    let (mut has_sentences, mut calling) = (false, Vec::new());
     each(root, &mut |names, published, owner| {
         if !is_address(published) {
-            has_sentences |= addresses::may_hold_address(published);
+            let may_hold_address = addresses::may_hold_address(published);
+            has_sentences |= may_hold_address;
+            if may_hold_address
+                && calling.len() < CALLING_TEXTS_MAX
+                && described_calls::may_name_call(names, published)
+            {
+                calling.push(published);
+            }
             return;
         }
         if links_left == 0 || is_local(names) {
@@ -133,7 +148,7 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
     });
     // The description of a skill names paths in what it teaches.
     if !has_sentences || format == Format::SkillsIndex {
-        return;
+        return Vec::new();
     }
     each(root, &mut |_, sentence, _| {
         if is_address(sentence) {
@@ -157,6 +172,7 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+    calling
 }
 
 /// An absolute address: a path below the folder of the service, if it has one, else on the origin.
@@ -188,7 +204,7 @@ fn is_local(names: &[&str]) -> bool {
 }
 
 /// Members that describe a service among others. What is there on another site belongs to another service.
-const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
+pub(crate) const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
 
 /// Whether an address among those of other services is on another site.
 fn is_elsewhere(names: &[&str], url: &str, draft: &Draft<'_>) -> bool {
