@@ -13,7 +13,7 @@ use crate::format::{
     outbound, payments, request_headers, terms, x402,
 };
 use crate::model::{
-    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, SafetyClass, Tristate,
+    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Link, Payment, Protocol, SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::safety;
@@ -39,6 +39,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
         add_server(root.value(key), Protocol::A2a, None, draft);
     }
+    add_tools_of_page(root, draft);
     payments::read(root, draft);
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
@@ -165,10 +166,22 @@ const fn may_hold_operations(format: Format) -> bool {
     )
 }
 
+/// The page whose tools a browser calls (WebMCP), which may be the home page.
+fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let blocks = ["interfaces", "protocols", "agent_protocols", "endpoints"];
+    let blocks = blocks.iter().filter_map(|key| root.object(key));
+    let stated = std::iter::once(root.clone()).chain(blocks).find_map(|block| block.text("webmcp"));
+    // A file of tools is a declaration.
+    let page = stated.filter(|text| !text.contains("/webmcp") && !text.contains(char::is_whitespace));
+    if let Some(url) = page.filter(|text| text.contains("://")).and_then(|text| draft.origin_url(text)) {
+        draft.keep(Link::new("webmcp", url, None));
+    }
+}
+
 /// A server by its address alone, or by an object that holds it.
 fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>, draft: &mut Draft<'_>) {
     let (published, own) = match block {
-        Some(Value::String(text)) => (Some(text.as_str()), None),
+        Some(Value::String(text)) => (Some(outbound::address_before_remark(text).unwrap_or(text)), None),
         Some(Value::Object(map)) => {
             let block = Object::root(map);
             (block.text_of(ADDRESS_KEYS), block.text_of(&["transport", "type"]))

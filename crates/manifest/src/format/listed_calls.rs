@@ -134,7 +134,9 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         .map(|call| (None, call))
         .or_else(|| behind_link().filter(|_| is_item))
         .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)));
-    let Some((label, call)) = call else { return is_item && read_pattern(item, base, draft) };
+    let Some((label, call)) = call else {
+        return (is_item && read_pattern(item, base, draft)) || read_endpoints(item, base, draft);
+    };
     // A line of its own without a remark is the first line of an example request.
     let remark = call.rest.trim();
     if !is_item && row.is_none() && (remark.is_empty() || remark.starts_with("HTTP/")) {
@@ -203,6 +205,56 @@ fn call_of_row(row: &str) -> Option<String> {
     }
     let is_call = Call::of(&call).is_some();
     is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
+}
+
+/// Reads an item below a heading about an API that is a path with a remark: `- /rooms — all rooms`. Documents and what is below
+/// `.well-known` are links.
+pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
+    let item = item_of(line).trim_start_matches(is_mark);
+    let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+    let path = path.trim_end_matches(is_mark);
+    let remark = remark.trim_start_matches(REMARK_MARKS);
+    let is_document =
+        path.rsplit('/').next().is_some_and(|file| file.contains('.')) || path.contains("/.well-known/");
+    let is_call =
+        line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/') && !is_document;
+    if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
+        return;
+    }
+    let address = resolve(path, None, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
+    let Some(address) = address else { return };
+    let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+    capability.description = draft::description(Some(remark));
+    capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
+    endpoint::set(&mut capability, address);
+    draft.push(capability);
+}
+
+/// Reads a line whose label ends with "endpoints" and whose words are paths: `Free-endpoints: /rooms /rooms/:id`.
+fn read_endpoints(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let is_label = |label: &str| {
+        let end = label.len().checked_sub("endpoints".len()).and_then(|at| label.get(at..));
+        label.len() <= LABEL_CHARS_MAX && end.is_some_and(|end| end.eq_ignore_ascii_case("endpoints"))
+    };
+    let Some((label, listed)) = item.split_once(':').filter(|(label, _)| is_label(label)) else {
+        return false;
+    };
+    let paths = || listed.split([' ', ',', '|']).filter(|path| !path.is_empty()).take(CALLS_MAX);
+    let is_path =
+        |path: &str| path.len() > 1 && path.starts_with('/') && addresses::classify(path).rel == "page";
+    if paths().count() < 2 || !paths().all(is_path) {
+        return false;
+    }
+    let is_free = text::words(label).iter().any(|word| word == "free");
+    for path in paths() {
+        let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
+        let Some(address) = address else { continue };
+        let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+        endpoint::set(&mut capability, address);
+        capability.price = is_free.then(|| lenient::price(&"free".into())).flatten();
+        draft.push(capability);
+    }
+    true
 }
 
 /// The words in brackets at the start of a text.

@@ -155,10 +155,10 @@ impl ListedTools {
 
     /// Keeps names between commas and tells whether there are any: if each part is one, and at least one of them cannot be a
     /// word unless any name is one.
-    fn read_names(&mut self, listed: &str, names: Names) -> bool {
+    fn read_names(&mut self, listed: &str, accepted: Names) -> bool {
         let parts = listed.trim().trim_end_matches('.').split(',').map(str::trim);
         let named: Option<Vec<Tool>> = parts.take(TOOLS_MAX).map(listed_tool).collect();
-        let is_any = names == Names::Any;
+        let is_any = accepted == Names::Any;
         let named = named.filter(|named| is_any || named.iter().any(|tool| tool.name.contains('_')));
         let is_list = named.is_some();
         self.tools.extend(named.into_iter().flatten());

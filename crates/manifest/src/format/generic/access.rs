@@ -204,20 +204,20 @@ const RENEWING: &[&str] = &["refresh", "renew", "rotate", "revoke", "logout"];
 /// Whether a call is the one by which credentials are obtained: at the address where a scheme says so, inside the block of the
 /// credentials, or by its name. It cannot need them.
 fn obtains_credentials(capability: &Capability, credentials: &[Auth]) -> bool {
-    let posts = capability.invocation.method.as_deref().is_none_or(|method| method == "POST");
+    let posts = || capability.invocation.method.as_deref().is_none_or(|method| method == "POST");
+    let words = || text::words(&capability.native_id);
     let block = capability.pointer.split('/').nth(1).unwrap_or_default();
-    let words = text::words(&capability.native_id);
     if lenient::AUTH_KEYS.contains(&block) {
-        return posts && !words.iter().any(|word| RENEWING.contains(&word.as_str()));
+        return posts() && !words().iter().any(|word| RENEWING.contains(&word.as_str()));
     }
     let registrations = || credentials.iter().filter_map(|auth| auth.registration_url.as_deref());
     if registrations().any(|address| described_calls::is_at(capability, address)) {
-        return posts;
+        return posts();
     }
     if registrations().next().is_none() {
         return false;
     }
-    match words.as_slice() {
+    match words().as_slice() {
         [verb] => REGISTERING.contains(&verb.as_str()),
         [verb, what] => REGISTERING.contains(&verb.as_str()) && REGISTERED.contains(&what.as_str()),
         _ => false,

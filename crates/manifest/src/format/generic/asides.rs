@@ -47,7 +47,7 @@ const OTHER_WORDS: &[&str] = &[
 /// Members whose call repeats another one, or is a step in words.
 const REPEATING_KEYS: &[&str] = &["alias", "aliases", "action", "step"];
 /// Members with sentences, which may begin with a call: their calls are read with those of other sentences.
-const PROSE_KEYS: &[&str] = &[
+pub(super) const PROSE_KEYS: &[&str] = &[
     "description",
     "description_for_model",
     "description_for_human",
@@ -157,7 +157,7 @@ impl Walk<'_, '_, '_> {
         let mut capability = draft.capability(CapabilityKind::Operation, key, key, holder.at(key));
         element::set_address(address, method, context, &mut capability, draft);
         capability.description = draft::description(element::remark(text, address));
-        capability.auth.required = context.auth;
+        capability.auth.required = context.needed(&capability);
         self.reader.push(capability);
     }
 

@@ -106,6 +106,12 @@ fn auth_of_object(map: &Map<String, Value>) -> Vec<Auth> {
     without_repeats(found)
 }
 
+/// Where the credentials that an element needs are obtained.
+pub(crate) fn registration_of(element: &Object<'_>) -> Option<String> {
+    let stated = element.object_of(&["auth", "authentication"])?;
+    stated.text_of(REGISTRATION_KEYS).and_then(first_address)
+}
+
 /// Sets where the credentials of an object are obtained.
 fn set_registration(object: &Object<'_>, found: &mut [Auth]) {
     let stated = object.text_of(REGISTRATION_KEYS).and_then(first_address);

@@ -95,9 +95,10 @@ pub(crate) fn read<'v>(
 ) -> Vec<&'v str> {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
-    let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
+    let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
     let (mut has_sentences, mut calling) = (false, Vec::new());
     each(root, &mut |names, published, owner| {
+        let mut published = published;
         if !is_address(published) {
             let may_hold_address = addresses::may_hold_address(published);
             has_sentences |= may_hold_address;
@@ -107,7 +108,10 @@ pub(crate) fn read<'v>(
             {
                 calling.push(published);
             }
-            return;
+            match address_before_remark(published) {
+                Some(address) => published = address,
+                None => return,
+            }
         }
         if links_left == 0 || is_local(names) {
             return;
@@ -150,6 +154,20 @@ pub(crate) fn read<'v>(
     if !has_sentences || format == Format::SkillsIndex {
         return Vec::new();
     }
+    read_sentences(root, folder, links_left, &mut known, draft);
+    calling
+}
+
+/// Adds the addresses in sentences, which are not followed.
+fn read_sentences(
+    root: &Map<String, Value>,
+    folder: Option<&Url>,
+    mut links_left: usize,
+    known: &mut Known,
+    draft: &mut Draft<'_>,
+) {
+    let is_core = draft.format().is_core();
+    let mut sentences_left = TRIES_MAX;
     each(root, &mut |_, sentence, _| {
         if is_address(sentence) {
             return;
@@ -172,7 +190,6 @@ pub(crate) fn read<'v>(
             draft.keep(Link::new(class.rel, url, None));
         }
     });
-    calling
 }
 
 /// An absolute address: a path below the folder of the service, if it has one, else on the origin.
@@ -354,6 +371,13 @@ fn each_of_value<'v>(
         }
         _ => {}
     }
+}
+
+/// The address that a remark in brackets follows: `https://shop.example/mcp (tools: quote, book)`.
+pub(crate) fn address_before_remark(text: &str) -> Option<&str> {
+    // Few texts end with a bracket.
+    let (address, _) = text.strip_suffix(')')?.split_once(" (")?;
+    is_address(address).then_some(address)
 }
 
 fn is_address(text: &str) -> bool {
