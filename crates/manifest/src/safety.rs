@@ -33,17 +33,43 @@ pub(crate) fn infer(capability: &mut Capability) {
     }
 }
 
-/// The class of a capability; of one without a class that of the verb that its name begins with, if that reads.
+/// The class of a capability; of one without a class that of the verb that its name begins with.
 pub(crate) fn effect(capability: &Capability) -> SafetyClass {
-    let reads = || {
-        let words = text::words(&capability.native_id);
-        words.first().is_some_and(|verb| READS.contains(&verb.as_str()))
-    };
-    match capability.safety.class {
-        SafetyClass::Unknown if reads() => SafetyClass::Read,
-        class => class,
+    if capability.safety.class != SafetyClass::Unknown {
+        return capability.safety.class;
+    }
+    let words = text::words(&capability.native_id);
+    match words.first().map(String::as_str) {
+        Some(verb) if READS.contains(&verb) || BROWSES.contains(&verb) => SafetyClass::Read,
+        Some(verb) if WRITES.contains(&verb) || DANGEROUS.contains(&verb) => SafetyClass::Write,
+        _ => SafetyClass::Unknown,
     }
 }
+
+/// Verbs of names of calls that read, beside [`READS`].
+const BROWSES: &[&str] = &["browse", "fetch", "query", "discover", "preview"];
+/// Verbs of names of calls that write.
+const WRITES: &[&str] = &[
+    "create",
+    "update",
+    "post",
+    "send",
+    "submit",
+    "add",
+    "edit",
+    "write",
+    "publish",
+    "upload",
+    "book",
+    "buy",
+    "reserve",
+    "register",
+    "join",
+    "apply",
+    "vote",
+    "subscribe",
+    "challenge",
+];
 
 /// A declared class.
 pub(crate) fn declared(class: SafetyClass) -> Safety {

@@ -30,11 +30,16 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     tools.finish(draft);
 }
 
-/// The JSON object below the comments.
+/// The JSON object below the comments, also in a block of code.
 pub(crate) fn object_below_comments(text: &str) -> Option<Map<String, Value>> {
     let mut below = text;
     while let Some((_, rest)) = below.split_once('\n').filter(|(line, _)| is_comment(line)) {
         below = rest;
+    }
+    if let Some((fence, rest)) = below.split_once('\n')
+        && matches!(fence.trim_end(), "```json" | "```")
+    {
+        below = rest.split("\n```").next().unwrap_or_default();
     }
     let limits = Limits { nodes: budget::MANIFEST_NODES_MAX, ..budget::DOCUMENT };
     let is_long = below.len() > MANIFEST_BYTES_MAX;

@@ -4,17 +4,19 @@
 //! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
 use serde_json::Value;
-use url::Url;
 
 use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, generic, header, inner_auth, lenient, listed_calls, named_tools, oauth,
+    addresses, ai_txt, commands, described_calls, generic, header, inner_auth, lenient, named_tools, oauth,
     outbound, payments, request_headers, terms, x402,
 };
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, Tristate};
+use crate::model::{
+    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Link, Payment, Protocol, SafetyClass, Tristate,
+};
 use crate::object::Object;
+use crate::safety;
 
 /// Servers of one document that are kept.
 const SERVERS_MAX: usize = 50;
@@ -37,6 +39,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
         add_server(root.value(key), Protocol::A2a, None, draft);
     }
+    add_tools_of_page(root, draft);
     payments::read(root, draft);
     if may_hold_operations(draft.format()) {
         generic::read_operations(root, draft);
@@ -72,12 +75,34 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
-    outbound::read(root.map, folder.as_ref(), draft);
+    let calling = outbound::read(root.map, folder.as_ref(), draft);
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);
-        read_described_calls(draft);
+        described_calls::read(&calling, root, draft);
+        generic::open_registration(draft);
+        apply_described_effects(listed, draft);
         open_described(listed, draft);
+    }
+}
+
+/// What only the text of a service names needs what the text says of calls that read or write: "Write operations require a
+/// bearer token."
+fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let has_scheme = manifest.auth.iter().any(|auth| auth.scheme != AuthScheme::None);
+    if !has_scheme || manifest.capabilities.len() == listed {
+        return;
+    }
+    let description = manifest.description.clone().map(Value::String);
+    let Some((reads, writes)) = description.as_ref().and_then(lenient::by_effect) else { return };
+    let described = manifest.capabilities.iter_mut().skip(listed);
+    for capability in described.filter(|capability| capability.auth == CapabilityAuth::default()) {
+        match safety::effect(capability) {
+            SafetyClass::Read => capability.auth = reads.clone(),
+            SafetyClass::Unknown => {}
+            _ => capability.auth = writes.clone(),
+        }
     }
 }
 
@@ -85,12 +110,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn open_described(listed: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_open = |auth: &Auth| auth.scheme == AuthScheme::None;
-    if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) {
-        return;
-    }
     // What is open may have to be paid for, call by call.
-    let text = manifest.description.as_deref().unwrap_or_default().to_ascii_lowercase();
-    if ["402", "payment", "paid"].iter().any(|word| text.contains(word)) {
+    if manifest.auth.is_empty() || !manifest.auth.iter().all(is_open) || !manifest.payments.is_empty() {
         return;
     }
     for capability in manifest.capabilities.iter_mut().skip(listed) {
@@ -119,18 +140,6 @@ fn mark_paid(draft: &mut Draft<'_>) {
     }
 }
 
-/// Calls that only the description of a service names, on the host of the document that describes the service.
-fn read_described_calls(draft: &mut Draft<'_>) {
-    let manifest = &draft.manifest;
-    if manifest.capabilities.iter().any(|capability| capability.invocation.endpoint().is_some()) {
-        return;
-    }
-    let Some(description) = manifest.description.clone() else { return };
-    let described = manifest.links.iter().find(|link| link.rel == "service-desc");
-    let base = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
-    listed_calls::read_sentences(&description, base.as_ref(), draft);
-}
-
 /// The object below the comments of a text.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     if draft.format() != Format::AiTxt {
@@ -157,10 +166,22 @@ const fn may_hold_operations(format: Format) -> bool {
     )
 }
 
+/// The page whose tools a browser calls (WebMCP), which may be the home page.
+fn add_tools_of_page(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let blocks = ["interfaces", "protocols", "agent_protocols", "endpoints"];
+    let blocks = blocks.iter().filter_map(|key| root.object(key));
+    let stated = std::iter::once(root.clone()).chain(blocks).find_map(|block| block.text("webmcp"));
+    // A file of tools is a declaration.
+    let page = stated.filter(|text| !text.contains("/webmcp") && !text.contains(char::is_whitespace));
+    if let Some(url) = page.filter(|text| text.contains("://")).and_then(|text| draft.origin_url(text)) {
+        draft.keep(Link::new("webmcp", url, None));
+    }
+}
+
 /// A server by its address alone, or by an object that holds it.
 fn add_server(block: Option<&Value>, protocol: Protocol, transport: Option<&str>, draft: &mut Draft<'_>) {
     let (published, own) = match block {
-        Some(Value::String(text)) => (Some(text.as_str()), None),
+        Some(Value::String(text)) => (Some(outbound::address_before_remark(text).unwrap_or(text)), None),
         Some(Value::Object(map)) => {
             let block = Object::root(map);
             (block.text_of(ADDRESS_KEYS), block.text_of(&["transport", "type"]))

@@ -8,7 +8,7 @@ use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::{header, lenient, payment_words, request_headers, terms};
-use crate::model::{Auth, AuthScheme, Payment};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, Tristate};
 use crate::text;
 
 /// Characters of a label.
@@ -39,6 +39,8 @@ pub(crate) struct Labels {
     paragraph: String,
     /// The e-mail addresses of the text: one alone is that of the site.
     emails: Vec<String>,
+    /// The part of the service whose credentials a sentence named, by the header: ("x-gate-sig", "gate").
+    subjects: Vec<(String, String)>,
     lines_read: usize,
 }
 
@@ -58,11 +60,14 @@ impl Labels {
                 |word: &String| matches!(word.as_str(), "authentication" | "authorization" | "auth");
             self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
         }
-        read_credential_headers(line, draft);
-        if draft.manifest.payments.is_empty()
-            && let Some(payment) = payment_words::in_sentence(line)
-        {
-            draft.keep(payment);
+        self.subjects.extend(read_credential_headers(line, draft));
+        let payments = &mut draft.manifest.payments;
+        if payments.iter().all(payment_words::is_bare) {
+            let stated = payment_words::all_in_sentence(line);
+            if payments.is_empty() || stated.iter().any(|payment| !payment_words::is_bare(payment)) {
+                payments.clear();
+                draft.keep_all(stated);
+            }
         }
         let Some((label, value)) = labelled(line) else { return };
         if self.is_auth && read_scheme(&label, &value, draft) {
@@ -151,9 +156,10 @@ impl Labels {
         self.is_about = false;
     }
 
-    /// Keeps the only e-mail address of the text as the contact.
+    /// Keeps the only e-mail address of the text as the contact, and limits credentials to the calls that they are for.
     pub(crate) fn finish(mut self, draft: &mut Draft<'_>) {
         self.end_paragraph(draft);
+        self.subjects.iter().for_each(|(header, subject)| limit_to(header, subject, draft));
         if let [only] = self.emails.as_slice()
             && draft.manifest.contact.email.is_none()
         {
@@ -165,8 +171,9 @@ impl Labels {
 /// Headers of credentials that one text names.
 const HEADERS_MAX: usize = 8;
 
-/// Keeps the headers that a sentence about authorization names: "uses signed headers (`x-shop-sig`)".
-fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
+/// Keeps the headers that a sentence about authorization names, "uses signed headers (`x-shop-sig`)", and returns each with the
+/// part of the service that the sentence is about: "Gate authorization uses …".
+fn read_credential_headers(line: &str, draft: &mut Draft<'_>) -> Vec<(String, String)> {
     if let Some(name) = lenient::header_in(line).filter(|_| draft.manifest.auth.is_empty())
         && request_headers::is_credential(name)
         && !name.to_ascii_lowercase().ends_with("payment")
@@ -182,14 +189,16 @@ fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
         }
     }
     if !line.contains("`x-") && !line.contains("`X-") {
-        return;
+        return Vec::new();
     }
     let folded = line.to_ascii_lowercase();
     if !folded.contains("header")
         || !["authoriz", "authentic", " auth "].iter().any(|word| folded.contains(word))
     {
-        return;
+        return Vec::new();
     }
+    let subject = subject_of(&folded);
+    let mut limited = Vec::new();
     let is_signed = folded.contains("signed") || folded.contains("signature");
     let scheme = if is_signed { AuthScheme::HttpSignature } else { AuthScheme::ApiKey };
     let quoted = line.split('`').skip(1).step_by(2);
@@ -198,8 +207,45 @@ fn read_credential_headers(line: &str, draft: &mut Draft<'_>) {
         if draft.manifest.auth.len() < HEADERS_MAX
             && !draft.manifest.auth.iter().any(|known| known.name == name)
         {
+            limited.extend(name.clone().zip(subject.map(str::to_owned)));
             draft.keep(Auth { location: Some("header".to_owned()), name, ..Auth::new(scheme) });
         }
+    }
+    limited
+}
+
+/// The part of a service that a line about its authorization begins with: `gate` in "- gate authorization uses …".
+fn subject_of(line: &str) -> Option<&str> {
+    let mut words = line.trim_start_matches(['-', '*', '+', '#', '>', ' ']).split_whitespace();
+    let subject = words.next().map(|word| word.trim_matches(['*', '`']))?;
+    let is_about = words.next().is_some_and(|word| {
+        ["authorization", "authentication", "auth"].contains(&word.trim_matches(['*', '`', ':']))
+    });
+    is_about.then_some(subject)
+}
+
+/// Limits the credentials of a header to the calls with a segment of the subject's name in their path, if there are any.
+fn limit_to(header: &str, subject: &str, draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let Some(auth) = manifest.auth.iter_mut().find(|auth| auth.name.as_deref() == Some(header)) else {
+        return;
+    };
+    let is_of_subject = |capability: &&mut Capability| {
+        let endpoint = capability.invocation.endpoint().unwrap_or_default();
+        endpoint.split(['/', '?']).any(|segment| segment.eq_ignore_ascii_case(subject))
+    };
+    let mut ids = Vec::new();
+    for capability in manifest.capabilities.iter_mut().filter(is_of_subject) {
+        if capability.auth.required == Tristate::Unknown {
+            capability.auth.required = Tristate::Yes;
+        }
+        if capability.auth.required == Tristate::Yes && !capability.auth.schemes.contains(&auth.scheme) {
+            capability.auth.schemes.push(auth.scheme);
+        }
+        ids.push(capability.native_id.clone());
+    }
+    if !ids.is_empty() {
+        auth.applies_to = AppliesTo::Ids { ids };
     }
 }
 

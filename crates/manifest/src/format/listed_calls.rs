@@ -1,41 +1,87 @@
-//! Calls in texts: in lists (`- GET /api/jobs — browse jobs`, `- Jobs: GET /api/jobs`) and in sentences (`POST /agents (5 USDC)`).
+//! Calls in texts: in lists (`- GET /api/jobs — browse jobs`, `- Jobs: GET /api/jobs`, `- [Book](/api/bookings): POST`) and in
+//! sentences (`POST /agents (5 USDC)`).
 
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
-use crate::model::{Capability, CapabilityKind};
+use crate::model::{Capability, CapabilityKind, Payment};
+use crate::schema::{Location, Parameters, Presence};
 use crate::text;
 
 /// Calls of one text that are read.
 const CALLS_MAX: usize = 500;
-/// Words of one description that are searched for calls, and words of the remark behind a call.
-const WORDS_MAX: usize = 2_000;
+/// Words of the remark behind a call.
 const REMARK_WORDS_MAX: usize = 20;
+/// Members of the body that a sentence shows; published ones show up to 6.
+const BODY_MEMBERS_MAX: usize = 32;
 /// Characters of the label of a call.
 const LABEL_CHARS_MAX: usize = 100;
 
 /// A call as published.
-struct Call<'t> {
-    methods: Vec<&'t str>,
-    address: &'t str,
+pub(crate) struct Call<'t> {
+    pub(crate) methods: Vec<&'t str>,
+    pub(crate) address: &'t str,
     /// What follows the address.
-    rest: &'t str,
+    pub(crate) rest: &'t str,
 }
 
 impl<'t> Call<'t> {
     /// The call that a text begins with: one method or several, then an address.
-    fn of(text: &'t str) -> Option<Self> {
+    pub(crate) fn of(text: &'t str) -> Option<Self> {
         let (methods, rest) = text.trim_start_matches(is_mark).split_once(char::is_whitespace)?;
         let methods: Vec<&str> = methods.trim_matches(is_mark).split(['/', '|']).collect();
         let rest = rest.trim_start();
+        let rest = rest.strip_prefix("to ").unwrap_or(rest);
         let word = rest.split_whitespace().next()?;
         let address =
             word.trim_matches(is_mark).trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
         let is_address = address.starts_with('/') || address.starts_with("https://");
         let is_call = is_address && methods.iter().all(|method| address::is_method(method));
         is_call.then(|| Self { methods, address, rest: rest.get(word.len()..).unwrap_or_default() })
+    }
+
+    /// The call behind the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
+    fn behind_link(item: &'t str) -> Option<(&'t str, Self)> {
+        let (title, after) = item.trim_start_matches(is_mark).strip_prefix('[')?.split_once("](")?;
+        let (address, behind) = after.split_once(')')?;
+        let behind = behind.trim_start_matches(REMARK_MARKS);
+        let is_address = address.starts_with('/') || address.starts_with("https://");
+        let call = Self::of(behind).or_else(|| {
+            let (word, rest) = behind.split_once(char::is_whitespace).unwrap_or((behind, ""));
+            let word = word.trim_end_matches([':', ',', '.', ';']).trim_matches(is_mark);
+            let methods: Vec<&str> = word.split(['/', '|']).collect();
+            let is_call = is_address && methods.iter().all(|method| address::is_method(method));
+            is_call.then_some(Self { methods, address, rest })
+        })?;
+        (title.len() <= LABEL_CHARS_MAX).then_some((title, call))
+    }
+
+    /// The members of the body that follow a call that writes: `with JSON {"name", "date"}`.
+    pub(crate) fn body(&self) -> Option<Value> {
+        let writes = self.methods.iter().any(|method| matches!(*method, "POST" | "PUT" | "PATCH"));
+        let rest = self.rest.trim_start().strip_prefix("with ").filter(|_| writes)?;
+        let (before, after) = rest.split_once('{')?;
+        let (inner, _) = after.split_once('}')?;
+        let is_near = before.split_whitespace().all(|word| {
+            matches!(word.trim_matches(is_mark), "" | "a" | "JSON" | "json" | "body" | "the" | "payload")
+        });
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        let name = |member: &'t str| {
+            let name = member.split(':').next()?.trim().trim_matches(['"', '\'', '?', '`']);
+            (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
+        };
+        let names: Option<Vec<&str>> = inner.split(',').take(BODY_MEMBERS_MAX).map(name).collect();
+        let mut parameters = Parameters::default();
+        for name in names.filter(|_| is_near)? {
+            let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
+            parameters.add(name, schema, Location::Body, Presence::Optional);
+        }
+        parameters.finish()
     }
 
     fn push(
@@ -81,8 +127,16 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         Some((Some(label.trim_matches(is_mark)).filter(|label| !label.is_empty()), Call::of(call)?))
     };
     let is_item = item.len() < line.len() && row.is_none();
-    let call = Call::of(item).map(|call| (None, call)).or_else(|| labelled().filter(|_| is_item));
-    let Some((label, call)) = call else { return false };
+    let behind_link = || Call::behind_link(item).map(|(title, call)| (Some(title), call));
+    // Without the mark of an item the label of a call with a remark is one, and that of a bare call is that of an example.
+    let is_labelled = |call: &Call<'_>| is_item || !call.rest.trim().is_empty();
+    let call = Call::of(item)
+        .map(|call| (None, call))
+        .or_else(|| behind_link().filter(|_| is_item))
+        .or_else(|| labelled().filter(|(label, call)| is_labelled(call) && !is_example(*label)));
+    let Some((label, call)) = call else {
+        return (is_item && read_pattern(item, base, draft)) || read_endpoints(item, base, draft);
+    };
     // A line of its own without a remark is the first line of an example request.
     let remark = call.rest.trim();
     if !is_item && row.is_none() && (remark.is_empty() || remark.starts_with("HTTP/")) {
@@ -94,7 +148,39 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     }
     let described = call.rest.trim_start_matches(REMARK_MARKS);
     let described = draft::description(Some(described)).filter(|text| !text.starts_with("HTTP/"));
-    call.push(label, base, |capability| capability.description.clone_from(&described), draft);
+    let body = call.body();
+    let set = |capability: &mut Capability| {
+        capability.description.clone_from(&described);
+        capability.parameters.clone_from(&body);
+    };
+    call.push(label, base, set, draft);
+    true
+}
+
+/// Whether a label says that an example follows.
+fn is_example(label: Option<&str>) -> bool {
+    label.is_some_and(|label| label.contains("xample") || label.contains("e.g"))
+}
+
+/// Reads an item that is a path with a variable and a remark (`/rooms/[id] — one room`): a pattern of calls, not a page.
+fn read_pattern(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let item = item.trim_start_matches(is_mark);
+    let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+    let path = path.trim_end_matches(is_mark);
+    let has_variable = ["/[", "/{", "/:", "={"].iter().any(|start| path.contains(start));
+    let remark = remark.trim_start_matches(REMARK_MARKS);
+    if !path.starts_with('/')
+        || !has_variable
+        || remark.is_empty()
+        || draft.manifest.capabilities.len() >= CALLS_MAX
+    {
+        return false;
+    }
+    let Some(template @ Address::Template(_)) = resolve(path, base, draft) else { return false };
+    let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+    capability.description = draft::description(Some(remark));
+    endpoint::set(&mut capability, template);
+    draft.push(capability);
     true
 }
 
@@ -121,34 +207,68 @@ fn call_of_row(row: &str) -> Option<String> {
     is_call.then(|| [&call, " ", cells.next().unwrap_or_default()].concat())
 }
 
-/// Reads the calls that sentences name, each with the remark behind it: a price, or what it does.
-pub(crate) fn read_sentences(sentences: &str, base: Option<&Url>, draft: &mut Draft<'_>) {
-    // Every address of a call has a slash.
-    let mut rest = if sentences.contains('/') { sentences } else { "" };
-    for _ in 0..WORDS_MAX {
-        let Some((_, after)) = rest.split_once(char::is_whitespace) else { return };
-        if let Some(call) = Call::of(rest) {
-            let remark = remark(call.rest);
-            let described = draft::description(remark.as_deref());
-            let price =
-                remark.as_deref().and_then(|remark| remark.split(',').next()).filter(|word| is_price(word));
-            let price = price.and_then(|price| lenient::price(&price.into()));
-            let set = |capability: &mut Capability| {
-                capability.description.clone_from(&described);
-                capability.price.clone_from(&price);
-            };
-            call.push(None, base, set, draft);
-        }
-        rest = after;
+/// Reads an item below a heading about an API that is a path with a remark: `- /rooms — all rooms`. Documents and what is below
+/// `.well-known` are links.
+pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
+    let item = item_of(line).trim_start_matches(is_mark);
+    let (path, remark) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+    let path = path.trim_end_matches(is_mark);
+    let remark = remark.trim_start_matches(REMARK_MARKS);
+    let is_document =
+        path.rsplit('/').next().is_some_and(|file| file.contains('.')) || path.contains("/.well-known/");
+    let is_call =
+        line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/') && !is_document;
+    if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
+        return;
     }
+    let address = resolve(path, None, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
+    let Some(address) = address else { return };
+    let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+    capability.description = draft::description(Some(remark));
+    capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
+    endpoint::set(&mut capability, address);
+    draft.push(capability);
+}
+
+/// Reads a line whose label ends with "endpoints" and whose words are paths: `Free-endpoints: /rooms /rooms/:id`.
+fn read_endpoints(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let is_label = |label: &str| {
+        let end = label.len().checked_sub("endpoints".len()).and_then(|at| label.get(at..));
+        label.len() <= LABEL_CHARS_MAX && end.is_some_and(|end| end.eq_ignore_ascii_case("endpoints"))
+    };
+    let Some((label, listed)) = item.split_once(':').filter(|(label, _)| is_label(label)) else {
+        return false;
+    };
+    let paths = || listed.split([' ', ',', '|']).filter(|path| !path.is_empty()).take(CALLS_MAX);
+    let is_path =
+        |path: &str| path.len() > 1 && path.starts_with('/') && addresses::classify(path).rel == "page";
+    if paths().count() < 2 || !paths().all(is_path) {
+        return false;
+    }
+    let is_free = text::words(label).iter().any(|word| word == "free");
+    for path in paths() {
+        let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
+        let Some(address) = address else { continue };
+        let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());
+        endpoint::set(&mut capability, address);
+        capability.price = is_free.then(|| lenient::price(&"free".into())).flatten();
+        draft.push(capability);
+    }
+    true
 }
 
 /// The words in brackets at the start of a text.
-fn remark(text: &str) -> Option<String> {
+pub(crate) fn remark(text: &str) -> Option<String> {
     let inner = text.trim_start().strip_prefix('(')?;
     let (remark, _) = inner.split_once(')')?;
     let is_short = remark.split_whitespace().count() <= REMARK_WORDS_MAX;
     is_short.then(|| text::capped(remark, draft::NAME_CHARS_MAX).to_owned())
+}
+
+/// The price that the words in brackets behind a call begin with.
+pub(crate) fn price_in(remark: &str) -> Option<Payment> {
+    let price = remark.split(',').next().filter(|words| is_price(words))?;
+    lenient::price(&price.into())
 }
 
 fn is_price(words: &str) -> bool {
@@ -161,12 +281,62 @@ fn is_price(words: &str) -> bool {
                 .is_some_and(|unit| unit.bytes().all(|b| b.is_ascii_uppercase())))
 }
 
-fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
+/// The address of a path below a base or on the origin, or of an absolute URL.
+pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
+    let published = &*without_alternatives(published);
     match base.filter(|_| published.starts_with('/')) {
         Some(base) => {
             let below = base.as_str().trim_end_matches('/');
             address::resolve(base, &[below, published].concat())
         }
         None => address::on_origin(draft.base(), published),
+    }
+}
+
+/// An address whose query lists the values of a parameter (`?kind={room|desk}`), with its variable instead.
+fn without_alternatives(published: &str) -> Cow<'_, str> {
+    let Some((path, query)) = published.split_once('?').filter(|(_, query)| query.contains('|')) else {
+        return Cow::Borrowed(published);
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once("={") {
+        Some((name, values)) if values.contains('|') && values.ends_with('}') => format!("{name}={{{name}}}"),
+        _ => pair.to_owned(),
+    });
+    Cow::Owned([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_members_of_a_body_behind_a_call() {
+        let members = |text| {
+            let body = Call::of(text)?.body()?;
+            Some(body.get("properties")?.as_object()?.keys().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(
+            members("POST /a with {order, signature}."),
+            Some(vec!["order".into(), "signature".into()])
+        );
+        assert_eq!(members(r#"POST /a with JSON `{ "email": "a@b.example" }`."#), Some(vec!["email".into()]));
+        assert_eq!(members("POST /a with the answer {x}"), None);
+        assert_eq!(members("GET /a with {x}"), None);
+        assert_eq!(members("POST /a with { a b }"), None);
+    }
+
+    #[test]
+    fn finds_calls_behind_links() {
+        let of = |item| Call::behind_link(item).map(|(title, call)| (title, call.methods, call.address));
+        assert_eq!(of("[Book](/b): POST with a date"), Some(("Book", vec!["POST"], "/b")));
+        assert_eq!(of("[Docs](https://a.example/d) - GET /rooms"), Some(("Docs", vec!["GET"], "/rooms")));
+        assert_eq!(of("[Post](/p): POSTs of today"), None);
+        assert_eq!(of("[Book](/b): a room"), None);
+    }
+
+    #[test]
+    fn lists_of_values_are_variables() {
+        assert_eq!(without_alternatives("/a?kind={x|y}&n=1"), "/a?kind={kind}&n=1");
+        assert_eq!(without_alternatives("/a?kind={kind}"), "/a?kind={kind}");
     }
 }

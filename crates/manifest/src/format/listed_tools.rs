@@ -34,6 +34,14 @@ enum Items {
     Tools,
 }
 
+/// Which lists of names are tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Any,
+    /// Lists in which one name cannot be a word of a sentence.
+    Identifiers,
+}
+
 #[derive(Debug)]
 struct Tool {
     name: String,
@@ -123,7 +131,7 @@ impl ListedTools {
                 (self.items, self.level) = (Items::Tools, 0);
                 return;
             }
-            if self.read_names(listed) {
+            if self.read_names(listed, Names::Identifiers) {
                 return;
             }
         }
@@ -137,17 +145,21 @@ impl ListedTools {
             after.split(')').next()
         });
         if let Some(inner) = inner {
-            self.read_names(inner);
+            // In the brackets behind an address, what follows "tools:" is names.
+            let is_bracket = line.split_once('(').is_some_and(|(_, bracket)| bracket.contains(inner));
+            self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
         } else if self.items == Items::Other && line.contains("://") {
             self.items = Items::OfServer;
         }
     }
 
-    /// Keeps names between commas and tells whether there are any: if each part is one and at least one of them cannot be a word.
-    fn read_names(&mut self, listed: &str) -> bool {
+    /// Keeps names between commas and tells whether there are any: if each part is one, and at least one of them cannot be a
+    /// word unless any name is one.
+    fn read_names(&mut self, listed: &str, accepted: Names) -> bool {
         let parts = listed.trim().trim_end_matches('.').split(',').map(str::trim);
         let named: Option<Vec<Tool>> = parts.take(TOOLS_MAX).map(listed_tool).collect();
-        let named = named.filter(|named| named.iter().any(|tool| tool.name.contains('_')));
+        let is_any = accepted == Names::Any;
+        let named = named.filter(|named| is_any || named.iter().any(|tool| tool.name.contains('_')));
         let is_list = named.is_some();
         self.tools.extend(named.into_iter().flatten());
         self.tools.truncate(TOOLS_MAX);

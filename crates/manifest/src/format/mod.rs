@@ -19,6 +19,7 @@ mod atp;
 mod awas;
 mod awp;
 mod commands;
+mod described_calls;
 pub(crate) mod detect;
 pub(crate) mod dialects;
 mod embedded;

@@ -1,4 +1,5 @@
-//! Tools of an MCP server that a document names in sentences alone: `use MCP tool submit_inquiry`.
+//! Tools of an MCP server that a document names in sentences alone, `use MCP tool submit_inquiry`, or behind its address,
+//! `https://shop.example/mcp (tools: quote, book)`.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
     let mut names: Vec<&str> = Vec::new();
     outbound::each_text(root, &mut |text| {
-        for name in named_in(text) {
+        for name in named_in(text).chain(behind_address(text)) {
             if names.len() < TOOLS_MAX && !names.contains(&name) {
                 names.push(name);
             }
@@ -49,6 +50,20 @@ fn named_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The names in brackets behind an address, after "tools:", if each part is a name.
+fn behind_address(text: &str) -> impl Iterator<Item = &str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let is_name =
+        move |name: &&str| !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain);
+    let listed = outbound::address_before_remark(text)
+        .and_then(|_| text.split_once("tools: "))
+        .and_then(|(_, listed)| listed.split([')', ';']).next());
+    let names =
+        move || listed.into_iter().flat_map(|listed| listed.split(',').map(str::trim).take(TOOLS_MAX));
+    let is_list = names().all(|name| is_name(&name));
+    names().filter(move |_| is_list)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +74,9 @@ mod tests {
         assert_eq!(of("use MCP tool submit_inquiry or write"), ["submit_inquiry"]);
         assert_eq!(of("MCP tools `quote`, MCP tool (book_room)."), ["quote", "book_room"]);
         assert!(of("an MCP tool for the web, MCP tooling").is_empty());
+        let behind = |text| behind_address(text).collect::<Vec<_>>();
+        assert_eq!(behind("https://a.example/mcp (HTTP; tools: quote, book)"), ["quote", "book"]);
+        assert!(behind("https://a.example/mcp (tools: quote and more, book)").is_empty());
+        assert!(behind("see tools: quote, book").is_empty());
     }
 }

@@ -3,28 +3,86 @@
 use crate::format::payments::NETWORKS;
 use crate::model::Payment;
 
-/// The payment that a sentence states: an asset on a network, with or without its scheme (`x402 with USDC on Base`).
+/// The first payment that a sentence states.
 pub(crate) fn in_sentence(sentence: &str) -> Option<Payment> {
-    const ON: &str = " on ";
-    if !sentence.contains(ON) || !is_about_payment(sentence) {
-        return None;
-    }
-    let is_mark = |letter: char| !letter.is_ascii_alphanumeric();
-    let named = sentence.match_indices(ON).take(WORDS_MAX).find_map(|(at, _)| {
-        let asset = sentence.get(..at)?.rsplit(is_mark).next().filter(|word| ASSETS.contains(word))?;
-        let network = sentence.get(at + ON.len()..)?.split(is_mark).next()?;
-        NETWORKS.contains(&network.to_ascii_lowercase().as_str()).then_some((asset, network))
-    });
-    let (asset, network) = named?;
-    let scheme = sentence.split(is_mark).take(WORDS_MAX).map(str::to_ascii_lowercase);
-    Some(Payment {
-        scheme: scheme.into_iter().find(|word| SCHEMES.contains(&word.as_str())),
-        network: Some(network.to_owned()),
-        asset: Some(asset.to_owned()),
-        ..Payment::default()
-    })
+    all_in_sentence(sentence).into_iter().next()
 }
 
+/// The payments that a sentence states: each asset on a network, with or without its scheme (`x402 with USDC on Base`), or the
+/// scheme alone (`Payment via x402`).
+pub(crate) fn all_in_sentence(sentence: &str) -> Vec<Payment> {
+    const ON: &str = " on ";
+    let may_state = sentence.contains(ON) || sentence.contains("402");
+    if !may_state || !is_about_payment(sentence) {
+        return Vec::new();
+    }
+    let words = || sentence.split(is_mark).filter(|word| !word.is_empty()).take(WORDS_MAX);
+    let is_scheme = |word: &str| SCHEMES.iter().find(|scheme| scheme.eq_ignore_ascii_case(word)).copied();
+    let scheme = words().find_map(is_scheme).map(str::to_owned);
+    let mut found: Vec<Payment> = Vec::new();
+    for (at, _) in sentence.match_indices(ON).take(PAYMENTS_MAX) {
+        let named = asset_before(sentence, at).zip(network_after(sentence, at + ON.len()));
+        let payment = named.map(|(asset, network)| Payment {
+            scheme: scheme.clone(),
+            network: Some(network.to_owned()),
+            asset: Some(asset.to_owned()),
+            ..Payment::default()
+        });
+        found.extend(payment.filter(|payment| !found.contains(payment)));
+    }
+    let is_planned =
+        || words().any(|word| PLANNING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
+    if found.is_empty() && !is_planned() {
+        let mut before = "";
+        let is_led = words().any(|word| {
+            let before = std::mem::replace(&mut before, word);
+            is_scheme(word).is_some() && LEADING_WORDS.contains(&before)
+        });
+        let pays = words().any(|word| PAYING_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)));
+        found.extend(
+            scheme
+                .filter(|_| is_led && pays)
+                .map(|scheme| Payment { scheme: Some(scheme), ..Payment::default() }),
+        );
+    }
+    found
+}
+
+/// Whether a payment says no more than its scheme.
+pub(crate) const fn is_bare(payment: &Payment) -> bool {
+    payment.network.is_none() && payment.asset.is_none()
+}
+
+fn is_mark(letter: char) -> bool {
+    !letter.is_ascii_alphanumeric()
+}
+
+/// The asset before a position: `RLUSD`, also in `RLUSD micropayments`.
+fn asset_before(sentence: &str, at: usize) -> Option<&str> {
+    let before = sentence.get(..at)?;
+    let paid = [" micropayments", " payments"].iter().find_map(|end| before.strip_suffix(end));
+    paid.unwrap_or(before).rsplit(is_mark).next().filter(|word| ASSETS.contains(word))
+}
+
+/// The network at a position: `Base`, also in `the XRP Ledger`.
+fn network_after(sentence: &str, at: usize) -> Option<&str> {
+    let after = sentence.get(at..)?;
+    let after = after.strip_prefix("the ").unwrap_or(after);
+    if let Some(ledger) = after.get(..LEDGER.len()).filter(|ledger| *ledger == LEDGER) {
+        return Some(ledger);
+    }
+    let network = after.split(is_mark).next()?;
+    NETWORKS.contains(&network.to_ascii_lowercase().as_str()).then_some(network)
+}
+
+/// Payments of one sentence that are read.
+const PAYMENTS_MAX: usize = 20;
+/// Words before a scheme by which is paid, words about paying, and words about what is not yet.
+const LEADING_WORDS: &[&str] = &["via", "by", "with", "through", "using", "over"];
+const PAYING_WORDS: &[&str] = &["pay", "paid", "payment", "payments", "micropayment", "micropayments"];
+const PLANNING_WORDS: &[&str] = &["planned", "soon", "future", "roadmap", "not"];
+/// The network whose name is two words.
+const LEDGER: &str = "XRP Ledger";
 /// Schemes of payment, which sentences name by these words.
 const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
@@ -35,4 +93,27 @@ pub(super) const WORDS_MAX: usize = 500;
 /// Whether a sentence is about paying for calls: it names a scheme or a payment. What agents are paid is none.
 fn is_about_payment(sentence: &str) -> bool {
     ["402", "ay-per-", "ayment", "ettle"].iter().any(|word| sentence.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_every_payment_of_a_sentence() {
+        let of = |sentence| {
+            let found = all_in_sentence(sentence).into_iter();
+            found
+                .map(|p| [p.scheme, p.asset, p.network].map(Option::unwrap_or_default).join(" "))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("Pay with x402: USDC on Base or RLUSD on XRP Ledger"),
+            ["x402 USDC Base", "x402 RLUSD XRP Ledger"]
+        );
+        assert_eq!(of("Gated by RLUSD micropayments on the XRP Ledger"), [" RLUSD XRP Ledger"]);
+        assert_eq!(of("Payment via X402 protocol"), ["x402  "]);
+        assert!(of("Payment via x402 is planned").is_empty());
+        assert!(of("Answers 402 on failure").is_empty());
+    }
 }

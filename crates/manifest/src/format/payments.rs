@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::payment_words::{WORDS_MAX, in_sentence};
+use crate::format::payment_words::{WORDS_MAX, all_in_sentence, in_sentence, is_bare};
 use crate::format::{lenient, outbound};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
@@ -66,10 +66,15 @@ fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.manifest.payments.is_empty() {
         return;
     }
-    let mut found = None;
+    let mut found: Vec<Payment> = Vec::new();
     outbound::each_text(root.map, &mut |text| {
-        if found.is_none() && text.contains(" on ") {
-            found = text.split(['.', ';']).take(WORDS_MAX).find_map(in_sentence);
+        if found.iter().all(is_bare) && (text.contains(" on ") || text.contains("402")) {
+            for stated in text.split(['.', ';']).take(WORDS_MAX).map(all_in_sentence) {
+                let is_first = found.is_empty() && !stated.is_empty();
+                if is_first || (found.iter().all(is_bare) && !stated.iter().all(is_bare)) {
+                    found = stated;
+                }
+            }
         }
     });
     draft.keep_all(found);

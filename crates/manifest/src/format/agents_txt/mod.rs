@@ -20,6 +20,7 @@ use crate::format::listed_tools::ListedTools;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
+use crate::text;
 
 /// Lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
@@ -80,20 +81,28 @@ fn read_json(json: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Dra
 }
 
 /// Prose and policy stubs: a title, addresses, labelled lines, and calls in lists.
-fn read_prose(text: &str, draft: &mut Draft<'_>) {
+fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
     draft.report_rule(&NO_GRAMMAR, String::new());
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
-    let mut above = "";
-    for line in text.lines().take(LINES_MAX).map(str::trim) {
+    let (mut above, mut is_of_api) = ("", false);
+    for line in prose.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
         if tools.read_line(line) {
             continue;
         }
-        listed_calls::read(line, None, draft);
+        if line.starts_with("##") {
+            is_of_api = false;
+            text::each_word(text::capped(line, draft::NAME_CHARS_MAX), |word| {
+                is_of_api |= matches!(word, "api" | "apis" | "endpoints");
+            });
+        }
+        if !listed_calls::read(line, None, draft) && is_of_api {
+            listed_calls::read_path(line, draft);
+        }
         addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
         labels.read_line(line, draft);
     }

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use crate::draft::Draft;
-use crate::format::{header, lenient};
+use crate::format::{described_calls, header, lenient};
 use crate::model::{
-    Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
+    AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Manifest, Payment, Protocol, SafetyClass,
+    Tristate,
 };
 use crate::object::Object;
 use crate::safety;
+use crate::text;
 
 /// Blocks that describe a service and may state its credentials.
 const BLOCKS: &[&str] = &["api", "service", "agent", "access", "capabilities", "safety", "security"];
@@ -139,10 +141,14 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         None => needed.required,
     };
     let by_effect = value.and_then(lenient::by_effect);
+    // What is said of calls that read says nothing of the others.
+    let required = if by_effect.is_some() { Tristate::Unknown } else { required };
+    let credentials = std::mem::take(&mut draft.manifest.auth);
     let applies =
         |capability: &Capability| stated.as_ref().is_none_or(|stated| stated.applies_to(capability));
     for capability in draft.manifest.capabilities.iter_mut().filter(|capability| applies(capability)) {
-        let is_open = capability.description.as_deref().is_some_and(lenient::says_call_is_open);
+        let is_open = capability.description.as_deref().is_some_and(lenient::says_call_is_open)
+            || obtains_credentials(capability, &credentials);
         let of_effect = by_effect.as_ref().and_then(|(reads, writes)| match safety::effect(capability) {
             SafetyClass::Read => Some(reads),
             SafetyClass::Unknown => None,
@@ -159,6 +165,74 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         if auth.required == Tristate::Yes && auth.schemes.is_empty() {
             auth.schemes =
                 needed.schemes.iter().copied().filter(|scheme| *scheme != AuthScheme::None).collect();
+        }
+    }
+    draft.manifest.auth = credentials;
+    if by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
+        limit_credentials(&mut draft.manifest);
+    }
+}
+
+/// Most capabilities that the credentials of some of them name.
+const NAMED_MAX: usize = 500;
+
+/// Says of each scheme which capabilities it is for, in a document that tells calls that read from those that write, or that
+/// states the credentials of one server.
+fn limit_credentials(manifest: &mut Manifest) {
+    if manifest.capabilities.len() > NAMED_MAX {
+        return;
+    }
+    for auth in manifest.auth.iter_mut().filter(|auth| auth.applies_to == AppliesTo::All) {
+        let is_for = |needed: &CapabilityAuth| match auth.scheme {
+            AuthScheme::None => needed.required == Tristate::No,
+            scheme => needed.schemes.contains(&scheme),
+        };
+        let named = manifest.capabilities.iter().filter(|capability| is_for(&capability.auth));
+        let ids: Vec<String> = named.map(|capability| capability.native_id.clone()).collect();
+        if !ids.is_empty() && ids.len() < manifest.capabilities.len() {
+            auth.applies_to = AppliesTo::Ids { ids };
+        }
+    }
+}
+
+/// Verbs of the names of calls that obtain credentials, and what they are about.
+const REGISTERING: &[&str] = &["register", "signup", "login", "authenticate"];
+const REGISTERED: &[&str] = &["agent", "account", "user", "client", "app"];
+/// Words of calls in the block of the credentials that need those that are to be replaced.
+const RENEWING: &[&str] = &["refresh", "renew", "rotate", "revoke", "logout"];
+
+/// Whether a call is the one by which credentials are obtained: at the address where a scheme says so, inside the block of the
+/// credentials, or by its name. It cannot need them.
+fn obtains_credentials(capability: &Capability, credentials: &[Auth]) -> bool {
+    let posts = || capability.invocation.method.as_deref().is_none_or(|method| method == "POST");
+    let words = || text::words(&capability.native_id);
+    let block = capability.pointer.split('/').nth(1).unwrap_or_default();
+    if lenient::AUTH_KEYS.contains(&block) {
+        return posts() && !words().iter().any(|word| RENEWING.contains(&word.as_str()));
+    }
+    let registrations = || credentials.iter().filter_map(|auth| auth.registration_url.as_deref());
+    if registrations().any(|address| described_calls::is_at(capability, address)) {
+        return posts();
+    }
+    if registrations().next().is_none() {
+        return false;
+    }
+    match words().as_slice() {
+        [verb] => REGISTERING.contains(&verb.as_str()),
+        [verb, what] => REGISTERING.contains(&verb.as_str()) && REGISTERED.contains(&what.as_str()),
+        _ => false,
+    }
+}
+
+/// A call by which credentials are obtained needs none, if nothing else is said about it.
+pub(crate) fn open_registration(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    if !manifest.auth.iter().any(|auth| auth.registration_url.is_some()) {
+        return;
+    }
+    for capability in &mut manifest.capabilities {
+        if capability.auth == CapabilityAuth::default() && obtains_credentials(capability, &manifest.auth) {
+            capability.auth.required = Tristate::No;
         }
     }
 }

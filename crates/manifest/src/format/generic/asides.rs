@@ -46,6 +46,20 @@ const OTHER_WORDS: &[&str] = &[
 ];
 /// Members whose call repeats another one, or is a step in words.
 const REPEATING_KEYS: &[&str] = &["alias", "aliases", "action", "step"];
+/// Members with sentences, which may begin with a call: their calls are read with those of other sentences.
+pub(super) const PROSE_KEYS: &[&str] = &[
+    "description",
+    "description_for_model",
+    "description_for_human",
+    "summary",
+    "note",
+    "notes",
+    "flow",
+    "usage",
+    "instructions",
+    "recovery",
+    "hint",
+];
 
 /// The calls that are capabilities already.
 struct Known {
@@ -143,7 +157,7 @@ impl Walk<'_, '_, '_> {
         let mut capability = draft.capability(CapabilityKind::Operation, key, key, holder.at(key));
         element::set_address(address, method, context, &mut capability, draft);
         capability.description = draft::description(element::remark(text, address));
-        capability.auth.required = context.auth;
+        capability.auth.required = context.needed(&capability);
         self.reader.push(capability);
     }
 
@@ -190,7 +204,7 @@ fn is_call(key: &str, map: &Map<String, Value>) -> bool {
 fn is_call_text(key: &str, text: &str, holder: &Object<'_>) -> bool {
     // Most texts are no addresses.
     let may_be_call = text.len() <= TEXT_BYTES_MAX && text.contains('/');
-    if !may_be_call || is_of_element(key) {
+    if !may_be_call || is_of_element(key) || PROSE_KEYS.contains(&key) {
         return false;
     }
     let Some((method, address)) = element::published_address(text) else { return false };

@@ -10,7 +10,7 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, header, idempotency, lenient, mcp};
+use crate::format::{described_calls, endpoint, header, idempotency, lenient, mcp};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
@@ -30,6 +30,8 @@ pub(super) struct Context {
     agent: Option<(Protocol, String)>,
     /// Whether the name of the list says that credentials are needed.
     pub(super) auth: Tristate,
+    /// Where the credentials of the element around are obtained.
+    registration: Option<String>,
     /// The list is a map of lists.
     pub(super) has_groups: bool,
 }
@@ -141,8 +143,15 @@ impl Context {
             is_local: self.is_local || (is_mcp && object.text("transport") == Some("stdio")),
             agent: self.agent.clone(),
             auth: self.auth,
+            registration: self.registration.clone(),
             has_groups: false,
         }
+    }
+
+    /// Whether a call needs credentials, by what is around it. The call by which they are obtained does not.
+    pub(super) fn needed(&self, capability: &Capability) -> Tristate {
+        let obtains = |address: &String| described_calls::is_at(capability, address);
+        if self.registration.as_ref().is_some_and(obtains) { Tristate::No } else { self.auth }
     }
 
     /// The context inside an agent: its skills are called where the agent is.
@@ -156,7 +165,8 @@ impl Context {
         let inside = self.at(element.text_of(ADDRESS_KEYS).map(|text| address::split_method(text).1));
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
-        Self { auth: needed.required, ..inside }
+        let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
+        Self { auth: needed.required, registration, ..inside }
     }
 
     /// The context at an address of its own.
@@ -452,7 +462,7 @@ fn read_access(object: &Object<'_>, context: &Context, capability: &mut Capabili
     if let Some(scopes) = object.value("scopes") {
         capability.auth.scopes = draft::tags(texts(scopes));
     }
-    capability.auth.required = context.auth;
+    capability.auth.required = context.needed(capability);
     lenient::read_own_auth(object, &mut capability.auth);
     lenient::read_prices(object, capability);
     capability.rate_limit = object.value_of(header::LIMIT_KEYS).and_then(lenient::rate_limit);

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::asides::PROSE_KEYS;
 use super::element::{REQUEST_KEYS, published_address};
 use crate::address;
 use crate::format::lenient::{AUTH_KEYS, is_scheme};
@@ -269,7 +270,8 @@ pub(super) fn is_map_of_calls(map: &Map<String, Value>) -> bool {
     let is_call = |value: &Value| {
         value.as_str().and_then(published_address).is_some_and(|(method, _)| method.is_some())
     };
-    !map.is_empty() && map.values().all(is_call)
+    let is_prose = |name: &String| PROSE_KEYS.contains(&name.as_str());
+    !map.is_empty() && map.values().all(is_call) && !map.keys().all(is_prose)
 }
 
 /// Whether every member is an address, with or without a method, or the description of a call.

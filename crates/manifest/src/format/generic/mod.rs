@@ -30,8 +30,8 @@ use crate::name::ManifestUrl;
 use crate::object::{Object, children, texts};
 use crate::text;
 
-pub(crate) use access::read_openness;
 use access::{apply_auth, read_auth};
+pub(crate) use access::{open_registration, read_openness};
 pub(crate) use by_name::apply_by_name;
 pub(crate) use element::folder_of;
 use element::{Call, Context};
@@ -115,6 +115,7 @@ impl Reader<'_, '_> {
             self.read_flags(value, &root.at("capabilities"));
         }
         self.read_only_skill(root, &context);
+        self.read_requests(root);
         if self.draft.manifest.capabilities.is_empty() {
             self.read_other_lists(root, &context);
         }
@@ -134,6 +135,23 @@ impl Reader<'_, '_> {
         if let Some(kind) = ListKind::of("skills") {
             let capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
             self.push(capability);
+        }
+    }
+
+    /// The kinds of requests that a block accepts in another way than by calls, such as issues of a repository:
+    /// `"write_api": {"type": "issues", "protocols": ["[register]"]}`.
+    fn read_requests(&mut self, root: &Object<'_>) {
+        let Some(block) = root.object_of(&["write_api", "writeApi"]) else { return };
+        for key in ["protocols", "operations", "actions", "commands", "intents"] {
+            for (index, name) in block.list(key).into_iter().flatten().enumerate() {
+                let name = name.as_str().unwrap_or_default().trim_matches(['[', ']', ' ']);
+                if self.is_done() || name.is_empty() || self.seen.contains(name) {
+                    continue;
+                }
+                let pointer = format!("{}/{index}", block.at(key));
+                let capability = self.draft.capability(CapabilityKind::Operation, name, name, pointer);
+                self.push(capability);
+            }
         }
     }
 
@@ -396,7 +414,7 @@ impl Reader<'_, '_> {
                 capability.description = draft::description(element::remark(text, address));
             }
             element::set_address(address, method, list.context, &mut capability, self.draft);
-            capability.auth.required = list.context.auth;
+            capability.auth.required = list.context.needed(&capability);
             return self.push(capability);
         }
         // `{"POST /book": "Books it"}`.
@@ -404,7 +422,7 @@ impl Reader<'_, '_> {
             let mut capability = self.draft.capability(list.kind.of_address(), label, label, pointer);
             capability.description = draft::description(Some(text));
             element::set_address(address, method, list.context, &mut capability, self.draft);
-            capability.auth.required = list.context.auth;
+            capability.auth.required = list.context.needed(&capability);
             return self.push(capability);
         }
         if list.names == Names::Skipped || self.seen.contains(label) {

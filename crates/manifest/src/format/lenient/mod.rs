@@ -16,7 +16,7 @@ use crate::schema;
 use crate::text;
 pub(crate) use auth::{
     AUTH_KEYS, address_of, auth, auth_in_words, auth_required, by_effect, header_in, is_partly_open,
-    is_scheme, read_own_auth, required_by, resolve, scopes, stated,
+    is_scheme, read_own_auth, registration_of, required_by, resolve, scopes, stated,
 };
 pub(crate) use openness::{says_call_is_open, says_open};
 pub(crate) use price::{other_prices, price, price_of_members, read_prices};

@@ -16,6 +16,10 @@ pub(crate) fn says_open(text: &str) -> bool {
         "no key required",
         "no keys required",
         "no login required",
+        "no jwt required",
+        "no jwt needed",
+        "no token required",
+        "no token needed",
     ];
     const CONDITIONS: &[&str] =
         &[" for ", "except", "unless", " but ", "free tier", "trial", "until", "first ", "only ", " reads"];
@@ -29,7 +33,7 @@ pub(crate) fn says_open(text: &str) -> bool {
 /// Whether a text says of the one call that it describes that it needs no credentials: "No auth required."
 pub(crate) fn says_call_is_open(text: &str) -> bool {
     const NEEDS: &[&str] = &["required", "needed", "necessary", "free with no auth"];
-    let may_be = text.contains("required") || text.contains("needed") || text.contains("no auth");
+    let may_be = ["required", "needed", "no auth"].iter().any(|word| text.contains(word));
     may_be
         && text.split(['.', ';', '(', ')', ',', '\u{2014}']).take(CLAUSES_MAX).any(|clause| {
             says_open(clause) && NEEDS.iter().any(|word| clause.to_ascii_lowercase().contains(word))

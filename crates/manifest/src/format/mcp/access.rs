@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::format::lenient;
-use crate::model::{Auth, Capability, CapabilityAuth, Tristate};
+use crate::model::{Auth, Capability, CapabilityAuth, SafetyClass, Tristate};
 use crate::object::Object;
+use crate::safety;
 
 /// Credentials of a server and the tools that they apply to.
 pub(super) struct Access<'v> {
@@ -17,6 +18,8 @@ pub(super) struct Access<'v> {
     protected: Vec<&'v str>,
     /// Whether the credentials themselves say which tools need them.
     has_list: bool,
+    /// What tools that read and tools that write need, where they are told apart.
+    by_effect: Option<(CapabilityAuth, CapabilityAuth)>,
 }
 
 const PUBLIC_KEYS: &[&str] = &[
@@ -51,6 +54,7 @@ pub(super) fn read<'v>(root: &Object<'v>) -> Access<'v> {
     Access {
         auth: value.map(lenient::auth).unwrap_or_default(),
         required: value.and_then(lenient::auth_required),
+        by_effect: value.and_then(lenient::by_effect),
         public: named(PUBLIC_KEYS),
         protected: named(PROTECTED_KEYS),
         has_list: root
@@ -91,6 +95,18 @@ impl Access<'_> {
             let stated = self.required.or_else(|| (!protected.is_empty() && self.has_list).then_some(false));
             stated.map_or(needed.required, |required| Tristate::from_option(Some(required)))
         };
+        if let Some((reads, writes)) = &self.by_effect
+            && !public.contains(name)
+            && !protected.contains(name)
+            && capability.auth == CapabilityAuth::default()
+        {
+            capability.auth = match safety::effect(capability) {
+                SafetyClass::Read => reads.clone(),
+                SafetyClass::Unknown => CapabilityAuth::default(),
+                _ => writes.clone(),
+            };
+            return;
+        }
         let auth = &mut capability.auth;
         // A tool that says that it needs no credentials has none.
         if auth.schemes.is_empty() && auth.required != Tristate::No {

@@ -23,8 +23,9 @@ use crate::document::Body;
 use crate::document::{NO_OBJECT, OVER_BUDGET};
 use crate::draft::{CAPABILITIES_MAX, Draft};
 use crate::format::detect::candidate::{Marker, strong};
+use crate::format::lenient;
 use crate::json;
-use crate::model::{Auth, CapabilityAuth};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
 use crate::name::ManifestUrl;
 use crate::object::Object;
 use crate::reference::Resolver;
@@ -103,7 +104,13 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     let mut resolver = Resolver::new(root, draft.document.bytes.len());
     let schemes = schemes(root);
     let base = servers::base_url(&[root.get("servers")], root, at);
-    let auth = requirement(root.get("security"), &schemes);
+    let mut auth = requirement(root.get("security"), &schemes);
+    let described = || root.get("info")?.get("description")?.as_str();
+    if auth == CapabilityAuth::default() && schemes.is_empty() && described().is_some_and(lenient::says_open)
+    {
+        auth.required = Tristate::No;
+        draft.keep(Auth::new(AuthScheme::None));
+    }
     let reading = Reading { root, document: at, schemes, base, auth };
     draft.keep_all(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::addresses;
+use crate::format::{addresses, described_calls};
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::text;
@@ -83,16 +83,35 @@ fn is_schema_name(name: &str) -> bool {
     matches!(name, "schema" | "inputSchema" | "input_schema" | "outputSchema" | "output_schema")
 }
 
-/// Adds every address of a document that is not in the draft yet. Paths are below the folder of the service, if it has one.
-pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut Draft<'_>) {
+/// Texts of one document that may name calls.
+const CALLING_TEXTS_MAX: usize = 500;
+
+/// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below
+/// the folder of the service, if it has one.
+pub(crate) fn read<'v>(
+    root: &'v Map<String, Value>,
+    folder: Option<&Url>,
+    draft: &mut Draft<'_>,
+) -> Vec<&'v str> {
     let is_core = draft.format().is_core();
     let (mut known, format, origin) = (Known::of(draft), draft.format(), draft.base().origin());
-    let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
-    let mut has_sentences = false;
+    let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
+    let (mut has_sentences, mut calling) = (false, Vec::new());
     each(root, &mut |names, published, owner| {
+        let mut published = published;
         if !is_address(published) {
-            has_sentences |= addresses::may_hold_address(published);
-            return;
+            let may_hold_address = addresses::may_hold_address(published);
+            has_sentences |= may_hold_address;
+            if may_hold_address
+                && calling.len() < CALLING_TEXTS_MAX
+                && described_calls::may_name_call(names, published)
+            {
+                calling.push(published);
+            }
+            match address_before_remark(published) {
+                Some(address) => published = address,
+                None => return,
+            }
         }
         if links_left == 0 || is_local(names) {
             return;
@@ -133,8 +152,22 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
     });
     // The description of a skill names paths in what it teaches.
     if !has_sentences || format == Format::SkillsIndex {
-        return;
+        return Vec::new();
     }
+    read_sentences(root, folder, links_left, &mut known, draft);
+    calling
+}
+
+/// Adds the addresses in sentences, which are not followed.
+fn read_sentences(
+    root: &Map<String, Value>,
+    folder: Option<&Url>,
+    mut links_left: usize,
+    known: &mut Known,
+    draft: &mut Draft<'_>,
+) {
+    let is_core = draft.format().is_core();
+    let mut sentences_left = TRIES_MAX;
     each(root, &mut |_, sentence, _| {
         if is_address(sentence) {
             return;
@@ -188,7 +221,7 @@ fn is_local(names: &[&str]) -> bool {
 }
 
 /// Members that describe a service among others. What is there on another site belongs to another service.
-const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
+pub(crate) const COMPANY: &[&str] = &["ecosystem", "network", "stack", "family", "integrations"];
 
 /// Whether an address among those of other services is on another site.
 fn is_elsewhere(names: &[&str], url: &str, draft: &Draft<'_>) -> bool {
@@ -338,6 +371,13 @@ fn each_of_value<'v>(
         }
         _ => {}
     }
+}
+
+/// The address that a remark in brackets follows: `https://shop.example/mcp (tools: quote, book)`.
+pub(crate) fn address_before_remark(text: &str) -> Option<&str> {
+    // Few texts end with a bracket.
+    let (address, _) = text.strip_suffix(')')?.split_once(" (")?;
+    is_address(address).then_some(address)
 }
 
 fn is_address(text: &str) -> bool {

@@ -1,0 +1,180 @@
+//! Calls that only the sentences of a JSON document name, in the description of a service or of one of its elements, in the
+//! steps of a caller, in notes: `then POST /holds with {room, date}`.
+//!
+//! A call that the document lists is not repeated: the same method at a path that fits, on any host. A path belongs to the
+//! address of the document that ends with it, else to the base of the paths. Sentences about what a call answers, and words
+//! such as "e.g." or "never" before a call, say nothing about what can be called.
+
+use url::Url;
+
+use super::listed_calls::{self, Call};
+use crate::address;
+use crate::draft::{self, Draft};
+use crate::format::outbound::{COMPANY, RELATED_WORDS, is_contact};
+use crate::format::{addresses, endpoint, generic};
+use crate::identity::host_of;
+use crate::model::{Capability, CapabilityKind};
+use crate::object::Object;
+use crate::text;
+
+/// Words of one document that are searched for calls, and calls that are compared with the listed ones.
+const WORDS_MAX: usize = 10_000;
+const TRIES_MAX: usize = 100;
+/// Members that describe answers or former calls, or repeat a call.
+const OTHER_KEYS: &[&str] =
+    &["returns", "returned", "alias", "aliases", "sample", "samples", "redirects", "changelog"];
+/// Words before a call that is an example or not to be made.
+const DENYING_WORDS: &[&str] =
+    &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
+
+/// Whether a text may name a call, by the members that hold it.
+pub(crate) fn may_name_call(names: &[&str], sentence: &str) -> bool {
+    let has_method =
+        ["GET ", "POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|word| sentence.contains(word));
+    let is_other = |name: &&str| {
+        OTHER_KEYS.contains(name) || COMPANY.contains(name) || is_contact(name) || is_of_others(name)
+    };
+    has_method && !names.iter().any(is_other)
+}
+
+fn is_of_others(name: &str) -> bool {
+    let mut found = false;
+    text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
+    found
+}
+
+/// Adds the calls that the sentences name.
+pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>) {
+    if sentences.is_empty() {
+        return;
+    }
+    let described = draft.manifest.links.iter().find(|link| link.rel == "service-desc");
+    let host_of_description = described.and_then(|link| Url::parse(&link.url).ok()?.join("/").ok());
+    let base = generic::base_of(root, draft).or(host_of_description);
+    let mut words_left = WORDS_MAX;
+    let mut tries_left = TRIES_MAX;
+    for sentence in sentences {
+        let (mut rest, mut before) = (*sentence, "");
+        while let Some((word, after)) = rest.split_once(char::is_whitespace) {
+            if words_left == 0 || tries_left == 0 {
+                return;
+            }
+            words_left -= 1;
+            let is_denied = DENYING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
+            let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
+            if let Some(call) = Call::of(marked).filter(|_| !is_denied) {
+                tries_left -= 1;
+                add(&call, base.as_ref(), draft);
+            }
+            (rest, before) = (after, word);
+        }
+    }
+}
+
+fn add(call: &Call<'_>, base: Option<&Url>, draft: &mut Draft<'_>) {
+    let Some(url) = address_of(call, base, draft) else { return };
+    let class = addresses::classify(url.as_str());
+    let is_server = draft.has_interface(url.as_str()) || class.rel == "mcp" || class.follow.is_some();
+    if is_server || url.as_str().contains("/.well-known/") {
+        return;
+    }
+    let remark = listed_calls::remark(call.rest);
+    for method in &call.methods {
+        if draft.is_full() || is_listed(method, url.as_str(), draft) {
+            continue;
+        }
+        let name = [method, call.address].join(" ");
+        let mut capability = draft.capability(CapabilityKind::Operation, &name, &name, String::new());
+        endpoint::set_call(&mut capability, method, url.clone());
+        capability.description = draft::description(remark.as_deref());
+        capability.price = remark.as_deref().and_then(listed_calls::price_in);
+        capability.parameters = call.body();
+        draft.push(capability);
+    }
+}
+
+/// The address of a call: on the host that the next words name (`GET /rates on api.shop.example`), that of the document
+/// which ends with the path, or below the base.
+fn address_of(call: &Call<'_>, base: Option<&Url>, draft: &Draft<'_>) -> Option<address::Address> {
+    if !call.address.starts_with('/') {
+        return listed_calls::resolve(call.address, None, draft);
+    }
+    let mut words = call.rest.split_whitespace();
+    let is_led = matches!(words.next(), Some("on" | "at"));
+    let host = words.next().filter(|_| is_led).map(|word| word.trim_matches(['`', '.', ',', ';', ')']));
+    let is_host = |word: &&str| word.contains('.') && !word.contains('/') && host_of(word).is_some();
+    if let Some(base) = host.filter(is_host).and_then(|host| Url::parse(&["https://", host].concat()).ok()) {
+        return listed_calls::resolve(call.address, Some(&base), draft);
+    }
+    let mut known = draft.manifest.links.iter().map(|link| link.url.as_str());
+    if let Some(url) = known.find(|url| path_of(url) == call.address) {
+        return address::on_origin(draft.base(), url);
+    }
+    // A path may repeat that of the base.
+    let root = base.filter(|base| below(call.address, base.path())).and_then(|base| base.join("/").ok());
+    listed_calls::resolve(call.address, root.as_ref().or(base), draft)
+}
+
+/// Whether a path begins with the path of a base, which is more than its root.
+fn below(path: &str, base: &str) -> bool {
+    let base = base.trim_end_matches('/');
+    !base.is_empty() && path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a capability has the method, or none, at a path that fits.
+fn is_listed(method: &str, url: &str, draft: &Draft<'_>) -> bool {
+    let path = path_of(url);
+    draft.manifest.capabilities.iter().any(|capability| {
+        let known = capability.invocation.method.as_deref();
+        let is_same = known.is_none_or(|known| known == method);
+        is_same && capability.invocation.endpoint().is_some_and(|known| fits(path_of(known), path))
+    })
+}
+
+/// Whether a path is that of a listed call: segment by segment, where those of a variable fit each other.
+fn fits(listed: &str, path: &str) -> bool {
+    let (mut listed, mut path) = (listed.split('/'), path.split('/'));
+    loop {
+        match (listed.next(), path.next()) {
+            (None, None) => return true,
+            (Some(a), Some(b)) if a == b || a.starts_with('{') => {}
+            _ => return false,
+        }
+    }
+}
+
+/// The path of an absolute URL without its query and its last slash.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
+    path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
+}
+
+/// Whether the endpoint of a call is the address at which a document says that credentials are obtained.
+pub(crate) fn is_at(capability: &Capability, address: &str) -> bool {
+    let path = if address.starts_with('/') { address.trim_end_matches('/') } else { path_of(address) };
+    !path.is_empty() && capability.invocation.endpoint().is_some_and(|endpoint| path_of(endpoint) == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_paths_fit_with_their_variables() {
+        assert!(fits("/rooms/{id}", "/rooms/7"));
+        assert!(fits("/rooms", "/rooms"));
+        assert!(!fits("/rooms/{id}", "/rooms"));
+        assert!(!fits("/rooms/all", "/rooms/{id}"));
+        assert_eq!(path_of("https://a.example/rooms/?n=1"), "/rooms");
+        assert_eq!(path_of("https://a.example"), "");
+    }
+
+    #[test]
+    fn answers_and_other_services_name_no_calls() {
+        assert!(may_name_call(&["flow"], "then POST /holds"));
+        assert!(!may_name_call(&["returns"], "then POST /holds"));
+        assert!(!may_name_call(&["related_services", "note"], "then POST /holds"));
+        assert!(!may_name_call(&["flow"], "then post the room"));
+    }
+}
