@@ -7,7 +7,7 @@ use store::VisitRecord;
 use super::context::Interrupt;
 use super::fetched::Fetched;
 use super::findings::Findings;
-use super::progress::Progress;
+use super::progress::{Progress, VisitRequest};
 use super::traffic::Traffic;
 use super::{Outcome, Visit};
 use crate::clock;
@@ -37,6 +37,10 @@ impl Visit<'_> {
         let claim = self.progress.claim.as_ref().or(self.site.claim.as_ref());
         let check_by = claim.and_then(|claim| claim.next_check_by(now));
         let next = schedule::with_check_by(next, check_by, &history, now);
+        let next = match self.progress.request {
+            VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
+            VisitRequest::None => next,
+        };
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
@@ -106,6 +110,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::Resumed => "the visit continues",
         Reason::OptedOut => "the owner opted out",
         Reason::OwnersProof => "to look for the proof of its owner",
+        Reason::Requested => "it was requested during the last visit",
     }
     .to_owned()
 }

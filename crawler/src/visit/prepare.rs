@@ -1,10 +1,10 @@
-//! The initial plan of a visit, in this order: known manifests that the site itself names, the paths that `policy::plan` chooses,
-//! home pages, and then URLs and hosts that only others name.
+//! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
+//! `policy::plan` chooses, home pages, and then URLs and hosts that only others name.
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
-use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
+use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
@@ -28,6 +28,9 @@ const HOSTS_NAMED_MAX: usize = 10;
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
+    if let Some(task) = claim::task(site, now, now) {
+        progress.plan.add(task);
+    }
     let mut pages = Vec::new();
     let mut foreign = Vec::new();
     let own_hosts = OwnHosts::of(site);
@@ -46,9 +49,7 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan.add(task);
     }
-    let is_claimed = site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(now));
-    let claim = is_claimed.then(|| claim::task(site)).flatten();
-    for task in claim.into_iter().chain(foreign).chain(named_by_others(site)) {
+    for task in foreign.into_iter().chain(named_by_others(site)) {
         progress.plan.add(task);
     }
     for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {
@@ -88,7 +89,8 @@ pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     Some(plan_of(site, &state.host, full_table(site), priors))
 }
 
-/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest.
+/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Of the
+/// URLs that other sites link to, each linking site in turn names one; another one is first in each visit.
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
@@ -97,6 +99,11 @@ fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(known_task);
+    let turn = |hint: &Hint| {
+        let from = hint.linked_from.as_ref().map(ManifestUrl::site);
+        Seed::of(from.as_ref().map_or("", SiteName::as_str)).with_counter(site.visits.into())
+    };
+    let linked = take_turns(linked.into_iter().map(|hint| (turn(hint), hint)));
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
     hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
 }

@@ -9,6 +9,7 @@ use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 use store::{PathSlots, SiteState};
 
+use super::claim;
 use super::findings::Findings;
 use super::links::FollowUps;
 use super::plan::Plan;
@@ -28,6 +29,23 @@ const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 /// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 
+/// Whether another visit was requested while this one was in progress or parked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum VisitRequest {
+    #[default]
+    None,
+    /// It follows this one, since this one does not repeat its requests.
+    DuringVisit,
+}
+
+impl VisitRequest {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// The progress of a visit. In JSON its parts are one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -38,7 +56,9 @@ pub(crate) struct Progress {
     /// When the site was due. It stays due until the visit ends.
     #[serde(default)]
     pub(crate) due_at: Option<DateTime<Utc>>,
-    /// The claim to the site, once it was checked.
+    #[serde(default, skip_serializing_if = "VisitRequest::is_none")]
+    pub(crate) request: VisitRequest,
+    /// The claim to the site, once it was checked and until that is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
     /// How many TXT records of the claim there are, once the name servers answered.
@@ -70,6 +90,7 @@ impl Progress {
             started_at: now,
             saved_at: None,
             due_at: None,
+            request: VisitRequest::None,
             claim: None,
             claim_records: None,
             ended_as: None,
@@ -82,7 +103,8 @@ impl Progress {
         }
     }
 
-    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it.
+    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it. Its next request is
+    /// that for the proof of a claim, if the visit has to look for one.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
         let state = parked.or(site.interrupted.as_ref())?;
@@ -94,7 +116,24 @@ impl Progress {
             return None;
         }
         progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
+        progress.plan.add_next(claim::task(site, progress.started_at, now).into_iter().collect());
         Some(progress)
+    }
+
+    /// Notes whether another visit was requested since this one was written: its site is then due at another time than the one that was
+    /// planned for the rest of this visit.
+    pub(crate) fn compare_due_at(&mut self, site: &SiteState, due_at: DateTime<Utc>) {
+        let planned = site.parked.as_ref().map(|parked| parked.resume_at).or(self.due_at);
+        if planned.is_some_and(|planned| planned != due_at) {
+            self.request = VisitRequest::DuringVisit;
+        }
+    }
+
+    /// Takes the result of a check of the claim, to save it while the visit waits. A later check queries the records again.
+    pub(crate) fn take_claim(&mut self) -> Option<Claim> {
+        let claim = self.claim.take()?;
+        self.claim_records = None;
+        Some(claim)
     }
 
     /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each of them.

@@ -180,11 +180,13 @@ pub(crate) async fn visits_hand_over(
 ) -> Outcome<HashSet<SiteName>> {
     let leases = visits.iter().map(|(token, hand_over)| LeaseRow::new(token, Some(hand_over.due_at)));
     let held: Vec<String> = sqlx::query_scalar(concat!(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = batch.next_visit_at_ms,
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = CASE WHEN site.next_visit_at_ms <> batch.due_at_ms THEN site.next_visit_at_ms
+                                        ELSE batch.next_visit_at_ms END,
                 address_group = COALESCE(batch.address_group, site.address_group)
          FROM ",
         batch!(
-            name TEXT, worker TEXT, fence BIGINT, next_visit_at_ms BIGINT, address_group SMALLINT
+            name TEXT, worker TEXT, fence BIGINT, next_visit_at_ms BIGINT, address_group SMALLINT, due_at_ms BIGINT
         ),
         " WHERE site.name = batch.name AND COALESCE(lease_owner, '') = worker AND site.fence = batch.fence
          RETURNING site.name"
