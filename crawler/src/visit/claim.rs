@@ -51,6 +51,7 @@ impl Visit<'_> {
             return Ok(NextStep::Continue);
         };
         let fetched = self.answer(task, None).await?;
+        self.progress.claim_file_at = Some(clock::now());
         let next = match fetched.outcome {
             FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
             // what is answered here says nothing about the other paths

@@ -219,7 +219,10 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use manifest::ManifestId;
+    use policy::claim::Claim;
     use store::HostOrigin;
 
     use super::*;
@@ -300,5 +303,46 @@ mod tests {
             assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
         }
         assert!(own.iter().all(|own| tasks[at(own)].1 == NamedBy::Site), "{tasks:?}");
+    }
+
+    #[test]
+    fn sites_that_link_to_a_site_take_turns() {
+        let hint = |from: &str, number: usize| Hint {
+            url: url(&format!("https://a.example/x/{number:03}.json")),
+            linked_from: Some(url(&format!("https://{from}/catalog.json"))),
+            discovery: Discovery::CatalogEntry,
+        };
+        // in the order of the store, by URL
+        let hints: Vec<Hint> =
+            (0..900).map(|number| hint("many.example", number)).chain([hint("few.example", 900)]).collect();
+        let mut firsts = HashSet::new();
+        for visits in 0..20 {
+            let site = SiteState {
+                hosts: vec![host("a.example", HostOrigin::Listed)],
+                hints: hints.clone(),
+                visits,
+                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+            };
+            let linked: Vec<ManifestUrl> = named_by_others(&site).map(|task| task.url).collect();
+            assert_eq!(linked.len(), LINKED_BY_OTHERS_MAX);
+            let few = url("https://a.example/x/900.json");
+            assert!(linked[..2].contains(&few), "visit {visits}: {linked:?}");
+            firsts.insert(linked[0] == few);
+        }
+        assert_eq!(firsts.len(), 2, "another site is first in another visit");
+    }
+
+    #[test]
+    fn the_file_of_a_claim_comes_first() {
+        let now = crate::clock::now();
+        let site = SiteState {
+            hosts: vec![host("a.example", HostOrigin::Listed)],
+            resources: vec![manifest("https://a.example/agent.json", Discovery::Root, None)],
+            claim: Some(Claim { asked_at: Some(now), ..Claim::default() }),
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        };
+        let planned = crate::visit::planned_urls(&site, &Priors::default(), now);
+        assert_eq!(planned[0].path(), policy::claim::FILE_PATH);
+        assert_eq!(planned[1].path(), "/agent.json");
     }
 }

@@ -26,6 +26,9 @@ const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Everything that is written again with each request, as JSON: those bytes as base64, and as much again for long URLs.
 const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
+/// Time after which a visit that still goes on requests the file of a claim again, if the check of the claim is open.
+const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
+
 /// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
 
@@ -64,6 +67,9 @@ pub(crate) struct Progress {
     /// How many TXT records of the claim there are, once the name servers answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_records: Option<usize>,
+    /// When the file of the claim was requested last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim_file_at: Option<DateTime<Utc>>,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
@@ -93,6 +99,7 @@ impl Progress {
             request: VisitRequest::None,
             claim: None,
             claim_records: None,
+            claim_file_at: None,
             ended_as: None,
             ended_at: None,
             parked_bytes: 0,
@@ -116,8 +123,19 @@ impl Progress {
             return None;
         }
         progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
-        progress.plan.add_next(claim::task(site, progress.started_at, now).into_iter().collect());
+        let claim = claim::task(site, progress.started_at, now);
+        progress
+            .plan
+            .add_next(claim.filter(|_| !progress.has_requested_claim_file(site, now)).into_iter().collect());
         Some(progress)
+    }
+
+    /// Whether the visit has requested the file of the claim since a check was requested. The check may still be open: while name
+    /// servers fail, the file says nothing about a proof in a record.
+    fn has_requested_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
+        let asked_at = site.claim.as_ref().and_then(|claim| claim.asked_at);
+        let counts = |at: DateTime<Utc>| at >= asked_at.unwrap_or(at) && now - at < CLAIM_FILE_AGAIN_AFTER;
+        self.claim_file_at.is_some_and(counts)
     }
 
     /// Notes whether another visit was requested since this one was written: its site is then due at another time than the one that was

@@ -155,6 +155,30 @@ async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
     assert_ne!(owner().await.expect("an owner").key_hash, first.key_hash);
 }
 
+/// The proof is in a record, and the name servers fail.
+#[tokio::test]
+async fn an_open_check_of_a_claim_does_not_repeat_its_request_after_each_delay() {
+    let fixture = slow_site(Answer::text("User-agent: *\nCrawl-delay: 86400\n")).await;
+    let (store, site) = (&fixture.tools.store, &fixture.leased.site.name);
+    assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+    assert!(store.claim_ask(site, clock::now(), clock::now()).await.unwrap());
+    let mut resumed = report(&fixture).await.state;
+    let parked = resumed.parked.clone().expect("a parked visit");
+    let next = |site: &SiteState, now| {
+        let progress = Progress::resume(site, now).expect("progress");
+        progress.plan.tasks().next().map(|task| task.url.path().to_owned())
+    };
+    assert_eq!(next(&resumed, parked.resume_at).as_deref(), Some(FILE_PATH));
+    let mut progress = Progress::resume(&resumed, parked.resume_at).expect("progress");
+    assert!(progress.plan.next(&Scope::Site).is_some(), "the file is requested");
+    progress.claim_file_at = Some(parked.resume_at);
+    resumed.parked = Some(ParkedVisit { progress: progress.park().unwrap(), ..parked.clone() });
+    let later = |days| parked.resume_at + TimeDelta::days(days);
+    assert_ne!(next(&resumed, later(1)).as_deref(), Some(FILE_PATH));
+    resumed.claim.as_mut().expect("a claim").asked_at = Some(later(2));
+    assert_eq!(next(&resumed, later(3)).as_deref(), Some(FILE_PATH), "requested since");
+}
+
 #[tokio::test]
 async fn a_visit_that_is_requested_while_another_one_is_parked_follows_it() {
     let robots = format!("User-agent: *\nCrawl-delay: 86400\nAllow: {MANIFEST}$\nDisallow: /\n");
