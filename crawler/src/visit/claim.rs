@@ -2,9 +2,9 @@
 //!
 //! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
 //! follows every rule of the others, and comes before them: a site may ask for a delay with which a visit takes weeks. Its result
-//! does not affect how the site is read, unless the site asks for a delay, and is saved while the visit waits. A visit that the responses of the domain end before it has not found the proof: otherwise a domain that
-//! changes hands could keep its former owner. What others can cause, a response of another host or a failure of the name servers,
-//! says nothing about the proof.
+//! does not affect how the site is read, unless the site asks for a delay, and is saved while the visit waits. A visit that the
+//! responses of the domain end before it has not found the proof: otherwise a domain that changes hands could keep its former
+//! owner. What others can cause, a response of another host or a failure of the name servers, says nothing about the proof.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};

@@ -286,7 +286,7 @@ mod tests {
                     Some("https://a.example/agent.json"),
                 ),
             ],
-            ..crate::dry_run::unknown(manifest::SiteName::parse("a.example").unwrap())
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         };
         let mut plan = begin(&site, &Priors::default(), crate::clock::now()).plan;
         let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))

@@ -264,7 +264,7 @@ pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, 
         let now = later(minutes);
         Ok::<_, anyhow::Error>(store.sites_lease(&request("w", 1, now), now).await?.pop())
     };
-    let running = crate::build::leased(&store, "shop.example", start()).await?;
+    let running = leased(&store, "shop.example", start()).await?;
     assert_eq!(store.seeds_add(&[again()], later(1)).await?, added(0, 1, 0));
     store.visit_save(&running.token, &visit("shop.example", later(2), Vec::new())).await?;
     let requested = due(3).await?.context("the requested visit")?;
