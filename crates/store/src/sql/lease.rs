@@ -346,7 +346,8 @@ pub(crate) async fn lease_end(
 ) -> Outcome<()> {
     let ended = sqlx::query(
         "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
-                next_visit_at_ms = CASE WHEN next_visit_at_ms <> $6 THEN next_visit_at_ms
+                next_visit_at_ms = CASE WHEN next_visit_at_ms <> $6 AND next_visit_at_ms < CAST($4 AS BIGINT)
+                                        THEN next_visit_at_ms
                                         ELSE COALESCE(CAST($4 AS BIGINT), next_visit_at_ms) END,
                 address_group = COALESCE(CAST($5 AS SMALLINT), address_group)
          WHERE name = $1 AND lease_owner = $2 AND fence = $3",
