@@ -12,6 +12,11 @@ use tokio::time::Instant;
 
 /// The time of the system clock at an instant of the monotonic one.
 static ANCHOR: Mutex<Option<(DateTime<Utc>, Instant)>> = Mutex::new(None);
+#[cfg(test)]
+thread_local! {
+    /// How far a test has set the clock of its thread ahead.
+    static AHEAD: std::cell::Cell<TimeDelta> = const { std::cell::Cell::new(TimeDelta::zero()) };
+}
 /// Smaller differences are drift, which is not logged.
 const STEP_MIN: TimeDelta = TimeDelta::seconds(2);
 
@@ -19,7 +24,16 @@ const STEP_MIN: TimeDelta = TimeDelta::seconds(2);
 pub(crate) fn now() -> DateTime<Utc> {
     let mut anchor = ANCHOR.lock().unwrap_or_else(PoisonError::into_inner);
     let (wall, since) = *anchor.get_or_insert_with(|| (system(), Instant::now()));
-    counted_on(wall, since, Instant::now())
+    let now = counted_on(wall, since, Instant::now());
+    #[cfg(test)]
+    let now = now + AHEAD.get();
+    now
+}
+
+/// Sets the clock of this thread ahead, for visits that take days.
+#[cfg(test)]
+pub(crate) fn advance(by: TimeDelta) {
+    AHEAD.set(AHEAD.get() + by);
 }
 
 /// Adopts the time of the system clock. Nothing may be waiting for a delay.

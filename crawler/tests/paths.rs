@@ -8,6 +8,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crawler::Cancel;
 use policy::plan::{FullTableReason, LastCheck, PATHS, Priors};
 use policy::{FetchOutcome, HostKnowledge, PathClass, plan};
 use store::{Seed, SeedOrigin};
@@ -144,8 +145,13 @@ async fn a_submitted_site_gets_the_full_table() {
     assert!(crawl.report("empty.example").await.state.is_submitted);
     crawl.pass().await;
     assert_eq!(crawl.paths("empty.example").len(), FULL_TABLE);
+    // anybody may submit a listed site: that requests a visit, and changes nothing about the site
+    assert!(!crawl.report("known.example").await.state.is_submitted);
+    assert_eq!(crawl.paths("known.example").len(), FIRST_VISIT + 3);
+    let seed = submit("known.example");
+    crawler::check(crawl.config.clone(), crawl.store.clone(), Cancel::default(), seed).await.unwrap();
     let known = crawl.paths("known.example");
-    assert_eq!(known.len(), FULL_TABLE, "what the first visit left: {known:?}");
+    assert_eq!(known.len(), FULL_TABLE, "what the visits before a check left: {known:?}");
     assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), FULL_TABLE);
 }
 

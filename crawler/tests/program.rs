@@ -152,6 +152,25 @@ async fn status_shows_the_state_of_the_crawl() {
     }
 }
 
+#[tokio::test]
+async fn explain_shows_what_a_parked_visit_requests_next() {
+    let slow = Host::new("patient.example").robots("User-agent: *\nCrawl-delay: 86400\n");
+    let fixture = Fixture::with([slow]).await;
+    fixture.file("seeds", "patient.example\n");
+    fixture.json(&["--seeds", "seeds", "--delay", "0s", "--park-wait", "0s", "--format", "json"]).await;
+    let stdout = text(&fixture.run(&["explain", "patient.example"]).await.stdout);
+    for part in [
+        "A visit is parked until ",
+        "  1 request since ",
+        "; the next is https://patient.example/",
+        ", 9 URLs are left",
+        "line 2: Crawl-delay of 1 d is obeyed",
+    ] {
+        assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
+    }
+    assert!(!stdout.contains("the next is https://patient.example/robots.txt"), "{stdout}");
+}
+
 /// Found manifests change the order of requests, in this run and after a restart.
 #[tokio::test]
 async fn ranks_paths_by_results() {

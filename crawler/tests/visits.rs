@@ -331,7 +331,7 @@ async fn claim_to_shop(crawl: &Crawl) -> Claim {
 }
 
 #[tokio::test]
-async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
+async fn a_file_proves_a_claim_and_is_requested_before_everything_else() {
     let mut crawl = Crawl::of([shop()]).await;
     let line = proof(&crawl, 1).await;
     let fresh_for_long = Answer::text(format!("# our proof\n{line}")).max_age(86_400);
@@ -340,7 +340,8 @@ async fn a_file_proves_a_claim_and_is_requested_after_everything_else() {
     assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "nobody requested a check");
     request_check(&crawl).await;
     crawl.pass_again().await;
-    assert_eq!(crawl.paths("shop.example").last().map(String::as_str), Some(claim::FILE_PATH));
+    // the copy of robots.txt is used
+    assert_eq!(crawl.paths("shop.example").first().map(String::as_str), Some(claim::FILE_PATH));
     let owner = claim_to_shop(&crawl).await.owner.unwrap();
     assert_eq!(owner.proof, Proof::File);
 
@@ -394,7 +395,7 @@ async fn a_visit_that_another_host_ends_has_not_missed_the_proof() {
     crawl.web.set("api.shop.example", "/agents/one.json", Answer::retry_after(429, "3600"));
     crawl.pass_again().await;
     assert_eq!(crawl.report("shop.example").await.visits[0].end, VisitEnd::RateLimited);
-    assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "it was not looked for");
+    assert_eq!(crawl.paths("shop.example").first().map(String::as_str), Some(claim::FILE_PATH));
     assert_eq!(claim_to_shop(&crawl).await.owner.unwrap().missing_since, None);
 }
 
@@ -417,19 +418,22 @@ async fn a_claim_is_checked_only_where_robots_txt_allows_it() {
 
 #[tokio::test]
 async fn a_visit_that_ends_early_has_not_found_the_proof() {
-    let page = || Answer::html("<!doctype html><title>shop</title>");
-    for (host, why) in [
-        (Host::new("shop.example").robots("User-agent: *\nDisallow: /\n"), "robots.txt forbids everything"),
-        (Host::new("shop.example").route("/robots.txt", Answer::status(500)), "robots.txt is unreachable"),
-        (Host::new("shop.example").catch_all(page()), "a page for every path"),
-        (Host::new("shop.example").robots("").catch_all(Answer::status(403)), "denials"),
-        (Host::new("shop.example").robots("").catch_all(Answer::status(429)), "too many requests"),
+    let page = Answer::html("<!doctype html><title>shop</title>");
+    let shop = || Host::new("shop.example");
+    let (before, of_file) = ("the visit ended before", "/.well-known/agentdex-claim.txt could not be used");
+    for (host, expected, why) in [
+        (shop().robots("User-agent: *\nDisallow: /\n"), before, "robots.txt forbids everything"),
+        (shop().route("/robots.txt", Answer::status(500)), before, "robots.txt is unreachable"),
+        (shop().catch_all(page), of_file, "a page for every path"),
+        (shop().robots("").catch_all(Answer::status(403)), of_file, "denials"),
+        (shop().robots("").catch_all(Answer::status(429)), of_file, "too many requests"),
     ] {
         let crawl = Crawl::of([host]).await;
         proof(&crawl, 1).await;
         request_check(&crawl).await;
         crawl.pass().await;
-        assert!(!crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned()), "{why}");
+        let is_requested = crawl.paths("shop.example").contains(&claim::FILE_PATH.to_owned());
+        assert_eq!(is_requested, expected == of_file, "{why}");
         let claim = claim_to_shop(&crawl).await;
         assert!(claim.checked_at.is_some() && claim.owner.is_none(), "{why}: {claim:?}");
         let finding = claim.finding.unwrap();
@@ -437,7 +441,22 @@ async fn a_visit_that_ends_early_has_not_found_the_proof() {
             finding.contains("no proof was found: _agentdex.shop.example has no TXT record"),
             "{finding}"
         );
-        assert!(finding.contains("the visit ended before"), "{why}: {finding}");
+        assert!(finding.contains(expected), "{why}: {finding}");
+    }
+}
+
+/// What is answered for the file of a claim says nothing about the other paths: three denials end a visit, and two errors.
+#[tokio::test]
+async fn the_answer_for_the_file_of_a_claim_does_not_count_for_other_paths() {
+    for (claimed, other) in [(403, 403), (500, 500)] {
+        let host = shop().route(claim::FILE_PATH, Answer::status(claimed)).route("/", Answer::status(other));
+        let host = if other == 403 { host.route("/agents.json", Answer::status(other)) } else { host };
+        let crawl = Crawl::of([host]).await;
+        proof(&crawl, 1).await;
+        request_check(&crawl).await;
+        assert_eq!(crawl.pass().await.manifests_added, 1);
+        assert_eq!(crawl.report("shop.example").await.visits[0].end, VisitEnd::Completed, "{claimed}");
+        assert!(claim_to_shop(&crawl).await.checked_at.is_some());
     }
 }
 

@@ -38,7 +38,7 @@ impl Other<'_> {
 
     async fn park(&self, token: &LeaseToken) {
         let (reason, progress) = ("the site asked for a delay".to_owned(), serde_json::Value::Null);
-        let parked = ParkedVisit { resume_at: now() + RESUMED_AFTER, reason, progress };
+        let parked = ParkedVisit { resume_at: now() + RESUMED_AFTER, reason, progress, claim: None };
         self.0.store.visit_park(token, &parked, now()).await.unwrap();
     }
 }

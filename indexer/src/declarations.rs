@@ -259,7 +259,7 @@ impl<T> SharedCapabilities<T> {
         }
     }
 
-    /// Leaves out the other declarations; the fullest of the rest leads.
+    /// Leaves out the other declarations; the first of the rest leads.
     pub fn retain(&mut self, keeps: impl Fn(&Member) -> bool) {
         for shared in &mut self.capabilities {
             shared.members.retain(&keeps);

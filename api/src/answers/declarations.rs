@@ -76,7 +76,7 @@ impl SharedDeclarations {
         manifests.each_of(without_statement.get(..readable).unwrap_or(&without_statement), self, add).await
     }
 
-    /// What manifests share with others that may be exported: of a capability, the fullest declaration that may be exported
+    /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported
     /// leads. Declarations are read for the manifest that leads them.
     pub(crate) async fn exported(store: &Store, page: &[StoredManifest]) -> Result<Self, StoreError> {
         let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();

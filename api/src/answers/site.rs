@@ -47,7 +47,7 @@ const DESCRIPTION_CHARS_MIN: usize = 20;
 
 /// How a site's owner opts out.
 pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: a copy of it is used for at most \
-     24 hours, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
+     24 hours, or 48 if its Crawl-delay takes most of a day, and the next visit removes what was indexed. To be removed at once and not visited at all, opt out \
      with the key of a verified owner, or ask the operator of this instance to block the site.";
 
 /// Everything that is known of a site.

@@ -17,6 +17,8 @@ use crate::quota::RemainingQuota;
 
 /// Maximum number of hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
 const HOSTS_MAX: u32 = 50;
+/// When a requested visit is made.
+const AS_SOON_AS_ALLOWED: &str = "visited as soon as its robots.txt and its crawl delay allow";
 /// Shortest time between a visit and the next requested one.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 
@@ -41,6 +43,7 @@ pub(crate) struct Submissions<'a> {
 }
 
 impl Submissions<'_> {
+    /// Adds a site, or makes a known one due under the limit of a recheck. Nothing else of a known site changes: anybody may submit it.
     pub(crate) async fn submit(
         &self,
         host: Host,
@@ -62,18 +65,26 @@ impl Submissions<'_> {
         self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
         let has_url = url.is_some();
         let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
-        let added = self.store.seeds_add(&[seed], clock::now()).await?;
+        let now = clock::now();
+        let added = self.store.seeds_add(std::slice::from_ref(&seed), now).await?;
         if added.refused > 0 {
             let detail =
                 format!("{site} already has the maximum number of hosts or of URLs that wait for a visit");
             return Err(Problem::bad_request(detail).with_parameter(if has_url { "url" } else { "domain" }));
         }
-        let (outcome, message) = if added.added > 0 {
-            ("added", format!("{site} is in the queue and will be visited soon"))
+        if added.added > 0 {
+            let message = format!("{site} is in the queue and will be visited soon");
+            return Ok((self.answer(site, "added", message), quota));
+        }
+        let summary = self.store.site_summary(&site).await?;
+        let last_visit_at = summary.and_then(|summary| summary.last_visit_at);
+        let message = if wait_after(last_visit_at, now).is_some() {
+            format!("{site} was known already, and was visited less than ten minutes ago")
         } else {
-            ("known", format!("{site} was known already; its record says when it is visited next"))
+            self.store.seeds_add(&[Seed { revisit_now: true, ..seed }], now).await?;
+            format!("{site} was known already; it is {AS_SOON_AS_ALLOWED}")
         };
-        Ok((self.answer(site, outcome, message), quota))
+        Ok((self.answer(site, "known", message), quota))
     }
 
     /// Requests a visit of a known site before it is due.
@@ -128,7 +139,7 @@ impl Submissions<'_> {
         let again = |host| Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
         let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
         self.store.seeds_add(&seeds, now).await?;
-        let message = format!("{site} is visited as soon as its robots.txt and its crawl delay allow");
+        let message = format!("{site} is {AS_SOON_AS_ALLOWED}");
         Ok(self.answer(site, "known", message))
     }
 

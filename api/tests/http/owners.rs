@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
 use crate::documents::{self, body_of};
-use crate::world::{Settings, World};
+use crate::world::{Settings, World, machine_now};
 
 pub(crate) const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778";
 
@@ -35,6 +35,21 @@ async fn submitted_domain_is_queued_and_shown() {
     let opted_out = post(&world, "/sites", r#"{"domain": "shy.example"}"#).await;
     assert_eq!(opted_out.status, StatusCode::FORBIDDEN);
     assert!(opted_out.json()["detail"].as_str().unwrap().contains("opted out"));
+}
+
+#[tokio::test]
+async fn a_submission_of_a_known_site_requests_a_visit() {
+    let world = World::new().await;
+    let answer = post(&world, "/sites", r#"{"domain": "weather.example"}"#).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    assert_eq!(answer.json()["outcome"], "known");
+    assert!(answer.json()["message"].as_str().unwrap().contains("as soon as"), "{}", answer.text());
+    let site = SiteName::parse("weather.example").unwrap();
+    let summary = world.store.site_summary(&site).await.unwrap().unwrap();
+    assert!(summary.next_visit_at.unwrap() <= machine_now(), "{summary:?}");
+    assert!(!world.store.site_report(&site, 0).await.unwrap().unwrap().state.is_submitted, "it is listed");
+    let again = post(&world, "/sites", r#"{"domain": "weather.example"}"#).await;
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ fn capabilities(documents: &[(&str, &str)]) -> Vec<Vec<(Format, String)>> {
             host: manifest.url.host(),
             format: manifest.format(),
             content_hash: manifest.content_hash.clone(),
-            named_by: NamedBy::Site,
+            named_by: NamedBy::Site { links_away: 0 },
             declarations: declared.collect(),
         }
     };

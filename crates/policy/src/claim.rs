@@ -154,6 +154,17 @@ impl Claim {
         self.owner.is_some() || self.open_until().is_some_and(|until| now < until)
     }
 
+    /// Whether a visit that began at `started_at` has to check it: it has not done so, a check was requested since, or so much time
+    /// has passed that the proof is due again.
+    pub fn is_open_in_visit(&self, started_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+        let counts = |checked_at: &DateTime<Utc>| {
+            *checked_at >= started_at
+                && self.asked_at.is_none_or(|asked_at| asked_at <= *checked_at)
+                && self.next_check_by(*checked_at).is_none_or(|by| now < by)
+        };
+        self.is_checked_by_visits(now) && !self.checked_at.as_ref().is_some_and(counts)
+    }
+
     /// The owner whose key counts.
     pub fn owner_at(&self, now: DateTime<Utc>) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| owner.counts_at(now))
@@ -327,6 +338,24 @@ mod tests {
         assert_eq!(Claim::default().next_check_at(at(0)), None);
         assert!(!Claim::default().is_checked_by_visits(at(0)));
         assert!(claim.after(proven(&[1]), at(1)).is_checked_by_visits(at(9_000)), "an owner's always");
+    }
+
+    #[test]
+    fn a_long_visit_checks_a_claim_again_when_that_is_requested_or_due() {
+        let asked = |hours| Claim { asked_at: Some(at(hours)), ..Claim::default() };
+        assert!(asked(0).is_open_in_visit(at(1), at(1)));
+        assert!(!Claim::default().is_open_in_visit(at(1), at(1)), "nobody asked");
+        let missed = asked(0).after(nothing(), at(24));
+        assert!(!missed.is_open_in_visit(at(1), at(25)), "this visit has checked it");
+        assert!(missed.is_open_in_visit(at(25), at(25)), "another visit has not");
+        let again = Claim { asked_at: Some(at(30)), ..missed };
+        assert!(again.is_open_in_visit(at(1), at(31)), "requested since");
+        let owned = Claim::default().after(proven(&[1]), at(24));
+        assert!(!owned.is_open_in_visit(at(1), at(24 + 50 * 24 - 1)));
+        assert!(owned.is_open_in_visit(at(1), at(24 + 50 * 24)), "in time for the owner");
+        let missing = owned.after(nothing(), at(48));
+        assert!(!missing.is_open_in_visit(at(1), at(48 + 7 * 24 - 1)));
+        assert!(missing.is_open_in_visit(at(1), at(48 + 7 * 24)));
     }
 
     #[test]

@@ -35,6 +35,6 @@ pub use redirect::{RedirectDecision, RedirectRefusal};
 pub use retry::RetryAfter;
 pub use robots::{RobotsCause, RobotsDecision, RobotsFile, RobotsResponse, RobotsVerdict};
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
-pub use spread::Seed;
+pub use spread::{Seed, take_turns};
 pub use usage::ContentUsage;
 pub use visit::{NextStep, VisitRules};

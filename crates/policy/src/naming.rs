@@ -69,21 +69,27 @@ impl SiteNaming {
     /// Whether the site names a document: at one of its hosts by a usual path, in robots.txt, DNS or the home page, or in a
     /// document that it names. A list of the operator names documents too.
     pub fn names(&self, url: &ManifestUrl) -> bool {
+        self.links_away(url).is_some()
+    }
+
+    /// The number of links from what the site itself publishes to a document, less than [`LINKS_MAX`] + 1: 0 at a usual path, and
+    /// for a URL of the operator's list. `None` if only others name it.
+    pub fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
         let mut current = url;
-        for _ in 0..LINKS_MAX {
+        for links in 0..LINKS_MAX {
             if is_usual(current) && self.names_host(&current.host()) {
-                return true;
+                return Some(links);
             }
-            let Some(found_by) = self.found.get(current) else { return false };
+            let found_by = self.found.get(current)?;
             match (naming(&self.site, found_by), &found_by.linked_from) {
                 (Naming::LikeThis, Some(from)) => current = from,
-                (Naming::Site, _) if found_by.discovery == Discovery::Listed => return true,
-                (Naming::Site, Some(from)) => return self.names_host(&from.host()),
-                (Naming::Site, None) => return self.names_host(&current.host()),
-                _ => return false,
+                (Naming::Site, _) if found_by.discovery == Discovery::Listed => return Some(links),
+                (Naming::Site, Some(from)) => return self.names_host(&from.host()).then_some(links + 1),
+                (Naming::Site, None) => return self.names_host(&current.host()).then_some(links),
+                _ => return None,
             }
         }
-        false
+        None
     }
 }
 
@@ -145,6 +151,25 @@ mod tests {
             assert!(is_named(&chain, one) && is_named(&chain, two), "{discovery}");
         }
         assert!(is_named(&[(one, Discovery::Listed, None)], one), "the operator names it");
+    }
+
+    #[test]
+    fn links_are_counted_from_what_the_site_itself_publishes() {
+        let (catalog, page) = ("https://a.example/.well-known/ard.json", "https://a.example/en/");
+        let (one, two) = ("https://a.example/u/one.json", "https://a.example/u/two.json");
+        let (from_page, listed) = ("https://a.example/x.json", "https://a.example/y.json");
+        let found_by = |discovery, from: Option<&str>| FoundBy { discovery, linked_from: from.map(url) };
+        let found = HashMap::from([
+            (url(catalog), found_by(Discovery::WellKnown, None)),
+            (url(one), found_by(Discovery::CatalogEntry, Some(catalog))),
+            (url(two), found_by(Discovery::Pointer, Some(one))),
+            (url(from_page), found_by(Discovery::HtmlLink, Some(page))),
+            (url(listed), found_by(Discovery::Listed, None)),
+        ]);
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found, []);
+        let links = [catalog, listed, one, from_page, two].map(|at| naming.links_away(&url(at)));
+        assert_eq!(links, [Some(0), Some(0), Some(1), Some(1), Some(2)]);
+        assert_eq!(naming.links_away(&url("https://a.example/u/unknown.json")), None);
     }
 
     #[test]

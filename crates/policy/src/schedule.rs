@@ -71,6 +71,8 @@ string_enum! {
         OwnersProof = "owners_proof",
         /// A key that verified a signature expires.
         KeyExpiry = "key_expiry",
+        /// It was requested while the last one was in progress.
+        Requested = "requested",
     }
 }
 
@@ -190,6 +192,17 @@ pub fn with_check_by(
     let at = by.max(later(now, POSITIVE_MIN));
     let at = history.not_before.map_or(at, |not_before| at.max(not_before));
     if at < next.at { NextVisit { at, reason } } else { next }
+}
+
+/// The next visit after one during which another was requested: at once. What the site asked for comes first: a delay, or no
+/// visit at all; and so does its budget.
+pub fn with_request(next: NextVisit, history: &SiteHistory, now: DateTime<Utc>) -> NextVisit {
+    use NextVisitReason as Reason;
+    if matches!(next.reason, Reason::RetryAfter | Reason::OptedOut | Reason::OverBudget) {
+        return next;
+    }
+    let at = history.not_before.map_or(now, |not_before| now.max(not_before));
+    if at < next.at { NextVisit { at, reason: Reason::Requested } } else { next }
 }
 
 /// A site that responded: by the operator's interval, its rate of change, or as a site without manifests.

@@ -82,6 +82,22 @@ fn a_proof_that_has_to_be_looked_for_brings_the_next_visit_forward() {
 }
 
 #[test]
+fn a_visit_that_was_requested_during_another_one_follows_it() {
+    let (day, week) = (now() + TimeDelta::days(1), now() + TimeDelta::days(7));
+    let history = positive(1, 0, 0, 0);
+    let after = |reason, history: &SiteHistory| with_request(NextVisit { at: week, reason }, history, now());
+    let requested = |at| NextVisit { at, reason: NextVisitReason::Requested };
+    for reason in [NextVisitReason::Negative, NextVisitReason::ChangeRate, NextVisitReason::Transport] {
+        assert_eq!(after(reason, &history), requested(now()), "{reason:?}");
+    }
+    let delayed = SiteHistory { not_before: Some(day), ..history };
+    assert_eq!(after(NextVisitReason::Negative, &delayed), requested(day), "not before Retry-After");
+    for reason in [NextVisitReason::RetryAfter, NextVisitReason::OptedOut, NextVisitReason::OverBudget] {
+        assert_eq!(after(reason, &history), NextVisit { at: week, reason }, "{reason:?}");
+    }
+}
+
+#[test]
 fn honours_retry_after_and_doubles_it_if_it_repeats() {
     let requested = now() + TimeDelta::seconds(120);
     let limited = |failures_in_row| SiteHistory {

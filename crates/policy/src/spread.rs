@@ -3,6 +3,7 @@
 //! The same name gives the same number on every machine and in every version, so that schedules are reproducible. Not for
 //! secrets.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The hash of a name (FNV-1a and a final mix).
@@ -40,6 +41,20 @@ impl Seed {
     }
 }
 
+/// Orders items of several owners in rounds with one item of each owner, so that nobody who has many keeps out the item of
+/// another. The items of one owner keep their order; the seeds of the owners decide their order in a round.
+pub fn take_turns<T>(items: impl IntoIterator<Item = (Seed, T)>) -> Vec<T> {
+    let mut rounds: HashMap<Seed, usize> = HashMap::new();
+    let place = |(owner, item): (Seed, T)| {
+        let round = rounds.entry(owner).or_default();
+        *round += 1;
+        ((*round, owner.0), item)
+    };
+    let mut placed: Vec<((usize, u64), T)> = items.into_iter().map(place).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, item)| item).collect()
+}
+
 /// Spreads close hashes apart (the finisher of `SplitMix64`).
 const fn mix(mut value: u64) -> u64 {
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,6 +75,26 @@ mod tests {
         assert!(shares.iter().all(|share| *share <= Duration::from_secs(20)));
         assert!(shares.iter().any(|share| *share < Duration::from_secs(1)));
         assert!(shares.iter().any(|share| *share > Duration::from_secs(19)));
+    }
+
+    #[test]
+    fn owners_of_many_items_and_of_few_take_turns() {
+        let (many, few) = (Seed::of("many.example"), Seed::of("few.example"));
+        let items = (0..50).map(|number| (many, number)).chain([(few, 100), (few, 101)]);
+        let taken = take_turns(items);
+        assert_eq!(taken.len(), 52);
+        for (round, item) in [(0, 100), (1, 101)] {
+            assert!(taken[2 * round..2 * round + 2].contains(&item), "{taken:?}");
+        }
+        let of_many: Vec<i32> = taken.into_iter().filter(|item| *item < 50).collect();
+        assert!(of_many.is_sorted(), "{of_many:?}");
+        let firsts: Vec<&str> = (0..40)
+            .map(|visit| {
+                let turn = |name| (Seed::of(name).with_counter(visit), name);
+                take_turns([turn("a.example"), turn("b.example")])[0]
+            })
+            .collect();
+        assert!(firsts.contains(&"a.example") && firsts.contains(&"b.example"), "no name is always first");
     }
 
     #[test]

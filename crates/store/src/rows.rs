@@ -92,7 +92,7 @@ impl TryFrom<StateRow> for SiteState {
             Some(until_ms) => {
                 let resume_at = at.time("parked_until_ms", until_ms)?;
                 let reason = row.parked_reason.unwrap_or_default();
-                (Some(ParkedVisit { resume_at, reason, progress }), None)
+                (Some(ParkedVisit { resume_at, reason, progress, claim: None }), None)
             }
         };
         Ok(Self {

@@ -19,7 +19,7 @@ use super::paths::why_left;
 use super::report::{counted, plural};
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
-use crate::visit::next_paths;
+use crate::visit::{ParkedPlan, next_paths, parked_plan};
 use crate::{UsageError, clock, site_of};
 
 /// Fetches without a result that are shown as one entry; fewer are shown one by one.
@@ -118,7 +118,8 @@ impl NextPaths {
         if !self.later.is_empty() {
             lines.push(format!("  after that: {}", self.later.join(" ")));
             lines.push(
-                "  A submission of the site (or check) makes the next visit request all of them.".to_owned(),
+                "  check requests all of them, and so does a visit after a submission if no list names the site."
+                    .to_owned(),
             );
         }
         lines
@@ -156,6 +157,7 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
         ));
     }
     lines.push(next_visit(report));
+    lines.extend(parked_plan(&report.state).iter().map(parked_line));
     if let Some(until) = report.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));
     }
@@ -183,6 +185,17 @@ fn next_visit(report: &SiteReport) -> String {
         (Some(at), None) => format!("Next visit: {}, {}", time(at), from_now(at)),
         (None, _) => "No visit is planned.".to_owned(),
     }
+}
+
+/// What a parked visit has requested, and what it requests next.
+fn parked_line(plan: &ParkedPlan) -> String {
+    format!(
+        "  {} since {}; the next is {}, {} left",
+        counted(plan.requests.into(), "request"),
+        time(plan.started_at),
+        plan.next,
+        if plan.left == 1 { "one URL is".to_owned() } else { format!("{} URLs are", plan.left) }
+    )
 }
 
 fn from_now(at: DateTime<Utc>) -> String {

@@ -379,7 +379,9 @@ impl<'a> Fleet<'a> {
         Ok(resumed)
     }
 
-    fn start(&self, work: &mut Work, leased: LeasedSite) {
+    fn start(&self, work: &mut Work, mut leased: LeasedSite) {
+        // what an operator checks is requested like a submitted site, whatever list names it
+        leased.site.is_submitted |= self.only.is_some();
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);

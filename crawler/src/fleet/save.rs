@@ -84,7 +84,7 @@ pub(super) async fn visit_and_save(
 async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
     let resume_at = clock::now() + RETRY_OWN_FAILURE;
     let reason = "the visit failed because of an error in the crawler".to_owned();
-    let parked = ParkedVisit { resume_at, reason, progress: serde_json::Value::Null };
+    let parked = ParkedVisit { resume_at, reason, progress: serde_json::Value::Null, claim: None };
     if let Err(error) = tools.store.visit_park(&token, &parked, clock::now()).await {
         tracing::debug!(site.name = %token.site, %error, "the lease is left to expire");
     }

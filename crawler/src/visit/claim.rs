@@ -1,28 +1,29 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
 //! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
-//! follows every rule of the others, and comes after those for the paths and files of the site itself. Its result does not affect
-//! how the site is read. A visit that the responses of the domain end before it has not found the proof: otherwise a domain that
-//! changes hands could keep its former owner. What others can cause, a response of another host or a failure of the name servers,
-//! says nothing about the proof.
+//! follows every rule of the others, and comes before them: a site may ask for a delay with which a visit takes weeks. Its result
+//! does not affect how the site is read, unless the site asks for a delay, and is saved while the visit waits. A visit that the
+//! responses of the domain end before it has not found the proof: otherwise a domain that changes hands could keep its former
+//! owner. What others can cause, a response of another host or a failure of the name servers, says nothing about the proof.
 
+use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::claim::{self, CheckResult, ClaimAuthority, Proof};
+use policy::claim::{self, CheckResult, Claim, ClaimAuthority, Proof};
 use policy::{BodyKind, FetchOutcome, NextStep, VisitEnd};
 use store::{SiteState, is_main_host};
 
 use super::Visit;
 use super::context::{Interrupt, Scope};
 use super::fetched::Fetched;
-use super::task::{NamedBy, Role, Task};
+use super::task::{Role, Task};
 use crate::clock;
 use crate::retry::retry_while_unavailable;
 
-/// The task that checks the claim to a site.
-pub(super) fn task(site: &SiteState) -> Option<Task> {
+/// The task that checks the claim to a site, if a visit that began at `started_at` has to.
+pub(super) fn task(site: &SiteState, started_at: DateTime<Utc>, now: DateTime<Utc>) -> Option<Task> {
+    site.claim.as_ref().filter(|claim| claim.is_open_in_visit(started_at, now))?;
     let url = ManifestUrl::on_host(&site.name.apex(), claim::FILE_PATH).ok()?;
-    let task = Task::new(url, BodyKind::Other, Discovery::WellKnown);
-    Some(Task { role: Role::Claim, named_by: NamedBy::Others, ..task })
+    Some(Task { role: Role::Claim, ..Task::new(url, BodyKind::Other, Discovery::WellKnown) })
 }
 
 impl Visit<'_> {
@@ -42,21 +43,19 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Looks for the proof in the file, unless a record had it.
+    /// Looks for the proof in the file.
     pub(super) async fn check_claim_file(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
-        if self.progress.claim.is_some() {
-            return Ok(NextStep::Continue);
-        }
         let Some(authority) = self.claim_authority().await? else {
             let reason = "this instance has issued no token yet".to_owned();
             self.conclude_claim(CheckResult::Nothing { reason });
             return Ok(NextStep::Continue);
         };
         let fetched = self.answer(task, None).await?;
+        self.progress.claim_file_at = Some(clock::now());
         let next = match fetched.outcome {
-            // a page in place of the file does not count as one of the paths that answer alike
-            FetchOutcome::Html => NextStep::Continue,
-            outcome => self.progress.plan.rules(&task.url.host()).observe(outcome, task.body, None),
+            FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
+            // what is answered here says nothing about the other paths
+            _ => NextStep::Continue,
         };
         match of_file(self.site, &authority, &fetched, self.progress.claim_records) {
             CheckResult::Nothing { .. } if self.has_unread_proof() => {}
@@ -95,9 +94,11 @@ impl Visit<'_> {
 
     /// Whether the visit checks the claim, and has not concluded.
     fn looks_for_claim(&self) -> bool {
-        let is_checked =
-            self.site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(clock::now()));
-        is_checked && self.scope == Scope::Site && self.progress.claim.is_none()
+        let started_at = self.progress.started_at;
+        let is_open = |claim: &Claim| claim.is_open_in_visit(started_at, clock::now());
+        self.site.claim.as_ref().is_some_and(is_open)
+            && self.scope == Scope::Site
+            && self.progress.claim.is_none()
     }
 
     /// What verifies tokens; `None` before this instance has issued one.

@@ -136,6 +136,12 @@ impl Findings {
         present.map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
+    /// Whether the site did not have one of the manifests before.
+    pub(crate) fn has_new_manifest(&self, site: &SiteState) -> bool {
+        let is_known = |url| known(site, url).is_some_and(|known| known.manifest_id.is_some());
+        self.manifests().any(|fetched| fetched.outcome == FetchOutcome::Found && !is_known(&fetched.url))
+    }
+
     /// Whether a manifest changed since the last visit. What a first visit finds is new, not changed.
     pub(crate) fn changed_any(&self, site: &SiteState) -> bool {
         let has_changed = |fetched: &Fetched| {

@@ -7,7 +7,7 @@ use store::VisitRecord;
 use super::context::Interrupt;
 use super::fetched::Fetched;
 use super::findings::Findings;
-use super::progress::Progress;
+use super::progress::{Progress, VisitRequest};
 use super::traffic::Traffic;
 use super::{Outcome, Visit};
 use crate::clock;
@@ -39,6 +39,11 @@ impl Visit<'_> {
         let next = schedule::with_check_by(next, check_by, NextVisitReason::OwnersProof, &history, now);
         let keys_expire_at = self.progress.findings.keys_expire_at.filter(|end| *end > now);
         let next = schedule::with_check_by(next, keys_expire_at, NextVisitReason::KeyExpiry, &history, now);
+        let next = schedule::with_check_by(next, check_by, &history, now);
+        let next = match self.progress.request {
+            VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
+            VisitRequest::None => next,
+        };
         let changed_any = self.progress.findings.changed_any(self.site);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
@@ -109,6 +114,7 @@ fn in_words(next: &NextVisit) -> String {
         Reason::OptedOut => "the owner opted out",
         Reason::OwnersProof => "to look for the proof of its owner",
         Reason::KeyExpiry => "a key that verified a signature expires",
+        Reason::Requested => "it was requested during the last visit",
     }
     .to_owned()
 }

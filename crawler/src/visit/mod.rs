@@ -30,7 +30,8 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
-use policy::plan::{PathPlan, PlannedPath, Priors};
+use policy::plan::{PathPlan, PlannedPath, Priors, ROBOTS_PATH};
+use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, SiteState, StoreError, VisitRecord};
 
@@ -42,13 +43,14 @@ use self::context::Interrupt;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
-use self::task::NamedBy;
+use self::task::{NamedBy, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
 
-/// Longest wait for a URL that others named. Beyond it the visit ends, and its findings are saved.
-const WAIT_FOR_OTHERS_MAX: TimeDelta = TimeDelta::hours(1);
+/// Longest wait for a URL that others named, and for the rest of a visit that found a new manifest. Beyond it the visit ends, and
+/// its findings are saved.
+const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -96,6 +98,30 @@ pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>
     progress.plan.tasks().map(|task| task.url).collect()
 }
 
+/// What is left of a parked visit.
+pub(crate) struct ParkedPlan {
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) requests: u32,
+    /// The next request: a URL, or the robots.txt of its host.
+    pub(crate) next: ManifestUrl,
+    /// URLs that are still planned.
+    pub(crate) left: usize,
+}
+
+/// What is left of the parked visit of a site; `None` if there is none, or nothing but its end.
+pub(crate) fn parked_plan(site: &SiteState) -> Option<ParkedPlan> {
+    let resume_at = site.parked.as_ref()?.resume_at;
+    let progress = Progress::resume(site, resume_at)?;
+    let left = progress.plan.tasks().count();
+    let task = progress.plan.tasks().next()?;
+    let host = task.current().host();
+    let next = match requester::robots_use(site, &progress.traffic, &host, resume_at) {
+        CopyUse::Current => task.current().clone(),
+        CopyUse::DenyOnly => ManifestUrl::on_host(&host, ROBOTS_PATH).ok()?,
+    };
+    Some(ParkedPlan { started_at: progress.started_at, requests: progress.traffic.requests, next, left })
+}
+
 /// How the next visit divides the paths that were never requested, after a visit that left some of them.
 pub(crate) fn next_paths(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let is_left = |row: &&PlannedPath| site.paths_checked.get(row.slot).is_none();
@@ -121,6 +147,10 @@ pub(crate) async fn visit(
             Box::pin(visit.prepare_end(end)).await
         }
         Ok(end) => Interrupt::End(end),
+        Err(Interrupt::Park { until, .. }) if visit.is_saved_before_wait(until) => {
+            let end = visit.overall_end();
+            Box::pin(visit.prepare_end(end)).await
+        }
         Err(interrupt) => interrupt,
     };
     let mut token = visit.requester.token.clone();
@@ -155,15 +185,18 @@ pub(crate) async fn visit(
 
 impl<'a> Visit<'a> {
     fn new(tools: &'a Tools, stop: &'a Stop, leased: &'a LeasedSite, scope: Scope, session: Session) -> Self {
-        let LeasedSite { token, site, due_at } = leased;
+        let LeasedSite { token, site } = leased;
         let now = clock::now();
-        let resumed = Progress::resume(site, now);
+        let mut resumed = Progress::resume(site, now);
+        if let Some(progress) = &mut resumed {
+            progress.compare_due_at(site, token.due_at);
+        }
         let has_history = resumed.is_some() || token.address_group.is_some();
         let mut progress = resumed.unwrap_or_else(|| match &scope {
             Scope::Site => prepare::begin(site, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
         });
-        progress.due_at.get_or_insert(*due_at);
+        progress.due_at.get_or_insert(token.due_at);
         let requester = Requester::new(tools, stop, (token.clone(), site), session, &progress.traffic);
         Self {
             tools,
@@ -200,7 +233,7 @@ impl<'a> Visit<'a> {
                     self.hold_seeds().await?;
                 }
                 Err(Interrupt::Park { until, .. })
-                    if task.named_by == NamedBy::Others && until - clock::now() > WAIT_FOR_OTHERS_MAX =>
+                    if task.named_by == NamedBy::Others && until - clock::now() > WAIT_UNSAVED_MAX =>
                 {
                     plan.drop_named_by_others();
                 }
@@ -224,9 +257,23 @@ impl<'a> Visit<'a> {
         self.progress.overall_end(|host| own.contains(host))
     }
 
+    /// Whether the visit ends rather than waits this long, so that a new manifest is published: nothing is left to which documents
+    /// of the site link, and no redirect is being followed. The next visit continues with the other paths.
+    fn is_saved_before_wait(&self, until: DateTime<Utc>) -> bool {
+        let is_of_this_visit = |task: &Task| {
+            let is_linked = task.named_by == NamedBy::Site && task.linked_from.is_some();
+            !task.hops.is_empty() || is_linked && findings::known(self.site, &task.url).is_none()
+        };
+        self.scope == Scope::Site
+            && until - clock::now() > WAIT_UNSAVED_MAX
+            && self.progress.findings.has_new_manifest(self.site)
+            && !self.progress.plan.tasks().any(|task| is_of_this_visit(&task))
+    }
+
     async fn park(mut self, resume_at: DateTime<Utc>, reason: String) -> Outcome {
+        let claim = self.progress.take_claim();
         let progress = self.save_progress().await.unwrap_or_default();
-        Outcome::Parked(Box::new(ParkedVisit { resume_at, reason, progress }))
+        Outcome::Parked(Box::new(ParkedVisit { resume_at, reason, progress, claim }))
     }
 
     /// Leaves the visit to the worker that owns the next address, with the progress and the resolved addresses. A visit that has
@@ -250,3 +297,6 @@ impl<'a> Visit<'a> {
         progress.ok()
     }
 }
+
+#[cfg(test)]
+mod slow_tests;

@@ -1,10 +1,10 @@
-//! The initial plan of a visit, in this order: known manifests that the site itself names, the paths that `policy::plan` chooses,
-//! home pages, and then URLs and hosts that only others name.
+//! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
+//! `policy::plan` chooses, home pages, and then URLs and hosts that only others name.
 
 use chrono::{DateTime, Utc};
-use manifest::{Discovery, Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
-use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Status};
+use policy::{BodyKind, FetchOutcome, HostKnowledge, PathClass, Seed, Status, take_turns};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
@@ -28,6 +28,9 @@ const HOSTS_NAMED_MAX: usize = 10;
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
+    if let Some(task) = claim::task(site, now, now) {
+        progress.plan.add(task);
+    }
     let mut pages = Vec::new();
     let mut foreign = Vec::new();
     let own_hosts = OwnHosts::of(site);
@@ -46,9 +49,7 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan.add(task);
     }
-    let is_claimed = site.claim.as_ref().is_some_and(|claim| claim.is_checked_by_visits(now));
-    let claim = is_claimed.then(|| claim::task(site)).flatten();
-    for task in claim.into_iter().chain(foreign).chain(named_by_others(site)) {
+    for task in foreign.into_iter().chain(named_by_others(site)) {
         progress.plan.add(task);
     }
     for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {
@@ -88,7 +89,8 @@ pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     Some(plan_of(site, &state.host, full_table(site), priors))
 }
 
-/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest.
+/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Of the
+/// URLs that other sites link to, each linking site in turn names one; another one is first in each visit.
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
@@ -97,6 +99,11 @@ fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
         .iter()
         .filter(|known| is_named_by_others(known) && is_asked_again(site, known) && !is_settled(known));
     let again = again.map(known_task);
+    let turn = |hint: &Hint| {
+        let from = hint.linked_from.as_ref().map(ManifestUrl::site);
+        Seed::of(from.as_ref().map_or("", SiteName::as_str)).with_counter(site.visits.into())
+    };
+    let linked = take_turns(linked.into_iter().map(|hint| (turn(hint), hint)));
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
     hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
 }
@@ -212,7 +219,10 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use manifest::ManifestId;
+    use policy::claim::Claim;
     use store::HostOrigin;
 
     use super::*;
@@ -276,7 +286,7 @@ mod tests {
                     Some("https://a.example/agent.json"),
                 ),
             ],
-            ..crate::dry_run::unknown(manifest::SiteName::parse("a.example").unwrap())
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         };
         let mut plan = begin(&site, &Priors::default(), crate::clock::now()).plan;
         let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))
@@ -293,5 +303,46 @@ mod tests {
             assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
         }
         assert!(own.iter().all(|own| tasks[at(own)].1 == NamedBy::Site), "{tasks:?}");
+    }
+
+    #[test]
+    fn sites_that_link_to_a_site_take_turns() {
+        let hint = |from: &str, number: usize| Hint {
+            url: url(&format!("https://a.example/x/{number:03}.json")),
+            linked_from: Some(url(&format!("https://{from}/catalog.json"))),
+            discovery: Discovery::CatalogEntry,
+        };
+        // in the order of the store, by URL
+        let hints: Vec<Hint> =
+            (0..900).map(|number| hint("many.example", number)).chain([hint("few.example", 900)]).collect();
+        let mut firsts = HashSet::new();
+        for visits in 0..20 {
+            let site = SiteState {
+                hosts: vec![host("a.example", HostOrigin::Listed)],
+                hints: hints.clone(),
+                visits,
+                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+            };
+            let linked: Vec<ManifestUrl> = named_by_others(&site).map(|task| task.url).collect();
+            assert_eq!(linked.len(), LINKED_BY_OTHERS_MAX);
+            let few = url("https://a.example/x/900.json");
+            assert!(linked[..2].contains(&few), "visit {visits}: {linked:?}");
+            firsts.insert(linked[0] == few);
+        }
+        assert_eq!(firsts.len(), 2, "another site is first in another visit");
+    }
+
+    #[test]
+    fn the_file_of_a_claim_comes_first() {
+        let now = crate::clock::now();
+        let site = SiteState {
+            hosts: vec![host("a.example", HostOrigin::Listed)],
+            resources: vec![manifest("https://a.example/agent.json", Discovery::Root, None)],
+            claim: Some(Claim { asked_at: Some(now), ..Claim::default() }),
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        };
+        let planned = crate::visit::planned_urls(&site, &Priors::default(), now);
+        assert_eq!(planned[0].path(), policy::claim::FILE_PATH);
+        assert_eq!(planned[1].path(), "/agent.json");
     }
 }

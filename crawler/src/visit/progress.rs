@@ -9,6 +9,7 @@ use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
 use store::{PathSlots, SiteState};
 
+use super::claim;
 use super::findings::Findings;
 use super::links::FollowUps;
 use super::plan::Plan;
@@ -25,8 +26,28 @@ const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 /// Everything that is written again with each request, as JSON: those bytes as base64, and as much again for long URLs.
 const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
+/// Time after which a visit that still goes on requests the file of a claim again, if the check of the claim is open.
+const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
+
 /// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// Whether another visit was requested while this one was in progress or parked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum VisitRequest {
+    #[default]
+    None,
+    /// It follows this one, since this one does not repeat its requests.
+    DuringVisit,
+}
+
+impl VisitRequest {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
 
 /// The progress of a visit. In JSON its parts are one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,12 +59,17 @@ pub(crate) struct Progress {
     /// When the site was due. It stays due until the visit ends.
     #[serde(default)]
     pub(crate) due_at: Option<DateTime<Utc>>,
-    /// The claim to the site, once it was checked.
+    #[serde(default, skip_serializing_if = "VisitRequest::is_none")]
+    pub(crate) request: VisitRequest,
+    /// The claim to the site, once it was checked and until that is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
     /// How many TXT records of the claim there are, once the name servers answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_records: Option<usize>,
+    /// When the file of the claim was requested last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim_file_at: Option<DateTime<Utc>>,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
@@ -70,8 +96,10 @@ impl Progress {
             started_at: now,
             saved_at: None,
             due_at: None,
+            request: VisitRequest::None,
             claim: None,
             claim_records: None,
+            claim_file_at: None,
             ended_as: None,
             ended_at: None,
             parked_bytes: 0,
@@ -82,7 +110,8 @@ impl Progress {
         }
     }
 
-    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it.
+    /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it. Its next request is
+    /// that for the proof of a claim, if the visit has to look for one.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
         let state = parked.or(site.interrupted.as_ref())?;
@@ -94,7 +123,35 @@ impl Progress {
             return None;
         }
         progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
+        let claim = claim::task(site, progress.started_at, now);
+        progress
+            .plan
+            .add_next(claim.filter(|_| !progress.has_requested_claim_file(site, now)).into_iter().collect());
         Some(progress)
+    }
+
+    /// Whether the visit has requested the file of the claim since a check was requested. The check may still be open: while name
+    /// servers fail, the file says nothing about a proof in a record.
+    fn has_requested_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
+        let asked_at = site.claim.as_ref().and_then(|claim| claim.asked_at);
+        let counts = |at: DateTime<Utc>| at >= asked_at.unwrap_or(at) && now - at < CLAIM_FILE_AGAIN_AFTER;
+        self.claim_file_at.is_some_and(counts)
+    }
+
+    /// Notes whether another visit was requested since this one was written: its site is then due at another time than the one that was
+    /// planned for the rest of this visit.
+    pub(crate) fn compare_due_at(&mut self, site: &SiteState, due_at: DateTime<Utc>) {
+        let planned = site.parked.as_ref().map(|parked| parked.resume_at).or(self.due_at);
+        if planned.is_some_and(|planned| planned != due_at) {
+            self.request = VisitRequest::DuringVisit;
+        }
+    }
+
+    /// Takes the result of a check of the claim, to save it while the visit waits. A later check queries the records again.
+    pub(crate) fn take_claim(&mut self) -> Option<Claim> {
+        let claim = self.claim.take()?;
+        self.claim_records = None;
+        Some(claim)
     }
 
     /// The progress as JSON, to be written with a request. `None` if it is too large to be written with each of them.

@@ -118,7 +118,7 @@ impl StandaloneRequests {
         message: Message<'_>,
     ) -> Result<Attempt, StandaloneError> {
         let ends_at = Instant::now() + REQUESTS_WITHIN;
-        let Some(LeasedSite { token, site: state, .. }) = self.lease(site).await? else {
+        let Some(LeasedSite { token, site: state }) = self.lease(site).await? else {
             let until = clock::now() + HELD_DELAY;
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
         };

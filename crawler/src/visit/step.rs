@@ -22,11 +22,12 @@ use crate::config::TextRecords;
 impl Visit<'_> {
     /// Does one task; returns how the visit continues.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
-        if task.role == Role::Claim {
-            return Box::pin(self.check_claim_file(task)).await;
+        let is_claim = task.role == Role::Claim;
+        if is_claim && self.progress.claim.is_some() {
+            return Ok(NextStep::Continue);
         }
         let host = task.url.host();
-        let known = known(self.site, &task.url).cloned().map(Box::new);
+        let known = known(self.site, &task.url).filter(|_| !is_claim).cloned().map(Box::new);
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
             task.validators = Validators::Omitted;
         }
@@ -38,7 +39,9 @@ impl Visit<'_> {
             Robots::NoName => {
                 let reason = Some("the name does not exist".to_owned());
                 let fetched = Fetched::unanswered(task, FetchOutcome::DnsFailed, reason, clock::now());
-                self.progress.findings.record(task.slot, fetched);
+                if !is_claim {
+                    self.progress.findings.record(task.slot, fetched);
+                }
                 return Ok(NextStep::Stop(VisitEnd::DnsDead));
             }
         };
@@ -50,6 +53,9 @@ impl Visit<'_> {
         drop(verdict);
         if is_first_request && self.tools.text_records == TextRecords::Queried {
             Box::pin(self.follow_records(task)).await;
+        }
+        if is_claim {
+            return Box::pin(self.check_claim_file(task)).await;
         }
         // a part without a stored copy must be received completely; a manifest was read when it was received
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;

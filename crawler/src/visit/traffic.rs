@@ -31,6 +31,9 @@ pub(crate) struct Traffic {
     pub(crate) active: Duration,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
+    /// Hosts whose last request was that for their robots.txt.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) robots_last: BTreeSet<Host>,
     /// Redirects of robots.txt files that were followed before the visit was interrupted.
     #[serde(default)]
     pub(crate) robots_hops: BTreeMap<Host, Vec<ManifestUrl>>,

@@ -32,6 +32,19 @@ fn reports_the_use_of_a_robots_copy_older_than_a_day() {
 }
 
 #[test]
+fn a_robots_copy_counts_for_one_request_after_a_delay_of_a_day() {
+    let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
+    let after = |delay: u64, hours: u64| {
+        let robots = format!("User-agent: *\nCrawl-delay: {delay}\n");
+        Crafted::empty().robots(&robots).wait(hours * HOUR_US).get("/agent.json")
+    };
+    after(86_400, 30).keeps(&policy);
+    after(86_400, 49).breaks(Rule::RobotsStale, 1, &policy);
+    after(60, 25).breaks(Rule::RobotsStale, 1, &policy);
+    after(86_400, 25).wait(25 * HOUR_US).get("/agents.json").breaks(Rule::RobotsStale, 1, &policy);
+}
+
+#[test]
 fn reports_disallowed_requests() {
     let policy = Policy::default();
     Crafted::new().get("/private/agent.json").breaks(Rule::Disallowed, 1, &policy);

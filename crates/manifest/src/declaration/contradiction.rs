@@ -82,7 +82,7 @@ pub struct Contradiction {
     /// Name of the parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
-    /// The fullest declaration first.
+    /// The leading declaration first.
     pub stated: Vec<Stated>,
     /// The value that counts.
     pub used: String,
@@ -184,7 +184,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The first value that a declaration has, the fullest first.
+    /// The first value that a declaration has, the leading one first.
     fn first<T: Clone>(&self, value: impl Fn(&Statement) -> Option<&T>) -> Option<T> {
         self.statements.iter().find_map(value).cloned()
     }
@@ -194,7 +194,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Required where any declaration requires it, by the schemes of the fullest declaration that has one.
+/// Required where any declaration requires it, by the schemes of the first declaration that has one.
 fn auth(leader: &CapabilityAuth, comparison: &mut Comparison<'_>) -> CapabilityAuth {
     let required = |required: Tristate| comparison.any(|statement| statement.auth.required == required);
     let required = match (required(Tristate::Yes), required(Tristate::No)) {
@@ -336,7 +336,7 @@ fn require(schema: &mut Option<Value>, name: &str, parameter: &Parameter) {
     }
 }
 
-/// The highest of the prices that can be compared; else that of the fullest declaration.
+/// The highest of the prices that can be compared; else that of the leading declaration.
 fn price(comparison: &mut Comparison<'_>) -> Option<Payment> {
     let first =
         comparison.first(|statement| statement.price.as_ref().filter(|price| price.price.is_some()))?;
@@ -359,7 +359,7 @@ fn price_in_words(price: &Payment) -> Option<String> {
     Some(std::iter::once(amount).chain(unit.map(String::as_str)).collect::<Vec<_>>().join(" "))
 }
 
-/// The lowest of the rates that can be compared; else the limit of the fullest declaration.
+/// The lowest of the rates that can be compared; else the limit of the leading declaration.
 fn rate_limit(comparison: &mut Comparison<'_>) -> Option<RateLimit> {
     let limits = || comparison.statements.iter().filter_map(|statement| statement.rate_limit.as_ref());
     let lowest = limits().filter(|limit| rate(limit).is_some()).min_by(|one, other| {

@@ -2,7 +2,9 @@
 //!
 //! Declarations belong together when they call the same operation, or have the same place in equal documents at several
 //! paths. A name of agents.txt that has no address belongs to the capability of that name in the agents.json of its host.
-//! Documents that only others name are grouped among themselves: users of a site may have written them.
+//! Documents that only others name are grouped among themselves: users of a site may have written them. So may a document that
+//! the site links to, for example from a catalog of its users' agents: the fewest links away from what the site itself publishes
+//! come first, and among equals the fullest.
 //! Two declarations of one document are never one capability: where a document declares several at one operation, only
 //! declarations of the same native id belong together.
 
@@ -16,7 +18,10 @@ use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
     /// The site itself, which stands for it.
-    Site,
+    Site {
+        /// The links from what the site itself publishes to the document; 0 for a document at a usual path.
+        links_away: usize,
+    },
     /// Only other sites and clients.
     Others,
 }
@@ -51,7 +56,7 @@ pub struct Member {
     pub manifest: ManifestId,
 }
 
-/// The declarations of one capability, the fullest first.
+/// The declarations of one capability, in their order: the fewest links away first, then the fullest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(pub Vec<Member>);
 
@@ -62,8 +67,15 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn order(&self) -> (Reverse<u32>, &CapabilityId) {
-        (Reverse(self.declared.fullness), &self.declared.id)
+    fn order(&self) -> (usize, Reverse<u32>, &CapabilityId) {
+        (self.links_away(), Reverse(self.declared.fullness), &self.declared.id)
+    }
+
+    fn links_away(&self) -> usize {
+        match self.manifest.named_by {
+            NamedBy::Site { links_away } => links_away,
+            NamedBy::Others => 0,
+        }
     }
 
     /// Equal documents count as one.
@@ -79,10 +91,9 @@ impl Node<'_> {
 
 /// Groups the declarations of a site, in linear time apart from sorting. The groups are in the order of their leaders' ids.
 pub fn group(manifests: &[SiteManifest]) -> Vec<Group> {
-    let of =
-        |named_by: NamedBy| grouped(manifests.iter().filter(move |manifest| manifest.named_by == named_by));
-    let mut groups = of(NamedBy::Site);
-    groups.extend(of(NamedBy::Others));
+    let is_of_others = |manifest: &&SiteManifest| manifest.named_by == NamedBy::Others;
+    let mut groups = grouped(manifests.iter().filter(|manifest| !is_of_others(manifest)));
+    groups.extend(grouped(manifests.iter().filter(is_of_others)));
     groups.into_values().map(Group).collect()
 }
 
@@ -154,7 +165,8 @@ fn join_operations(nodes: &[Node<'_>], joins: &mut [usize]) {
     }
 }
 
-/// Joins bare names of agents.txt with the capabilities of agents.json on the same host.
+/// Joins bare names of agents.txt with the capabilities of agents.json on the same host. A document that is more links away
+/// defines no name, since it would lead.
 fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
     let mut defined = HashMap::new();
     for (index, node) in nodes.iter().enumerate() {
@@ -164,7 +176,10 @@ fn join_names(nodes: &[Node<'_>], joins: &mut [usize]) {
     }
     for (index, node) in nodes.iter().enumerate() {
         let name = (&node.manifest.host, node.declared.native_id.as_str());
-        if let Some(to) = defined.get(&name).filter(|_| node.is_bare_name() && is_alone(joins, index)) {
+        let Some(to) = defined.get(&name).filter(|_| node.is_bare_name() && is_alone(joins, index)) else {
+            continue;
+        };
+        if nodes.get(*to).is_some_and(|defined| defined.links_away() <= node.links_away()) {
             join(joins, index, *to);
         }
     }

@@ -21,7 +21,7 @@ fn manifest(
         host,
         format,
         content_hash: ContentHash::of(content.as_bytes()),
-        named_by: NamedBy::Site,
+        named_by: NamedBy::Site { links_away: 0 },
         declarations: declarations.iter().map(declared).collect(),
     }
 }
@@ -167,4 +167,32 @@ fn documents_that_others_name_are_grouped_among_themselves() {
         groups(&manifests, &["own", "api", "one", "two", "copy"]),
         [vec!["api pay", "own pay"], vec!["one pay", "two pay", "copy pay"]]
     );
+}
+
+/// A catalog of the site may link to documents of its users, who can write as much as they like.
+#[test]
+fn a_linked_document_never_leads_one_that_is_fewer_links_away() {
+    let at = |links_away, path: &str, fullness| SiteManifest {
+        named_by: NamedBy::Site { links_away },
+        ..manifest(path, Format::A2a, path, &[("pay", Some("POST /pay"), fullness)])
+    };
+    let manifests = [at(2, "/u/two.json", 90), at(1, "/u/one.json", 50), at(1, "/u/other.json", 60)];
+    let own = at(0, "/.well-known/agent-card.json", 1);
+    assert_eq!(
+        groups(&[manifests.as_slice(), &[own]].concat(), &["two", "one", "other", "own"]),
+        [vec!["own pay", "other pay", "one pay", "two pay"]]
+    );
+    assert_eq!(groups(&manifests, &["two", "one", "other"]), [vec!["other pay", "one pay", "two pay"]]);
+}
+
+#[test]
+fn a_linked_document_defines_no_name_of_a_document_that_is_fewer_links_away() {
+    let txt = manifest("/agents.txt", Format::AgentsTxt, "txt", &[("pay", None, 0)]);
+    let upload = |links_away| SiteManifest {
+        named_by: NamedBy::Site { links_away },
+        ..manifest("/u/agents.json", Format::AgentsJson, "json", &[("pay", Some("POST /u/pay"), 9)])
+    };
+    let found = |json| groups(&[txt.clone(), json], &["txt", "json"]);
+    assert_eq!(found(upload(0)), [vec!["json pay", "txt pay"]]);
+    assert_eq!(found(upload(1)), [vec!["json pay"], vec!["txt pay"]]);
 }

@@ -2,7 +2,8 @@
 //!
 //! Documents of a site often declare the same operation: agents.txt and agents.json, one document at two paths, a card
 //! and an `OpenAPI` document. [`group()`] decides which declarations belong together, [`name()`] which id answers for them,
-//! and [`merge()`] compares what they state: the fullest declaration leads, and the most cautious value counts.
+//! and [`merge()`] compares what they state: the declaration leads that is the fewest links away from what the site itself
+//! publishes, and of those the fullest. The most cautious value counts.
 
 mod contradiction;
 mod excerpt;
@@ -21,5 +22,5 @@ pub use name::{Before, Move, Moves, Named, Regrouped, name};
 pub use operation::operation;
 pub use statement::Statement;
 
-/// Declarations of one operation that are compared and listed. The first in the order of their fullness count.
+/// Declarations of one operation that are compared and listed. The first in their order count.
 pub const DECLARATIONS_MAX: usize = 16;

@@ -1,7 +1,7 @@
 //! Chooses the id of the declarations of one capability, and reports what changed since the last choice.
 //!
 //! A capability that was known keeps its id, whatever declaration leads it now. Where known capabilities become one, the id of
-//! the fullest declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration
+//! the leading declaration stays, and the other ids answer with it. Where one becomes several, its id stays with the declaration
 //! that has it as its own, or else with most of its declarations.
 
 use std::cmp::Reverse;
@@ -34,7 +34,7 @@ impl Before {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     pub id: CapabilityId,
-    /// The fullest declaration first.
+    /// The leading declaration first.
     pub members: Vec<Member>,
     /// Ids without a declaration that it answers, sorted.
     pub former: Vec<CapabilityId>,

@@ -616,6 +616,31 @@ fn an_expired_copy_can_only_forbid() {
 }
 
 #[test]
+fn a_copy_counts_for_the_next_request_where_the_delay_outlasts_it() {
+    use chrono::TimeDelta;
+    let fetched_at = Utc.with_ymd_and_hms(2026, 11, 20, 12, 0, 0).unwrap();
+    let minutes = |minutes| fetched_at + TimeDelta::minutes(minutes);
+    let hours = |hours: i64| minutes(60 * hours);
+    // the lifetime of the copy, the end of the delay, the time of the next request
+    for (lifetime, delay_ends_at, now, expected) in [
+        (24, hours(24), hours(24), CopyUse::Current),
+        (24, hours(29), hours(30), CopyUse::Current),
+        (24, hours(29), minutes(48 * 60 - 1), CopyUse::Current),
+        (24, hours(29), hours(48), CopyUse::DenyOnly),
+        (24, hours(23), hours(25), CopyUse::Current),
+        (24, minutes(23 * 60 - 1), hours(24), CopyUse::DenyOnly),
+        (24, minutes(1), hours(23), CopyUse::Current),
+        (24, minutes(1), hours(24), CopyUse::DenyOnly),
+        (1, hours(2), hours(2), CopyUse::Current),
+        (24 * 7, hours(24), hours(50), CopyUse::Current),
+    ] {
+        let copy = (fetched_at, hours(lifetime));
+        let found = CopyUse::after_delay(copy, delay_ends_at, now);
+        assert_eq!(found, expected, "{lifetime} h, until {delay_ends_at}, at {now}");
+    }
+}
+
+#[test]
 fn an_incomplete_stored_verdict_forbids() {
     let stored = |kind, cause, body| StoredVerdict { kind, cause, status: None, body };
     let restore = |stored| RobotsVerdict::restore(stored, PRODUCT_TOKEN);

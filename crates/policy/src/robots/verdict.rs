@@ -21,6 +21,9 @@ pub(super) const SHORT_WORK_MAX: u64 = 1024 * 1024;
 const COPY_AGE_MIN: Duration = HOUR;
 /// Maximum time for which a copy is used (RFC 9309 §2.4).
 const COPY_AGE_MAX: Duration = DAY;
+/// The same for the one request after that for robots.txt, where the delay of the host outlasts the copy: the longest Crawl-delay
+/// takes 29 hours with its jitter, and the rest is for a crawler that resumes late.
+const COPY_AGE_DELAYED_MAX: Duration = Duration::from_hours(48);
 
 /// The result of a request for robots.txt, after redirects.
 #[derive(Debug, Clone, Copy)]
@@ -244,6 +247,24 @@ impl CopyUse {
     /// How a copy with this expiry may be used at `now`.
     pub fn at(expires_at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
         if now < expires_at { Self::Current } else { Self::DenyOnly }
+    }
+
+    /// How a copy that was fetched and expires at these times may be used at `now`, if the request for it was the last one to its
+    /// host, which permits the next one from `delay_ends_at` on. Where this leaves less than an hour of the copy, it counts
+    /// for that one request: otherwise the host would be requested for robots.txt alone, again and again. RFC 9309 §2.4 says that
+    /// a copy should not be used for more than 24 hours, and leaves room for such a reason.
+    pub fn after_delay(
+        (fetched_at, expires_at): (DateTime<Utc>, DateTime<Utc>),
+        delay_ends_at: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let is_outlasted = later(delay_ends_at, COPY_AGE_MIN) >= expires_at;
+        let at_next_request = Self::at(later(fetched_at, COPY_AGE_DELAYED_MAX), now);
+        if is_outlasted && at_next_request == Self::Current {
+            Self::Current
+        } else {
+            Self::at(expires_at, now)
+        }
     }
 }
 

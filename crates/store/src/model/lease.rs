@@ -46,6 +46,8 @@ pub struct LeaseToken {
     pub expires_at: DateTime<Utc>,
     /// Group of the site's last known address. A visit updates it here, and the end of the lease stores it.
     pub address_group: Option<u16>,
+    /// When the visit was planned. Where another time is stored at the end of the lease, a visit was requested in the meantime.
+    pub due_at: DateTime<Utc>,
 }
 
 /// A leased site with its stored state.
@@ -53,6 +55,4 @@ pub struct LeaseToken {
 pub struct LeasedSite {
     pub token: LeaseToken,
     pub site: SiteState,
-    /// When the visit was planned.
-    pub due_at: DateTime<Utc>,
 }

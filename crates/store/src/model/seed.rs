@@ -92,13 +92,34 @@ pub struct SeedsAdded {
     pub refused: u64,
 }
 
-/// Priority of sites that were submitted. No seed lowers it.
+/// Priority of sites that clients submitted and no list names: a submission does not change that of a listed site.
 pub(crate) const PRIORITY_SUBMITTED: i32 = 0;
 /// Priority of sites that only other sites link to, and of sites without a planned visit. They are leased last, since any site
 /// can link to any number of names.
 pub(crate) const PRIORITY_LINKED: i32 = 1;
 /// First priority of sites that a list names, whether others link to them or not.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
+
+/// Whether a seed changes the priority of a known site. A link (1) never does, a submission (0) only that of a linked site, and a
+/// list that of any site that no list named, or raises it; the priorities from the parameter on follow the list down, too.
+macro_rules! priority_changes {
+    ($new:literal, $follows_from:literal) => {
+        concat!(
+            $new,
+            ".priority <> 1 AND (site.priority = 1 OR (",
+            $new,
+            ".priority >= 2 AND (site.priority = 0 OR site.priority > ",
+            $new,
+            ".priority
+             OR (site.priority >= ",
+            $follows_from,
+            " AND site.priority <> ",
+            $new,
+            ".priority))))"
+        )
+    };
+}
+pub(crate) use priority_changes;
 
 /// How a seed changes the priority of a known site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -53,6 +53,10 @@ pub struct ParkedVisit {
     pub reason: String,
     /// The crawler's serialised state.
     pub progress: Value,
+    /// The claim to the site, if the visit has checked it since it was saved last. It is stored apart from the visit, and not
+    /// read with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

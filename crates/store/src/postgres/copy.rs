@@ -3,7 +3,7 @@
 use super::Connection;
 use super::sql::seed::sites_put_json;
 use crate::fault::Outcome;
-use crate::model::seed::{NewSiteRow, Ranking};
+use crate::model::seed::{NewSiteRow, Ranking, priority_changes};
 
 /// For fewer rows, the temporary table costs more than it saves.
 const ROWS_MIN: usize = 1_000;
@@ -36,12 +36,11 @@ pub(crate) async fn sites_put(
     .fetch_all(&mut *connection)
     .await?;
     if new.len() < sites.len() {
-        sqlx::query(
+        sqlx::query(concat!(
             "UPDATE site SET priority = new_site.priority FROM new_site
-             WHERE site.name = new_site.name AND new_site.priority <> 1
-                 AND (site.priority = 1 OR site.priority > new_site.priority
-                     OR (site.priority >= $1 AND site.priority <> new_site.priority))",
-        )
+             WHERE site.name = new_site.name AND ",
+            priority_changes!("new_site", "$1")
+        ))
         .bind(ranking.follows_from())
         .execute(&mut *connection)
         .await?;

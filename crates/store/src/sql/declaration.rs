@@ -151,7 +151,9 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
             let at = RowRef::new("manifest", &manifest);
             let parse = || {
                 let url: ManifestUrl = at.parse("url", &url)?;
-                let named_by = if naming.names(&url) { NamedBy::Site } else { NamedBy::Others };
+                let links_away = naming.links_away(&url);
+                let named_by =
+                    links_away.map_or(NamedBy::Others, |links_away| NamedBy::Site { links_away });
                 Ok(SiteManifest {
                     id: at.parse("id", &manifest)?,
                     host: url.host(),

@@ -173,18 +173,23 @@ struct GroupRow {
 }
 
 /// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits. Returns the
-/// sites that were held; for the others nothing is written.
+/// sites that were held; for the others nothing is written. A later time, of the following year, shows that a visit was requested
+/// in the meantime, and stays; any other is damaged.
 pub(crate) async fn visits_hand_over(
     connection: &mut Connection,
     visits: &[(LeaseToken, HandOver)],
 ) -> Outcome<HashSet<SiteName>> {
     let leases = visits.iter().map(|(token, hand_over)| LeaseRow::new(token, Some(hand_over.due_at)));
     let held: Vec<String> = sqlx::query_scalar(concat!(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = batch.next_visit_at_ms,
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = CASE WHEN site.next_visit_at_ms > batch.due_at_ms
+                                         AND site.next_visit_at_ms < batch.due_at_ms + 31536000000
+                                        THEN site.next_visit_at_ms
+                                        ELSE batch.next_visit_at_ms END,
                 address_group = COALESCE(batch.address_group, site.address_group)
          FROM ",
         batch!(
-            name TEXT, worker TEXT, fence BIGINT, next_visit_at_ms BIGINT, address_group SMALLINT
+            name TEXT, worker TEXT, fence BIGINT, next_visit_at_ms BIGINT, address_group SMALLINT, due_at_ms BIGINT
         ),
         " WHERE site.name = batch.name AND COALESCE(lease_owner, '') = worker AND site.fence = batch.fence
          RETURNING site.name"

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sqlx::QueryBuilder;
 
 use super::block::blocked_among;
-use super::claim::claims_of;
+use super::claim::{claim_save, claims_of};
 use super::compaction::{SiteRow, compacted_columns, sites_expand};
 use super::rows::decode_by;
 use super::site::{self, States};
@@ -56,6 +56,7 @@ pub(super) struct LeaseRow<'a> {
     fence: i64,
     next_visit_at_ms: Option<i64>,
     address_group: Option<u16>,
+    due_at_ms: i64,
 }
 
 impl<'a> LeaseRow<'a> {
@@ -66,6 +67,7 @@ impl<'a> LeaseRow<'a> {
             fence: token.fence,
             next_visit_at_ms: millis_of(next_visit_at),
             address_group: token.address_group,
+            due_at_ms: millis(token.due_at),
         }
     }
 
@@ -169,8 +171,9 @@ fn leased_site(
         fence,
         expires_at: at.time("lease_until_ms", until_ms(now, request.duration))?,
         address_group: address_group.and_then(|group| u16::try_from(group).ok()),
+        due_at,
     };
-    Ok(LeasedSite { token, site, due_at })
+    Ok(LeasedSite { token, site })
 }
 
 async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64) -> Outcome<()> {
@@ -300,7 +303,8 @@ pub(super) struct LeaseEnd<'a> {
 }
 
 /// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of those that were held,
-/// by site. A site is due at once if a check of its claim was requested after the visit knew of the claim.
+/// by site. A site is due at once if a visit was requested in the meantime, or a check of its claim after the visit knew of the
+/// claim.
 pub(super) async fn leases_close(
     connection: &mut Connection,
     ends: &[LeaseEnd<'_>],
@@ -309,7 +313,9 @@ pub(super) async fn leases_close(
         "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
                 next_visit_at_ms = COALESCE(
                     (SELECT asked_at_ms FROM site_claim
-                     WHERE site_claim.site = column1 AND asked_at_ms > column6 AND asked_at_ms < column4),
+                     WHERE site_claim.site = column1 AND asked_at_ms > column6 AND asked_at_ms < column4
+                       AND asked_at_ms > COALESCE(checked_at_ms, 0)),
+                    CASE WHEN next_visit_at_ms <> column7 AND next_visit_at_ms < column4 THEN next_visit_at_ms END,
                     column4),
                 address_group = COALESCE(column5, address_group)
          FROM (",
@@ -320,7 +326,8 @@ pub(super) async fn leases_close(
             .push_bind(token.fence)
             .push_bind(*next_visit_at_ms)
             .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
-            .push_bind(*claim_known_at_ms);
+            .push_bind(*claim_known_at_ms)
+            .push_bind(millis(token.due_at));
     });
     query.push(concat!(
         ") AS held WHERE name = column1 AND COALESCE(lease_owner, '') = column2 AND fence = column3
@@ -331,7 +338,7 @@ pub(super) async fn leases_close(
     Ok(rows.into_iter().map(|row| (row.name.clone(), row)).collect())
 }
 
-/// Ends a lease; `next_visit_at_ms` replaces the planned time.
+/// Ends a lease; `next_visit_at_ms` replaces the planned time, unless a visit was requested in the meantime.
 pub(crate) async fn lease_end(
     connection: &mut Connection,
     token: &LeaseToken,
@@ -339,7 +346,9 @@ pub(crate) async fn lease_end(
 ) -> Outcome<()> {
     let ended = sqlx::query(
         "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
-                next_visit_at_ms = COALESCE(CAST($4 AS BIGINT), next_visit_at_ms),
+                next_visit_at_ms = CASE WHEN next_visit_at_ms <> $6 AND next_visit_at_ms < CAST($4 AS BIGINT)
+                                        THEN next_visit_at_ms
+                                        ELSE COALESCE(CAST($4 AS BIGINT), next_visit_at_ms) END,
                 address_group = COALESCE(CAST($5 AS SMALLINT), address_group)
          WHERE name = $1 AND lease_owner = $2 AND fence = $3",
     )
@@ -348,6 +357,7 @@ pub(crate) async fn lease_end(
     .bind(token.fence)
     .bind(next_visit_at_ms)
     .bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
+    .bind(millis(token.due_at))
     .execute(&mut *connection)
     .await?;
     if ended.rows_affected() == 1 { Ok(()) } else { Err(lease_lost(connection, token).await?.into()) }
@@ -360,7 +370,7 @@ pub(super) async fn lease_lost(connection: &mut Connection, token: &LeaseToken) 
     Ok(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } })
 }
 
-/// Saves a visit's progress and ends the lease until the visit may resume.
+/// Saves a visit's progress, with the claim that it checked, and ends the lease until the visit may resume.
 pub(crate) async fn visit_park(
     connection: &mut Connection,
     token: &LeaseToken,
@@ -368,6 +378,9 @@ pub(crate) async fn visit_park(
 ) -> Outcome<()> {
     let resume_at_ms = millis(parked.resume_at);
     lease_end(connection, token, Some(resume_at_ms)).await?;
+    if let Some(claim) = &parked.claim {
+        claim_save(connection, token.site.as_str(), claim).await?;
+    }
     sites_expand(connection, &names([token.site.as_str()])?).await?;
     sqlx::query(
         "UPDATE site_state SET parked_until_ms = $2, parked_reason = $3, parked_progress = $4, next_visit_reason = $3

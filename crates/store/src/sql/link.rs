@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use manifest::ManifestId;
+use manifest::{ManifestId, ManifestUrl, SiteName};
 use serde::Serialize;
 
 use super::{Connection, batch};
@@ -22,6 +22,8 @@ const HOSTS_SUBMITTED_MAX: u64 = 1_100;
 const HOSTS_MAX: u64 = 10_000;
 /// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred.
 const HINTS_LINKED_MAX: u64 = 900;
+/// The part of these that one site may name: it would otherwise keep out the links of others.
+const HINTS_OF_ONE_SITE_MAX: u64 = 300;
 const HINTS_MAX: u64 = 1_000;
 
 /// A seed and its site.
@@ -118,18 +120,31 @@ async fn links_insert(connection: &mut Connection, rows: &[LinkRow<'_>]) -> Outc
     Ok(())
 }
 
-/// Stores that other sites link to sites which a list is about to name: their priority will no longer show it.
-pub(super) async fn links_keep(connection: &mut Connection, listed: &str) -> Outcome<()> {
-    sqlx::query(concat!(
-        "INSERT INTO site_link (site, linked_by, is_open)
-         SELECT name, '', 0 FROM site WHERE priority = 1 AND name IN ",
-        list!(),
-        " ORDER BY name
-         ON CONFLICT (site) DO NOTHING"
-    ))
-    .bind(listed)
-    .execute(&mut *connection)
-    .await?;
+/// Selects known sites by their priority, and stores that more than a list names them.
+macro_rules! keep_sites {
+    ($priorities:literal) => {
+        concat!(
+            "INSERT INTO site_link (site, linked_by, is_open)
+             SELECT name, '', 0 FROM site WHERE ",
+            $priorities,
+            " AND name IN ",
+            list!(),
+            " ORDER BY name
+             ON CONFLICT (site) DO NOTHING"
+        )
+    };
+}
+
+/// Stores that other sites link to, or clients submitted, sites which a list is about to name: their priority will no longer
+/// show it.
+pub(super) async fn unlisted_keep(connection: &mut Connection, listed: &str) -> Outcome<()> {
+    sqlx::query(keep_sites!("priority < 2")).bind(listed).execute(&mut *connection).await?;
+    Ok(())
+}
+
+/// Stores that clients submit listed sites: their priority does not show it.
+pub(super) async fn submitted_keep(connection: &mut Connection, submitted: &str) -> Outcome<()> {
+    sqlx::query(keep_sites!("priority >= 2")).bind(submitted).execute(&mut *connection).await?;
     Ok(())
 }
 
@@ -208,8 +223,8 @@ pub(super) async fn hosts_admit<'a>(
     Ok(())
 }
 
-/// Removes seeds with URLs beyond the limits of their sites; returns the rest and these URLs. Those of the operator's lists
-/// stay.
+/// Removes seeds with URLs beyond the limits of their sites and of the sites that link to them; returns the rest and these URLs.
+/// Those of the operator's lists stay.
 pub(super) async fn hints_admit<'a>(
     connection: &mut Connection,
     seeds: Vec<SiteSeed<'a>>,
@@ -226,6 +241,7 @@ pub(super) async fn hints_admit<'a>(
         " GROUP BY site"
     );
     let mut counts = counts(connection, statement, &names(sites)?).await?;
+    let mut by_source = hints_by_source(connection, &seeds, &counts).await?;
     let ids: BTreeSet<ManifestId> =
         seeds.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
     let mut known: HashSet<String> =
@@ -241,18 +257,58 @@ pub(super) async fn hints_admit<'a>(
             let id = ManifestId::of(url);
             if !known.contains(id.as_str()) {
                 let count = counts.entry(site.to_owned()).or_default();
-                let max = if seed.origin.source().is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
-                if *count >= max {
+                let source = seed.origin.source().map(|from| (site.to_owned(), from.site()));
+                let max = if source.is_some() { HINTS_LINKED_MAX } else { HINTS_MAX };
+                let mut of_source = source.map(|source| by_source.entry(source).or_default());
+                let is_full = of_source.as_ref().is_some_and(|count| **count >= HINTS_OF_ONE_SITE_MAX);
+                if *count >= max || is_full {
                     refused.insert(url.as_str());
                     continue;
                 }
                 *count += 1;
+                if let Some(count) = &mut of_source {
+                    **count += 1;
+                }
                 known.insert(id.as_str().to_owned());
             }
         }
         admitted.push((seed, site));
     }
     Ok((admitted, refused))
+}
+
+/// The unfetched URLs that each site has named of each of the linked sites where one could exceed its part.
+async fn hints_by_source(
+    connection: &mut Connection,
+    seeds: &[SiteSeed<'_>],
+    counts: &HashMap<String, u64>,
+) -> Outcome<HashMap<(String, SiteName), u64>> {
+    let mut linked: BTreeMap<&str, u64> = BTreeMap::new();
+    for (seed, site) in seeds {
+        if seed.url.is_some() && seed.origin.source().is_some() {
+            *linked.entry(site).or_default() += 1;
+        }
+    }
+    let known = |site: &str| counts.get(site).copied().unwrap_or_default();
+    linked.retain(|site, new| known(site) + *new > HINTS_OF_ONE_SITE_MAX);
+    if linked.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows: Vec<(String, String)> = sqlx::query_as(concat!(
+        "SELECT site, linked_from FROM resource
+         WHERE outcome IS NULL AND linked_from IS NOT NULL AND site IN ",
+        list!()
+    ))
+    .bind(names(linked.into_keys())?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut by_source = HashMap::new();
+    for (site, linked_from) in rows {
+        if let Ok(from) = ManifestUrl::parse(&linked_from) {
+            *by_source.entry((site, from.site())).or_default() += 1;
+        }
+    }
+    Ok(by_source)
 }
 
 /// Runs a statement that counts rows for each name of the list.

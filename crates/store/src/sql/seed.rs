@@ -13,7 +13,9 @@ use super::{Connection, batch, block, sites_put, unhex};
 use crate::compaction::CompactedSite;
 use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::fault::Outcome;
-use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking};
+use crate::model::seed::{
+    NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED, Ranking, priority_changes,
+};
 use crate::model::{HostOrigin, Seed, SeedOrigin, SeedsAdded, is_main_host};
 
 /// The seeds of one site in a batch, combined.
@@ -22,6 +24,7 @@ struct SiteSeeds<'a> {
     priority: i32,
     hosts: BTreeMap<&'a str, NamedBy>,
     has_urls: bool,
+    is_submitted: bool,
 }
 
 /// Adds a batch. A known site keeps its schedule, unless a seed brings something new or requests a visit now. A new site of
@@ -75,7 +78,7 @@ pub(crate) async fn seeds_add(
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }
     if !due.is_empty() {
-        due_now(connection, &names(due)?, now_ms).await?;
+        request_visits(connection, &names(due)?, now_ms).await?;
     }
     Ok(total)
 }
@@ -101,12 +104,15 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
-/// The priority of a site with several seeds: any other takes precedence over that of a link.
+/// The priority of a site with several seeds: that of a list takes precedence, and any over that of a link. Anybody may submit a
+/// site, which must not move a listed one.
 fn first_priority(one: i32, other: i32) -> i32 {
-    match (one, other) {
-        (PRIORITY_LINKED, priority) | (priority, PRIORITY_LINKED) => priority,
-        (one, other) => one.min(other),
-    }
+    let order = |priority: i32| match priority {
+        PRIORITY_LINKED => (2, priority),
+        PRIORITY_SUBMITTED => (1, priority),
+        _ => (0, priority),
+    };
+    if order(one) <= order(other) { one } else { other }
 }
 
 /// See the comment on `site.priority`.
@@ -144,9 +150,12 @@ async fn sites_insert<'a>(
         let named_by = seeds.hosts.entry(seed.host.as_str()).or_default();
         *named_by = NamedBy::of(seed).max(*named_by);
         seeds.has_urls |= seed.url.is_some();
+        seeds.is_submitted |= matches!(seed.origin, SeedOrigin::Submitted);
     }
     let listed = by_site.iter().filter(|(_, seeds)| seeds.priority >= PRIORITY_LISTED);
-    link::links_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
+    link::unlisted_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
+    let submitted = by_site.iter().filter(|(_, seeds)| seeds.is_submitted);
+    link::submitted_keep(connection, &names(submitted.map(|(name, _)| *name))?).await?;
     for (name, seeds) in &mut by_site {
         link::new_site_hosts_admit(name, &mut seeds.hosts, refused_hosts);
     }
@@ -218,9 +227,8 @@ pub(crate) async fn sites_put_json(
     sqlx::query(concat!(
         "UPDATE site SET priority = batch.priority FROM ",
         batch!(name TEXT, priority INTEGER),
-        " WHERE site.name = batch.name AND batch.priority <> 1
-           AND (site.priority = 1 OR site.priority > batch.priority
-             OR (site.priority >= $2 AND site.priority <> batch.priority))"
+        " WHERE site.name = batch.name AND ",
+        priority_changes!("batch", "$2")
     ))
     .bind(&batch)
     .bind(ranking.follows_from())
@@ -334,6 +342,24 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
         "UPDATE site SET next_visit_at_ms = $2 WHERE name IN ",
         list!(),
         " AND next_visit_at_ms > $2 AND next_visit_at_ms < $3"
+    ))
+    .bind(sites)
+    .bind(now_ms)
+    .bind(NEVER_MS)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Like [`due_now`]. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed
+/// time shows to the end of the lease, and to the visit that is resumed, that another visit was requested.
+async fn request_visits(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
+    sqlx::query(concat!(
+        "UPDATE site SET next_visit_at_ms = $2 WHERE name IN ",
+        list!(),
+        " AND next_visit_at_ms < $3
+          AND (next_visit_at_ms > $2 OR lease_until_ms > $2
+            OR EXISTS (SELECT 1 FROM site_state WHERE site_state.name = site.name AND parked_progress IS NOT NULL))"
     ))
     .bind(sites)
     .bind(now_ms)

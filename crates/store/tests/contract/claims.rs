@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use policy::claim::{CheckResult, Claim, Proof};
 use policy::key::KeyHash;
-use store::{SearchCount, Store, VisitRecord};
+use serde_json::json;
+use store::{ParkedVisit, SearchCount, Store, VisitRecord};
 
 use crate::build::{later, leased, request, seed, site, start, visit};
 use crate::harness::Db;
@@ -94,6 +95,30 @@ pub(crate) async fn a_check_requested_during_a_visit_causes_another_one(Db { sto
     let record = visit("sky.example", later(6 + 24 * 60), Vec::new());
     store.visit_save(&checking.token, &VisitRecord { claim: Some(claim), ..record }).await?;
     assert_eq!(due(9 + 24 * 60).await?, None, "the check was after the request");
+    Ok(())
+}
+
+pub(crate) async fn a_parked_visit_saves_the_claim_that_it_checked(Db { store, .. }: Db) -> Result<()> {
+    let sky = site("sky.example");
+    let running = leased(&store, "sky.example", later(1)).await?;
+    assert!(store.claim_ask(&sky, later(3), start()).await?);
+    let parked = ParkedVisit {
+        resume_at: later(24 * 60),
+        reason: "Crawl-delay: 86400".into(),
+        progress: json!({}),
+        claim: Some(owned(7, later(5))),
+    };
+    store.visit_park(&running.token, &parked, later(6)).await?;
+    let saved = Claim { asked_at: Some(later(3)), ..owned(7, later(5)) };
+    assert_eq!(store.claim_find(&sky).await?.as_ref(), Some(&saved));
+
+    let resumed = crate::build::lease(&store, "sky.example", later(24 * 60)).await?;
+    assert_eq!(resumed.site.claim, Some(saved));
+    let record = VisitRecord { started_at: later(1), ..visit("sky.example", later(25 * 60), Vec::new()) };
+    store.visit_save(&resumed.token, &record).await?;
+    let now = later(26 * 60);
+    let due = store.sites_lease(&request("w", 1, now), now).await?;
+    assert!(due.is_empty(), "the request was answered before the visit was parked: {due:?}");
     Ok(())
 }
 

@@ -110,9 +110,13 @@ pub(crate) async fn a_document_that_others_name_leads_no_capability_of_its_site(
     assert_eq!(db.store.capability_shared(&own).await?, None);
     assert_eq!(leads_to(&db.store, &own).await?, AWP);
     assert_eq!(leads_to(&db.store, &other).await?, UPLOAD);
+    // A catalog of the site links to it, as to the agents of its users: it is fuller, but more links away.
     visit("2", CARD, 9).await?;
-    let expected = shared(&other, &[(UPLOAD, "book"), (AWP, "book")]);
-    assert_eq!(db.store.capability_shared(&own).await?, Some(expected), "now the site names it");
+    let expected = shared(&own, &[(AWP, "book"), (UPLOAD, "book")]);
+    for asked in [&own, &other] {
+        assert_eq!(db.store.capability_shared(asked).await?.as_ref(), Some(&expected));
+        assert_eq!(leads_to(&db.store, asked).await?, AWP, "the document of the site itself");
+    }
     Ok(())
 }
 
@@ -162,7 +166,7 @@ pub(crate) async fn known_capabilities_that_become_one_are_merged(db: Db) -> Res
         assert_eq!(
             db.store.capability_shared(asked).await?.as_ref(),
             Some(&expected),
-            "the fullest one's id"
+            "the leading one's id"
         );
     }
     assert_eq!(moves(&db.store, head).await?, says(&[("merged", &format!("{awp} into {card}"))]));

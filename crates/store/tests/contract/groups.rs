@@ -207,7 +207,7 @@ async fn leased_again(store: &Store, name: &str) -> Result<LeaseToken> {
 pub(crate) async fn hands_over_a_visit_with_its_progress(Db { store, .. }: Db) -> Result<()> {
     let first = leased(&store, "shop.example", start()).await?;
     assert_eq!(first.token.address_group, None);
-    let due_at = first.due_at;
+    let due_at = first.token.due_at;
     let token = LeaseToken { address_group: Some(9), ..first.token };
     let merely_found = HandOver { due_at, progress: None };
     let handed = [(token, merely_found)];
@@ -215,7 +215,7 @@ pub(crate) async fn hands_over_a_visit_with_its_progress(Db { store, .. }: Db) -
     assert_eq!(store.visits_hand_over(&handed).await?, HashSet::new(), "the lease was released");
     let next = LeaseRequest { groups: only(9), ..request("owner", 1, later(1)) };
     let second = store.sites_lease(&next, later(1)).await?.pop().context("due as before")?;
-    assert_eq!((second.due_at, second.token.address_group), (due_at, Some(9)));
+    assert_eq!((second.token.due_at, second.token.address_group), (due_at, Some(9)));
     assert_eq!((second.site.interrupted, second.site.parked), (None, None));
     let token = LeaseToken { address_group: Some(10), ..second.token };
     let progress = Some(json!({ "asked": ["/robots.txt"] }));
@@ -242,7 +242,7 @@ pub(crate) async fn hands_over_hundreds_of_visits_together(Db { store, .. }: Db)
         let progress = (number % 2 == 0).then(|| progress(&leased.token)).flatten();
         let group = u16::try_from(number % 3)?;
         let token = LeaseToken { address_group: Some(group), ..leased.token };
-        handed.push((token, HandOver { due_at: leased.due_at, progress }));
+        handed.push((token, HandOver { due_at: leased.token.due_at, progress }));
     }
     // a visit that lost its lease writes nothing and does not block the others
     let lost =
@@ -260,7 +260,7 @@ pub(crate) async fn hands_over_hundreds_of_visits_together(Db { store, .. }: Db)
             let (_, before) =
                 handed.iter().find(|(token, _)| token.site == leased.token.site).context("handed")?;
             assert_eq!(leased.site.interrupted, before.progress, "{}", leased.token.site);
-            assert_eq!(leased.due_at, before.due_at);
+            assert_eq!(leased.token.due_at, before.due_at);
         }
     }
     Ok(())

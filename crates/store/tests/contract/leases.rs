@@ -96,7 +96,7 @@ pub(crate) async fn renews_held_leases_only(Db { store, .. }: Db) -> Result<()> 
 
 fn parked() -> ParkedVisit {
     let progress = json!({ "next_path": 7, "text": "ümläut \u{0} and \"quotes\"" });
-    ParkedVisit { resume_at: later(30), reason: "Crawl-delay: 1800".into(), progress }
+    ParkedVisit { resume_at: later(30), reason: "Crawl-delay: 1800".into(), progress, claim: None }
 }
 
 pub(crate) async fn released_site_is_due_again_and_keeps_its_progress(Db { store, .. }: Db) -> Result<()> {

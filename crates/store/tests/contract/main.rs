@@ -65,7 +65,7 @@ macro_rules! contract_tests {
                 new_url_makes_its_site_due_and_a_link_once_a_day, revisit_moves_the_next_visit_to_now,
                 revisits_sites_visited_before_a_time, leases_sites_by_rank,
                 first_visits_of_a_list_are_shuffled, refuses_long_links_and_omits_long_sources,
-                leases_linked_sites_last_with_a_minimum_share, submitted_sites_leave_half_of_a_batch_to_lists, link_does_not_change_the_priority_of_a_listed_site,
+                leases_linked_sites_last_with_a_minimum_share, submitted_sites_leave_half_of_a_batch_to_lists, submission_does_not_change_the_priority_of_a_listed_site, a_visit_requested_during_another_one_follows_it, link_does_not_change_the_priority_of_a_listed_site,
                 bounds_the_sites_that_one_site_adds, bounds_hosts_and_urls_of_a_site,
                 host_keeps_its_most_trusted_origin,
                 site_with_60_000_hosts_is_leased_and_reported_in_linear_time,
@@ -102,7 +102,7 @@ macro_rules! contract_tests {
             reader_keys::{ a_reader_has_one_key_until_it_is_revoked, reader_keys_have_a_cap },
             claims::{
                 a_check_is_requested_once_in_ten_minutes, a_visit_saves_the_owner_and_keeps_the_request,
-                a_check_requested_during_a_visit_causes_another_one,
+                a_check_requested_during_a_visit_causes_another_one, a_parked_visit_saves_the_claim_that_it_checked,
                 a_compacted_site_keeps_its_owner, a_block_removes_the_owner, keeps_the_first_secret,
                 counts_searches_of_sites_with_owners,
             },

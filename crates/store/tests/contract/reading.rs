@@ -408,7 +408,7 @@ pub(crate) async fn returns_the_due_time_of_the_next_site(Db { store, .. }: Db) 
     let held = leased(&store, "now.example", later(2)).await?;
     assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)), "a leased site is not due");
     store.standalone_end(&held.token, &[]).await?;
-    assert_eq!(store.next_due_at().await?, Some(held.due_at));
+    assert_eq!(store.next_due_at().await?, Some(held.token.due_at));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use manifest::Discovery;
 use policy::FetchOutcome;
 use serde_json::json;
-use store::{Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
+use store::{HandOver, Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
 
 use crate::build::{fetch, later, lease, leased, request, seed, site, start, url, visit, visited};
 use crate::harness::Db;
@@ -86,8 +86,12 @@ pub(crate) async fn revisits_sites_visited_before_a_time(Db { store, .. }: Db) -
     visited(&store, "new.example", later(50), Vec::new()).await?;
     visited(&store, "left.example", start(), Vec::new()).await?;
     store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
-    let parked =
-        ParkedVisit { resume_at: later(90), reason: "Crawl-delay: 5400".into(), progress: json!({}) };
+    let parked = ParkedVisit {
+        resume_at: later(90),
+        reason: "Crawl-delay: 5400".into(),
+        progress: json!({}),
+        claim: None,
+    };
     visited(&store, "slow.example", start(), Vec::new()).await?;
     let slow = lease(&store, "slow.example", later(1)).await?.token;
     store.visit_park(&slow, &parked, later(2)).await?;
@@ -223,6 +227,77 @@ pub(crate) async fn submitted_sites_leave_half_of_a_batch_to_lists(Db { store, .
     Ok(())
 }
 
+/// Anybody may submit a site, and ask for a visit.
+pub(crate) async fn submission_does_not_change_the_priority_of_a_listed_site(db: Db) -> Result<()> {
+    let store = &db.store;
+    let ranked = |name: &str, rank| Seed { rank: Some(rank), ..seed(name) };
+    let submitted = |name: &str| Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..seed(name) };
+    store.seeds_add(&[seed("listed.example"), ranked("far.example", 50_000)], start()).await?;
+    store.seeds_add(&[linked("linked.example", "from.example")], start()).await?;
+    let all = ["listed.example", "far.example", "linked.example", "new.example"].map(submitted);
+    store.seeds_add(&all, later(1)).await?;
+    let priorities = async || -> Result<[i64; 4]> {
+        let mut counts = [0; 4];
+        for (priority, count) in counts.iter_mut().enumerate() {
+            *count = db.number(&format!("SELECT COUNT(*) FROM site WHERE priority = {priority}")).await?;
+        }
+        Ok(counts)
+    };
+    assert_eq!(priorities().await?, [2, 0, 1, 1], "submitted, linked, listed, listed by rank");
+    assert!(store.sites_listed(None, 9).await?.is_empty(), "no list removes a submitted site");
+    store.seeds_add(&[seed("new.example"), submitted("new.example")], later(2)).await?;
+    assert_eq!(priorities().await?, [1, 0, 2, 1], "a list that names a submitted site comes first");
+    assert!(store.sites_listed(None, 9).await?.is_empty());
+    // many rows use another statement
+    let many = (0..1_500).map(|number| format!("many{number}.example"));
+    let (lists, clients): (Vec<Seed>, Vec<Seed>) = many.map(|name| (seed(&name), submitted(&name))).unzip();
+    store.seeds_add(&clients, later(3)).await?;
+    store.seeds_add(&lists, later(4)).await?;
+    store.seeds_add(&clients, later(5)).await?;
+    assert_eq!(priorities().await?, [1, 0, 1_502, 1]);
+    Ok(())
+}
+
+pub(crate) async fn a_visit_requested_during_another_one_follows_it(Db { store, .. }: Db) -> Result<()> {
+    let again = || Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..seed("shop.example") };
+    let due = async |minutes| {
+        let now = later(minutes);
+        Ok::<_, anyhow::Error>(store.sites_lease(&request("w", 1, now), now).await?.pop())
+    };
+    let running = leased(&store, "shop.example", start()).await?;
+    assert_eq!(store.seeds_add(&[again()], later(1)).await?, added(0, 1, 0));
+    store.visit_save(&running.token, &visit("shop.example", later(2), Vec::new())).await?;
+    let requested = due(3).await?.context("the requested visit")?;
+    assert_eq!(requested.token.due_at, later(1));
+    store.visit_save(&requested.token, &visit("shop.example", later(4), Vec::new())).await?;
+    assert_eq!(due(5).await?, None, "one request causes one visit");
+
+    // a visit that is parked, or handed over, learns of the request when it is resumed
+    let parked = |minutes| ParkedVisit {
+        resume_at: later(minutes),
+        reason: "Crawl-delay: 3600".into(),
+        progress: json!({}),
+        claim: None,
+    };
+    let day = 24 * 60;
+    let running = due(4 + day).await?.context("the next day")?;
+    store.seeds_add(&[again()], later(5 + day)).await?;
+    store.visit_park(&running.token, &parked(70 + day), later(6 + day)).await?;
+    let resumed = due(7 + day).await?.context("requested while the visit was open")?;
+    assert_eq!(resumed.token.due_at, later(5 + day));
+    assert_eq!(resumed.site.parked.as_ref().map(|parked| parked.resume_at), Some(later(70 + day)));
+    store.visit_park(&resumed.token, &parked(70 + day), later(8 + day)).await?;
+    assert_eq!(due(9 + day).await?, None, "the request is known to the visit");
+    store.seeds_add(&[again()], later(80 + day)).await?;
+    let resumed = due(80 + day).await?.context("requested after the wait")?;
+    assert_eq!(resumed.token.due_at, later(80 + day));
+    store.seeds_add(&[again()], later(81 + day)).await?;
+    let hand_over = HandOver { due_at: resumed.token.due_at, progress: Some(json!({})) };
+    assert_eq!(store.visits_hand_over(&[(resumed.token, hand_over)]).await?.len(), 1);
+    assert_eq!(due(82 + day).await?.context("handed over")?.token.due_at, later(81 + day));
+    Ok(())
+}
+
 pub(crate) async fn link_does_not_change_the_priority_of_a_listed_site(db: Db) -> Result<()> {
     let store = &db.store;
     let names = ["before.example", "after.example", "only.example"];
@@ -295,9 +370,14 @@ pub(crate) async fn bounds_hosts_and_urls_of_a_site(db: Db) -> Result<()> {
     let new: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host.replace("shop", "new"))).collect();
     assert_eq!(store.seeds_add(&new, start()).await?, SeedsAdded { refused: 500, ..added(10_000, 0, 0) });
     let url_of = |number: u32| url(&format!("https://inn.example/{number}.json"));
-    let urls: Vec<Seed> =
-        (0..1_500).map(|number| Seed::linked(url_of(number), url("https://from.example/"))).collect();
-    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(900, 0, 0) });
+    let from = |number: u32| url(&format!("https://from{}.example/", number % 3));
+    let of_one: Vec<Seed> = (0..500).map(|number| Seed::linked(url_of(3 * number), from(0))).collect();
+    let part = SeedsAdded { refused: 200, ..added(300, 0, 0) };
+    assert_eq!(store.seeds_add(&of_one, start()).await?, part, "one site leaves room for others");
+    let rest: Vec<Seed> = (500..600).map(|number| Seed::linked(url_of(3 * number), from(0))).collect();
+    assert_eq!(store.seeds_add(&rest, start()).await?, SeedsAdded { refused: 100, ..added(0, 0, 0) });
+    let urls: Vec<Seed> = (0..1_500).map(|number| Seed::linked(url_of(number), from(number))).collect();
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(600, 300, 0) });
     assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 600, ..added(0, 900, 0) });
     let submitted: Vec<Seed> = (2_000..2_150)
         .map(|number| Seed {

@@ -25,7 +25,7 @@ use tracing::Instrument as _;
 
 use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
-pub(super) use self::robots::Robots;
+pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::traffic::Traffic;
@@ -228,6 +228,9 @@ impl<'a> Requester<'a> {
         let host = url.host();
         let mut permit = self.acquire_permit(&host).await?;
         let group_use = self.enter(&host)?;
+        if body != BodyKind::Robots {
+            progress.traffic.robots_last.remove(&host);
+        }
         let member = group_use.as_ref().map(|group_use| group_use.member);
         Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;
         // the database may have been unavailable for long
@@ -484,4 +487,4 @@ impl<'a> Requester<'a> {
 
 #[cfg(test)]
 #[path = "requester_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -22,14 +22,14 @@ use egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Rea
 
 const CARD: &str = "/.well-known/agent-card.json";
 
-struct Fixture {
-    web: Web,
-    tools: Tools,
-    leased: LeasedSite,
+pub(in crate::visit) struct Fixture {
+    pub(in crate::visit) web: Web,
+    pub(in crate::visit) tools: Tools,
+    pub(in crate::visit) leased: LeasedSite,
     _dir: tempfile::TempDir,
 }
 
-async fn fixture(host: testweb::Host) -> Fixture {
+pub(in crate::visit) async fn fixture(host: testweb::Host) -> Fixture {
     fixture_behind(&[], host).await
 }
 
@@ -98,7 +98,7 @@ impl Fixture {
         ManifestUrl::parse(&format!("https://{}{path}", self.leased.site.name)).unwrap()
     }
 
-    fn paths(&self) -> Vec<String> {
+    pub(in crate::visit) fn paths(&self) -> Vec<String> {
         self.web.log().hits_on(self.leased.site.name.as_str()).into_iter().map(|hit| hit.path).collect()
     }
 }

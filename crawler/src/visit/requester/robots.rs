@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use http::header::{HeaderMap, LOCATION};
 use manifest::{Host, ManifestUrl, SiteScope};
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
 use policy::{BodyKind, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict};
-use store::{RobotsRecord, Seed, StoreError};
+use store::{RobotsRecord, Seed, SiteState, StoreError};
 
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
 use super::super::links::{FollowUps, is_kept};
@@ -47,7 +48,7 @@ impl Requester<'_> {
         }
         let stored = self.stored_robots(&progress.traffic, host).await?;
         if let Some(record) = &stored {
-            let is_current = CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current;
+            let is_current = copy_use(self.site, &progress.traffic, record, clock::now()) == CopyUse::Current;
             if is_current && !is_checked {
                 metrics::copy_used("robots");
             }
@@ -266,6 +267,7 @@ impl Requester<'_> {
         self.tools.events.write(Event::Robots { host, kind, cause, use_until });
         if let Some(other) = chain.last().and_then(|read| file_of_other_host(host, read, &record)) {
             self.adopt(&other, Arc::clone(&verdict), HeldMemory::default(), true);
+            progress.traffic.robots_last.insert(other.clone());
             self.keep_robots(&mut progress.traffic, RobotsRecord { host: other, ..record.clone() }).await?;
         }
         if chain.len() > 1 {
@@ -276,7 +278,30 @@ impl Requester<'_> {
             HasMemory::No => Arc::new(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead)),
         };
         self.adopt(host, Arc::clone(&verdict), memory, true);
+        progress.traffic.robots_last.insert(host.clone());
         Ok(Robots::Verdict(verdict))
+    }
+}
+
+/// How the robots.txt of a host may be used at `now`, of this visit or an earlier one.
+pub(in super::super) fn robots_use(
+    site: &SiteState,
+    traffic: &Traffic,
+    host: &Host,
+    now: DateTime<Utc>,
+) -> CopyUse {
+    let of_visit = traffic.robots.get(host).map(|record| &**record);
+    let of_site = || site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
+    of_visit.or_else(of_site).map_or(CopyUse::DenyOnly, |record| copy_use(site, traffic, record, now))
+}
+
+/// How a copy may be used at `now`. It counts for the request after its own where the delay of its host outlasts it.
+fn copy_use(site: &SiteState, traffic: &Traffic, record: &RobotsRecord, now: DateTime<Utc>) -> CopyUse {
+    let state = site.hosts.iter().find(|state| state.host == record.host);
+    let delay_ends_at = state.and_then(|state| state.next_ok_at);
+    match delay_ends_at.filter(|_| traffic.robots_last.contains(&record.host)) {
+        Some(at) => CopyUse::after_delay((record.fetched_at, record.expires_at), at, now),
+        None => CopyUse::at(record.expires_at, now),
     }
 }
 

@@ -123,7 +123,7 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         let token = lease(store, &name, now()).await?.token;
         judge.forget();
         let resume_at = now() + TimeDelta::hours(1);
-        let parked = ParkedVisit { resume_at, reason: "asked for".into(), progress: "x".into() };
+        let parked = ParkedVisit { resume_at, reason: "asked for".into(), progress: "x".into(), claim: None };
         store.visit_park(&token, &parked, now()).await?;
         judge.judge("visit_park", 100);
     }

@@ -1,0 +1,201 @@
+//! Visits to a site that asks for long delays, under a clock that the test sets ahead.
+
+use policy::claim::{ClaimAuthority, FILE_PATH, KEY_BYTES, Proof, TOKEN_PREFIX};
+use store::{GroupSet, LeaseRequest, Seed, WorkerId};
+use testweb::Answer;
+
+use super::requester::tests::{Fixture, fixture};
+use super::*;
+
+const NAME: &str = "slow.example";
+const MANIFEST: &str = "/agent.json";
+const AWP: &str = r#"{"awp_version":"0.1","domain":"slow.example","intent":"Sell books","actions":[
+    {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
+/// How late a visit is resumed.
+const LATE: TimeDelta = TimeDelta::seconds(60);
+/// Twice as many as a visit to all paths of the table needs.
+const OPENINGS_MAX: usize = 100;
+
+/// What happened while a visit was not parked.
+struct Opening {
+    began_at: DateTime<Utc>,
+    ended_at: DateTime<Utc>,
+    requested: Vec<String>,
+    is_parked: bool,
+}
+
+/// A site with a manifest whose robots.txt is this.
+async fn slow_site(robots: Answer) -> Fixture {
+    let host = testweb::Host::new(NAME).route("/robots.txt", robots).file(MANIFEST, "application/json", AWP);
+    let fixture = fixture(host).await;
+    fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+    fixture
+}
+
+/// Leases the site, which is due, continues or begins its visit, and saves the outcome.
+async fn open(fixture: &Fixture) -> Opening {
+    let (store, began_at) = (&fixture.tools.store, clock::now());
+    let request = LeaseRequest {
+        worker: WorkerId::new("test"),
+        sites_max: 1,
+        duration: std::time::Duration::from_mins(3),
+        due_before: began_at,
+        only: None,
+        groups: GroupSet::all(),
+    };
+    let leased = store.sites_lease(&request, began_at).await.unwrap().pop().expect("the site is due");
+    let before = fixture.paths().len();
+    let visited = visit(&fixture.tools, Box::new(leased), Scope::Site, &Stop::default()).await.unwrap();
+    let is_parked = match &visited.outcome {
+        Outcome::Parked(parked) => {
+            store.visit_park(&visited.token, parked, clock::now()).await.unwrap();
+            true
+        }
+        Outcome::Ended(record) => {
+            store.visit_save(&visited.token, record).await.unwrap();
+            false
+        }
+        outcome => panic!("{outcome:?}"),
+    };
+    Opening { began_at, ended_at: clock::now(), requested: fixture.paths().split_off(before), is_parked }
+}
+
+/// Sets the clock to the time at which the site is due, and a little later.
+async fn advance_until_due(fixture: &Fixture) {
+    let due_at = report(fixture).await.summary.next_visit_at.expect("a planned visit");
+    clock::advance(due_at - clock::now() + LATE);
+}
+
+async fn report(fixture: &Fixture) -> store::SiteReport {
+    fixture.tools.store.site_report(&fixture.leased.site.name, 9).await.unwrap().expect("a known site")
+}
+
+#[tokio::test]
+async fn a_site_with_a_long_delay_is_read_over_days() {
+    let day = Answer::text("User-agent: *\nCrawl-delay: 86400\n");
+    let two_hours = Answer::text("User-agent: *\nCrawl-delay: 7200\n").max_age(60);
+    for (robots, delay) in [(day, TimeDelta::days(1)), (two_hours, TimeDelta::hours(2))] {
+        let fixture = slow_site(robots).await;
+        let mut last: Option<Opening> = None;
+        for number in 0..OPENINGS_MAX {
+            let opening = open(&fixture).await;
+            assert!(opening.requested.len() <= 1, "{:?} in opening {number}", opening.requested);
+            if let (Some(last), false) = (&last, opening.requested.is_empty()) {
+                assert!(opening.began_at - last.ended_at >= delay, "opening {number}");
+            }
+            if !opening.is_parked {
+                break;
+            }
+            let plan = parked_plan(&report(&fixture).await.state).expect("the rest of the visit");
+            let is_robots_next = plan.next.path() == ROBOTS_PATH;
+            let was_robots = opening.requested == [ROBOTS_PATH];
+            assert!(
+                is_robots_next != was_robots,
+                "opening {number}: {} after {:?}",
+                plan.next,
+                opening.requested
+            );
+            assert_eq!(usize::try_from(plan.requests).unwrap(), fixture.paths().len());
+            last = Some(opening);
+            advance_until_due(&fixture).await;
+        }
+        let paths = fixture.paths();
+        assert_eq!(paths.last().map(String::as_str), Some(MANIFEST), "{paths:?}");
+        let robots = paths.iter().step_by(2).all(|path| path == ROBOTS_PATH);
+        let others = paths.iter().skip(1).step_by(2).all(|path| path != ROBOTS_PATH);
+        assert!(robots && others && paths.len() <= 20, "{paths:?}");
+        let saved = report(&fixture).await;
+        assert_eq!(saved.summary.manifests, 1, "a new manifest does not wait for the other paths");
+
+        // the next visit continues with the other paths
+        let requested = fixture.paths().len();
+        for _ in 0..6 {
+            advance_until_due(&fixture).await;
+            open(&fixture).await;
+        }
+        let more: Vec<String> = fixture.paths().split_off(requested);
+        assert!(more.iter().any(|path| path == MANIFEST), "{more:?}");
+        assert!(more.iter().any(|path| path != MANIFEST && !paths.contains(path)), "{more:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
+    let fixture = slow_site(Answer::text("User-agent: *\nCrawl-delay: 86400\n")).await;
+    let (store, site) = (&fixture.tools.store, &fixture.leased.site.name);
+    store.claim_secret_keep("secret").await.unwrap();
+    let proof = |key| {
+        let issued = ClaimAuthority::new("secret").issue(site, &[key; KEY_BYTES]);
+        format!("{TOKEN_PREFIX}{}\n", issued.token)
+    };
+    let ask = async || assert!(store.claim_ask(site, clock::now(), clock::now()).await.unwrap());
+    let owner = async || store.claim_find(site).await.unwrap().and_then(|claim| claim.owner);
+
+    ask().await;
+    fixture.web.set_file(NAME, FILE_PATH, "text/plain", proof(1));
+    assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+    advance_until_due(&fixture).await;
+    let checked = open(&fixture).await;
+    assert_eq!((checked.requested, checked.is_parked), (vec![FILE_PATH.to_owned()], true));
+    let first = owner().await.expect("the claim is saved while the visit waits");
+    assert_eq!(first.proof, Proof::File);
+
+    // a check that is requested while the visit waits is next; without one the visit goes on
+    for (is_requested, key) in [(false, 1), (true, 2)] {
+        fixture.web.set_file(NAME, FILE_PATH, "text/plain", proof(key));
+        if is_requested {
+            ask().await;
+        }
+        advance_until_due(&fixture).await;
+        assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+        advance_until_due(&fixture).await;
+        let requested = open(&fixture).await.requested;
+        assert_eq!(requested == [FILE_PATH], is_requested, "{requested:?}");
+    }
+    assert_ne!(owner().await.expect("an owner").key_hash, first.key_hash);
+}
+
+/// The proof is in a record, and the name servers fail.
+#[tokio::test]
+async fn an_open_check_of_a_claim_does_not_repeat_its_request_after_each_delay() {
+    let fixture = slow_site(Answer::text("User-agent: *\nCrawl-delay: 86400\n")).await;
+    let (store, site) = (&fixture.tools.store, &fixture.leased.site.name);
+    assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+    assert!(store.claim_ask(site, clock::now(), clock::now()).await.unwrap());
+    let mut resumed = report(&fixture).await.state;
+    let parked = resumed.parked.clone().expect("a parked visit");
+    let next = |site: &SiteState, now| {
+        let progress = Progress::resume(site, now).expect("progress");
+        progress.plan.tasks().next().map(|task| task.url.path().to_owned())
+    };
+    assert_eq!(next(&resumed, parked.resume_at).as_deref(), Some(FILE_PATH));
+    let mut progress = Progress::resume(&resumed, parked.resume_at).expect("progress");
+    assert!(progress.plan.next(&Scope::Site).is_some(), "the file is requested");
+    progress.claim_file_at = Some(parked.resume_at);
+    resumed.parked = Some(ParkedVisit { progress: progress.park().unwrap(), ..parked.clone() });
+    let later = |days| parked.resume_at + TimeDelta::days(days);
+    assert_ne!(next(&resumed, later(1)).as_deref(), Some(FILE_PATH));
+    resumed.claim.as_mut().expect("a claim").asked_at = Some(later(2));
+    assert_eq!(next(&resumed, later(3)).as_deref(), Some(FILE_PATH), "requested since");
+}
+
+#[tokio::test]
+async fn a_visit_that_is_requested_while_another_one_is_parked_follows_it() {
+    let robots = format!("User-agent: *\nCrawl-delay: 86400\nAllow: {MANIFEST}$\nDisallow: /\n");
+    let fixture = slow_site(Answer::text(robots)).await;
+    let store = &fixture.tools.store;
+    assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+    let again = Seed { revisit_now: true, ..Seed::of_host(fixture.leased.site.name.apex()) };
+    store.seeds_add(&[again], clock::now()).await.unwrap();
+    clock::advance(LATE);
+    assert!(open(&fixture).await.requested.is_empty(), "the delay comes first");
+    advance_until_due(&fixture).await;
+    assert_eq!(open(&fixture).await.requested, [MANIFEST]);
+    let ended = report(&fixture).await;
+    assert_eq!(ended.visits.len(), 1);
+    assert!(ended.summary.next_visit_at.expect("a visit") <= clock::now(), "{:?}", ended.summary);
+    // its requests wait for the delay like any other
+    assert!(open(&fixture).await.requested.is_empty());
+    advance_until_due(&fixture).await;
+    assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
+}
