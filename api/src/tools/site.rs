@@ -92,7 +92,7 @@ fn row(stored: &StoredManifest) -> Value {
         .collect();
     json!({
         "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
-        "conformance": manifest.level(), "identity": manifest.identity().marks(), "findings": findings,
+        "conformance": manifest.level(), "identity": stored.identity().marks(), "findings": findings,
         "capabilities": manifest.capabilities.len(), "first_capabilities": first,
     })
 }

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use manifest::declaration::{Declared, Excerpt, NamedBy, SiteManifest, fullness, group, operation};
-use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
+use manifest::declaration::{Declared, Excerpt, SiteManifest, fullness, group, operation};
+use manifest::{Discovery, Document, Format, Manifest, ManifestUrl, NamedBy};
 use serde_json::{Value, json};
 
 fn read(path: &str, bytes: &[u8]) -> Manifest {

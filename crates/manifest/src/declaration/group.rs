@@ -9,17 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::Format;
+use crate::model::{Format, NamedBy};
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
-
-/// Who names a document of a site.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamedBy {
-    /// The site itself, which stands for it.
-    Site,
-    /// Only other sites and clients.
-    Others,
-}
 
 /// A manifest of the site that is in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
