@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use indexer::Hit;
 use indexer::snapshot::SnapshotError;
 use manifest::SiteName;
 use runtime::Share;
@@ -157,9 +158,10 @@ impl App {
         self.search_counts.owners().of(site)
     }
 
-    /// Counts a search that showed results of these sites.
-    pub(crate) fn count_search<'a>(&self, shown: impl IntoIterator<Item = &'a SiteName>) {
-        self.search_counts.count(shown, clock::now());
+    /// Counts a search that showed these results for the sites that stand for them.
+    pub(crate) fn count_search<'a>(&self, shown: impl IntoIterator<Item = &'a Hit>) {
+        let shown = shown.into_iter().filter(|hit| hit.is_of_site());
+        self.search_counts.count(shown.map(|hit| &hit.site), clock::now());
     }
 
     /// The path of a file that another program of this installation writes to the data directory.

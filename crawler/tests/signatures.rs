@@ -6,7 +6,7 @@
 mod support;
 
 use manifest::model::SignatureCheck;
-use manifest::{CardSigner, ManifestId, ManifestUrl};
+use manifest::{CardSigner, ManifestId, ManifestUrl, NamedBy};
 use policy::FetchOutcome;
 use serde_json::{Map, Value, json};
 use support::Crawl;
@@ -48,7 +48,7 @@ fn with_keys(host: Host) -> Host {
 async fn check(crawl: &Crawl) -> SignatureCheck {
     let url = ManifestUrl::parse(&format!("https://{HOST}{CARD}")).unwrap();
     let stored = crawl.store.manifest_find(&ManifestId::of(&url)).await.unwrap().expect("the card");
-    stored.manifest.identity().signature.into_owned()
+    stored.manifest.identity(NamedBy::Site).signature.into_owned()
 }
 
 async fn status(crawl: &Crawl) -> &'static str {

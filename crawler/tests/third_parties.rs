@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
 use crawler::egress::{Cause, Egress, HostsFile, OwnRules};
 use http::HeaderMap;
-use manifest::{Discovery, ManifestUrl, SiteName};
+use manifest::{Discovery, ManifestId, ManifestUrl, NamedBy, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
 use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
@@ -345,6 +345,42 @@ async fn requests_urls_that_another_site_names_once() {
         assert!(report.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {report:?}");
         assert_eq!((report.summary.manifests, report.state.failures_in_row), (1, 0), "{case}");
     }
+}
+
+/// Who names the manifest at a path of the victim, as stored.
+async fn named_by(crawl: &Crawl, path: &str) -> NamedBy {
+    let url = ManifestUrl::parse(&format!("https://{VICTIM}{path}")).unwrap();
+    let stored = crawl.store.manifest_find(&ManifestId::of(&url)).await.unwrap();
+    stored.unwrap_or_else(|| panic!("no manifest at {url}")).named_by
+}
+
+/// A file of a user of the victim, which another site links to, and later a catalog of the victim too.
+#[tokio::test]
+async fn stores_that_only_others_name_a_document_until_the_site_does() {
+    const UPLOAD: &str = "/u/someone/agent.json";
+    const CATALOG: &str = "/.well-known/api-catalog";
+    let catalog = |paths: &[&str]| {
+        let links: Vec<_> =
+            paths.iter().map(|path| format!(r#"{{"href":"https://{VICTIM}{path}"}}"#)).collect();
+        format!(r#"{{"linkset":[{{"anchor":"https://{VICTIM}/","service-desc":[{}]}}]}}"#, links.join(","))
+    };
+    let victim = Host::new(VICTIM)
+        .route(MANIFEST, AWP)
+        .file(UPLOAD, "application/json", AWP.replace("buy_book", "cancel_order"))
+        .file(CATALOG, "application/linkset+json", catalog(&[MANIFEST]));
+    let attacker = naming(std::iter::once(format!("https://{VICTIM}{UPLOAD}")));
+    let web = Web::builder().host(victim).host(attacker).start().await.unwrap();
+    let mut crawl = Crawl::on(web, &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(named_by(&crawl, MANIFEST).await, NamedBy::Site);
+    assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Others);
+    let both = catalog(&[MANIFEST, UPLOAD]);
+    crawl.web.set_file(VICTIM, CATALOG, "application/linkset+json", both);
+    crawl.pass_again().await;
+    assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Site);
+    crawl.pass_again().await;
+    assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Site, "and it stays so");
 }
 
 /// Another site names hosts of the victim that do not exist, deny, fail, limit requests, or have nothing.

@@ -113,7 +113,7 @@ impl Hit {
             degraded: capability.degraded,
             addresses_reader: capability.addresses_reader,
             source: manifest.source.kind,
-            identity_marks: manifest.identity_of(capability).marks(),
+            identity_marks: manifest.identity_of(capability, stored.named_by).marks(),
             status: stored.status,
             updated_at: stored.changed_at,
             declarations: Vec::new(),
@@ -125,6 +125,11 @@ impl Hit {
             snippet: String::new(),
             explanation: None,
         }
+    }
+
+    /// Whether the site stands for the document that declares it.
+    pub fn is_of_site(&self) -> bool {
+        !self.identity_marks.contains(&IdentityMark::NamedByOthers)
     }
 
     /// The id of the leading declaration in its manifest.

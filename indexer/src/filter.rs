@@ -15,7 +15,8 @@ use chrono::{DateTime, Utc};
 use manifest::declaration::payment_schemes;
 use manifest::entry::Entry;
 use manifest::model::{
-    AuthScheme, Capability, CapabilityKind, Cost, Format, Payment, SafetyClass, SourceKind, UnknownValue,
+    AuthScheme, Capability, CapabilityKind, Cost, Format, NamedBy, Payment, SafetyClass, SourceKind,
+    UnknownValue,
 };
 use manifest::{CapabilityId, IdentityMark, ManifestUrl, semantic_namespace};
 use policy::Status;
@@ -93,6 +94,7 @@ pub(crate) struct FilterSource<'a> {
     safety: SafetyClass,
     schemes: &'a [AuthScheme],
     degraded: bool,
+    pub(crate) named_by: NamedBy,
     /// Identity of the publisher of the leading declaration; other declarations are no evidence for it.
     identity: Vec<IdentityMark>,
     price: Option<&'a Payment>,
@@ -131,7 +133,8 @@ impl<'a> FilterSource<'a> {
             safety: capability.safety.class,
             schemes: &capability.auth.schemes,
             degraded: capability.degraded,
-            identity: manifest.identity_of(capability).marks(),
+            named_by: stored.named_by,
+            identity: manifest.identity_of(capability, stored.named_by).marks(),
             price: capability.price.as_ref(),
             payment_schemes: payment_schemes(manifest, capability),
             kind: capability.kind,
@@ -163,6 +166,7 @@ impl<'a> FilterSource<'a> {
             safety: statement.safety.class,
             schemes: &statement.auth.schemes,
             degraded: statement.degraded,
+            named_by: stored.named_by,
             identity: Vec::new(),
             price: statement.price.as_ref(),
             payment_schemes: excerpt.payment_schemes.clone(),
@@ -335,7 +339,7 @@ filters! {
         label: "Identity",
         dashboard_position: Some(8),
         parameter: Some(
-            "`bound` leaves out what names another publisher than the site that serves it; `verified` is bound and signed.",
+            "`bound` leaves out what names another publisher than the site that serves it, and what only others name; `verified` is bound and signed.",
         ),
         tool_argument: Some("Only capabilities with one of these: bound to the site that serves them, verified by a signature."),
         vocabulary: vocabulary!(IdentityMark),
@@ -351,6 +355,13 @@ filters! {
             [] => Vec::new(),
             marks => vec![marks.contains(&IdentityMark::Verified).to_string()],
         },
+    }
+    NamedBy = "named_by" {
+        label: "Named by",
+        parameter: Some("`site` leaves out documents that only other sites and clients name, such as files of a site's users."),
+        vocabulary: vocabulary!(NamedBy),
+        parse: closed::<NamedBy>,
+        values_of: |source| vec![source.named_by.to_string()],
     }
     Price = "price" {
         label: "Price",
@@ -387,7 +398,11 @@ filters! {
     Publisher = "publisher" {
         label: "Publisher",
         entry_path: "publisher",
-        values_of: |source| vec![source.publisher.to_lowercase()],
+        // What only others name has no publisher that agentdex knows.
+        values_of: |source| match source.named_by {
+            NamedBy::Site => vec![source.publisher.to_lowercase()],
+            NamedBy::Others => Vec::new(),
+        },
     }
     Tag = "tag" {
         label: "Tag",

@@ -11,7 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode, Summary};
 use indexer::{Examples, IndexConfig, IndexError, SearchRequest, Searcher};
-use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
+use manifest::{ContentHash, Discovery, Host, ManifestId, ManifestUrl, SiteName};
 use policy::{AbuseReason, FetchOutcome, Status, VisitEnd};
 use store::{
     FeedPosition, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, SuspensionRecord,
@@ -25,6 +25,10 @@ fn day(number: i64) -> DateTime<Utc> {
 
 /// A visit that finds one manifest with one capability, or that the manifest is gone.
 async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTime<Utc>) {
+    save(store, name, fetched(name, capability, now)).await;
+}
+
+fn fetched(name: &str, capability: Option<&str>, now: DateTime<Utc>) -> FetchRecord {
     let url = ManifestUrl::parse(&format!("https://{name}/agent.json")).unwrap();
     let manifest = capability.map(|capability| {
         let mut stored = support::manifest(name, name);
@@ -33,7 +37,7 @@ async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTim
         stored.manifest
     });
     let outcome = if capability.is_some() { FetchOutcome::Found } else { FetchOutcome::Gone };
-    let fetch = FetchRecord {
+    FetchRecord {
         url,
         final_url: None,
         discovery: Discovery::Root,
@@ -56,7 +60,12 @@ async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTim
         duration_ms: 1,
         address: None,
         bytes: 1,
-    };
+    }
+}
+
+/// Saves a visit with one fetch.
+async fn save(store: &Store, name: &str, fetch: FetchRecord) {
+    let now = fetch.at;
     let record = VisitRecord {
         site: SiteName::parse(name).unwrap(),
         started_at: now,
@@ -122,6 +131,30 @@ async fn resumes_the_feed_at_the_committed_position() {
     once(&store, dir.path()).await;
     assert!(!finds(dir.path(), "yodel"), "a manifest that is gone is still found");
     assert!(finds(dir.path(), "somersault"));
+}
+
+/// The content is the same, so only the entry of the feed tells the index.
+#[tokio::test]
+async fn follows_a_change_of_who_names_a_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let url = |text: &str| ManifestUrl::parse(text).unwrap();
+    let linked = async |from: &str, number: i64| {
+        let mut fetch = fetched("one.example", Some("juggle"), day(number));
+        fetch.url = url("https://one.example/u/someone/agent.json");
+        (fetch.discovery, fetch.linked_from) = (Discovery::CatalogEntry, Some(url(from)));
+        let manifest = fetch.manifest.as_mut().unwrap();
+        (manifest.id, manifest.url) = (ManifestId::of(&fetch.url), fetch.url.clone());
+        save(&store, "one.example", fetch).await;
+        let summary = once(&store, dir.path()).await;
+        let searcher = Searcher::open(&IndexConfig::in_data_dir(dir.path()).dir).unwrap();
+        let request = SearchRequest { phrasings: vec!["juggle".to_owned()], ..SearchRequest::default() };
+        let is_of_site = searcher.search(&request).unwrap().hits[0].is_of_site();
+        (is_of_site, summary.was_rebuilt)
+    };
+    assert_eq!(linked("https://other.example/", 0).await, (false, true));
+    assert_eq!(linked("https://one.example/agent.json", 1).await, (true, false), "the site names it");
+    assert_eq!(linked("https://other.example/", 2).await, (false, false), "it does not any more");
 }
 
 #[tokio::test]

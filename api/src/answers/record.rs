@@ -136,7 +136,7 @@ fn detail_within<'a>(
         authentication_left_out: accepted - authentication.len(),
         authentication,
         agent_identity: capability.auth.agent_identity.as_ref(),
-        identity: manifest.identity_of(capability).at(clock::now()),
+        identity: manifest.identity_of(capability, stored.named_by).at(clock::now()),
         confirmation_message: capability.safety.message.as_deref(),
         usage_terms: manifest.usage_terms(),
         idempotency: &capability.idempotency,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use manifest::model::{Auth, Conformance, Interface, PolicyChoice, Protocol};
 use manifest::{
-    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, IdentityMark, Manifest, ManifestId,
+    Capability, ContentHash, Detection, Discovery, Finding, Format, Host, IdentityMark, ManifestId,
     ManifestUrl, SiteName,
 };
 use policy::{AbuseReason, FetchOutcome, RobotsKind, Status};
@@ -202,6 +202,13 @@ pub(crate) struct ManifestLine {
     bytes: usize,
 }
 
+impl ManifestLine {
+    /// Whether the site stands for the document.
+    pub(crate) fn is_of_site(&self) -> bool {
+        !self.profile.identity.contains(&IdentityMark::NamedByOthers)
+    }
+}
+
 /// Statements of a manifest about its site.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
@@ -222,7 +229,8 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    fn of(manifest: &Manifest) -> Self {
+    fn of(stored: &StoredManifest) -> Self {
+        let manifest = &stored.manifest;
         let cut = |text: &Option<String>| text.as_deref().map(|text| text::cut(text, PROFILE_CHARS_MAX));
         let contact = &manifest.contact;
         let interface = |interface: &Interface| {
@@ -233,7 +241,7 @@ impl Profile {
         let of_all =
             |holds: fn(&Capability) -> bool| manifest.capabilities.iter().filter(|c| holds(c)).count();
         Self {
-            identity: manifest.identity().at(clock::now()).marks(),
+            identity: stored.identity().at(clock::now()).marks(),
             title: cut(&manifest.title).or_else(|| cut(&manifest.name)),
             description: cut(&manifest.description),
             publisher: cut(&manifest.provider.name),
@@ -389,9 +397,9 @@ fn add_line(lines: &mut Vec<ManifestLine>, stored: StoredManifest) {
 /// A summary of a manifest. Its findings and capabilities are listed as far as they fit into `bytes_left`.
 fn manifest_line(stored: StoredManifest, bytes_left: usize) -> ManifestLine {
     let training = stored.training_policy();
+    let profile = Profile::of(&stored);
+    let identity = serde_json::to_value(stored.identity().at(clock::now())).unwrap_or_default();
     let manifest = stored.manifest;
-    let profile = Profile::of(&manifest);
-    let identity = serde_json::to_value(manifest.identity().at(clock::now())).unwrap_or_default();
     let (capabilities_total, findings_total) = (manifest.capabilities.len(), manifest.findings.len());
     let mut bytes = 0;
     let mut fits = |texts: [&str; 3]| {

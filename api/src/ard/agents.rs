@@ -1,17 +1,18 @@
 //! `GET /agents`: every entry in a fixed order, filtered and never ranked (ARD 0.91 §5.3.5).
 //!
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
-//! are listed by `filter=metadata.entry = 'manifest'`.
+//! are listed by `filter=metadata.entry = 'manifest'`; a page without those that only others name may be shorter than its limit.
 
 use std::ops::ControlFlow;
 
 use indexer::{SearchRequest, Sort};
 use manifest::ManifestId;
 use serde::Serialize;
+use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
-use super::{CatalogEntry, search};
+use super::{CatalogEntry, of_sites, search};
 use crate::answers::search::search_readable;
 use crate::client::Client;
 use crate::cursor;
@@ -98,7 +99,7 @@ async fn capabilities(
     token: Option<String>,
 ) -> Result<ListAnswer, Problem> {
     let request = SearchRequest {
-        filters: expression.filters,
+        filters: of_sites(expression.filters)?,
         sort,
         limit: page_size,
         cursor: token,
@@ -146,8 +147,10 @@ async fn manifests(
     let last = ids.last().filter(|_| has_more);
     let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();
-    let add = move |items: &mut Vec<CatalogEntry>, stored| {
-        items.push(CatalogEntry::of_manifest(&stored, &base));
+    let add = move |items: &mut Vec<CatalogEntry>, stored: StoredManifest| {
+        if stored.is_of_site() {
+            items.push(CatalogEntry::of_manifest(&stored, &base));
+        }
         ControlFlow::Continue(())
     };
     let items = app.manifests(client).each_of(&ids, Vec::with_capacity(ids.len()), add).await?;

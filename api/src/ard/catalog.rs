@@ -88,7 +88,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     context.json(&catalog, Caching::Record)
 }
 
-/// What a site declares: each manifest, followed by the capabilities that it leads.
+/// What a site declares: each manifest that it names, followed by the capabilities that it leads.
 pub(super) async fn entries_of_site(
     app: &App,
     client: Client,
@@ -98,6 +98,9 @@ pub(super) async fn entries_of_site(
     let shared = app.store.capabilities_shared_of_site(site).await?;
     let shared = Arc::new(SharedDeclarations::following(app.manifests(client), shared).await?);
     let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
+        if !stored.is_of_site() {
+            return ControlFlow::Continue(());
+        }
         let room = ENTRIES_MAX.saturating_sub(entries.len());
         let capabilities = stored.manifest.capabilities.iter();
         let led = capabilities.filter_map(|capability| shared.merged(&stored, capability));

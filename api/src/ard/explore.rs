@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::filter::{self, EntryFilter, Key, Path};
+use super::of_sites;
 use super::search::Query;
 use crate::answers::search::explore;
 use crate::body::{bounded, fresh, parse};
@@ -107,7 +108,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
             "POST /explore filters by the known paths alone; POST /search filters by other terms too";
         return Err(Problem::bad_request(detail).with_parameter("filter").with_known(filter::known_paths()));
     }
-    let request = ExploreRequest { phrasings: body.query.phrasings(), filters, facets };
+    let request = ExploreRequest { phrasings: body.query.phrasings(), filters: of_sites(filters)?, facets };
     let counted = explore(&app.index, client, request).await?;
     let fields = requested.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();

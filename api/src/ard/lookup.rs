@@ -1,7 +1,8 @@
 //! `GET /agents/{identifier}`: one entry by its whole identifier (ARD 0.91 §5.3.4).
 //!
 //! Exact and case-sensitive, in this index only: no other registry is queried, and nothing is redirected. Catalogs may name
-//! the same artefact; of several entries with one identifier, that of the publisher's own host or site is returned.
+//! the same artefact; of several entries with one identifier, that of the publisher's own host or site is returned. A document that
+//! only others name has no identifier here.
 
 use std::ops::ControlFlow;
 
@@ -9,8 +10,9 @@ use axum::extract::Path;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::{is_identifier, publisher_of};
 use manifest::{Host, ManifestId};
+use store::StoredManifest;
 
-use super::{CatalogEntry, catalog, search};
+use super::{CatalogEntry, catalog, of_sites, search};
 use crate::answers::search::search_readable;
 use crate::client::Client;
 use crate::problem::Problem;
@@ -60,8 +62,8 @@ async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Opti
     let last = identifier.rsplit(':').next().unwrap_or_default();
     let Ok(id) = ManifestId::parse(last) else { return Ok(None) };
     let base = app.base_url();
-    let add = move |entry: &mut Option<CatalogEntry>, stored| {
-        *entry = Some(CatalogEntry::of_manifest(&stored, &base));
+    let add = move |entry: &mut Option<CatalogEntry>, stored: StoredManifest| {
+        *entry = stored.is_of_site().then(|| CatalogEntry::of_manifest(&stored, &base));
         ControlFlow::Break(())
     };
     let entry = app.manifests(client).each_of(&[id], None, add).await?;
@@ -73,6 +75,7 @@ async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Op
     let of_publisher = Filters { names: vec![identifier.to_owned()], ..Filters::default() }
         .with(FacetKey::Publisher, [publisher])
         .map_err(|error| Problem::internal(&error))?;
+    let of_publisher = of_sites(of_publisher)?;
     if let Ok(host) = Host::parse(publisher) {
         let own = of_publisher.clone().with(FacetKey::Site, [host.site().as_str()]);
         let own = own.map_err(|error| Problem::internal(&error))?;

@@ -2,7 +2,7 @@
 //! `GET /agents`, `GET /agents/{identifier}`, and every known site as a catalog.
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
-//! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores state relevance
+//! so is every manifest, if its site names it; an identifier that its publisher did not give is minted and marked. Scores state relevance
 //! only. No request goes to another registry: `referrals` names those that catalogs on the web declare, `auto` and `none`
 //! answer from this index.
 
@@ -15,12 +15,19 @@ mod lookup;
 mod search;
 mod terms;
 
+use indexer::{FacetKey, Filters};
+use manifest::NamedBy;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::catalog_entry::CatalogEntry;
+use crate::problem::Problem;
 use crate::state::App;
 
-use crate::catalog_entry::CatalogEntry;
+/// Leaves out what only others name. The identifier of an entry begins with the domain of its publisher, which is not known then.
+fn of_sites(filters: Filters) -> Result<Filters, Problem> {
+    filters.with(FacetKey::NamedBy, [NamedBy::Site.as_str()]).map_err(|error| Problem::internal(&error))
+}
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

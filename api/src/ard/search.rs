@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::filter::EntryFilter;
 use super::terms::TermFilter;
-use super::{CatalogEntry, filter, terms};
+use super::{CatalogEntry, filter, of_sites, terms};
 use crate::answers::search::{for_each_stored, object_of, search, search_readable};
 use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
@@ -156,7 +156,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
     let EntryFilter { filters, terms } = body.query.filter(&body.query.context()?)?;
     let request = SearchRequest {
         phrasings: phrasings.clone(),
-        filters,
+        filters: of_sites(filters)?,
         limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
         cursor: body.page_token.filter(|token| !token.is_empty()),
         is_relevant_only: true,
@@ -194,7 +194,7 @@ async fn page(
 ) -> Result<EntryPage, Problem> {
     if terms.is_empty() {
         let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
-        app.count_search(found.hits.iter().map(|hit| &hit.site));
+        app.count_search(&found.hits);
         return Ok(EntryPage { entries: entries(app, client, &found.hits).await?, token: found.next_cursor });
     }
     let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone() };
@@ -213,8 +213,8 @@ async fn page(
         let mut taken: Vec<_> = matching.take(room + 1).collect();
         let has_more = taken.len() > room;
         taken.truncate(room);
-        let shown = taken.iter().filter_map(|(position, _, _)| Some(&found.hits.get(*position)?.site));
-        app.count_search(shown.filter(|site| counted.insert(SiteName::clone(site))));
+        let shown = taken.iter().filter_map(|(position, _, _)| found.hits.get(*position));
+        app.count_search(shown.filter(|hit| counted.insert(SiteName::clone(&hit.site))));
         // The next page begins after the last entry of this one.
         let last = taken.last().map_or(0, |(position, _, _)| position + 1);
         page.entries.extend(taken.into_iter().map(|(_, entry, score)| (entry, score)));
@@ -271,7 +271,7 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
     let filters = filters.map_err(|error| Problem::internal(&error))?;
-    let filters = Filters { invocable: Some(true), ..filters };
+    let filters = Filters { invocable: Some(true), ..of_sites(filters)? };
     let request = |phrasings: Vec<String>| SearchRequest {
         phrasings,
         filters: filters.clone(),

@@ -119,6 +119,8 @@ pub(crate) struct CapabilityPage {
     description: Option<String>,
     deprecated: Option<String>,
     addresses_reader: bool,
+    /// Whether the site does not stand for the document.
+    is_named_by_others: bool,
     call_facts: Vec<Fact>,
     use_it: UseIt,
     parameters: Vec<Row>,
@@ -183,7 +185,7 @@ pub(crate) fn page(
     let bare_answer = || capability.response.as_ref().map(|answer| schema::kind(answer, ANSWER_DEPTH));
     let use_it = use_it(stored, capability, &request, &context.base);
     CapabilityPage {
-        frame: frame(capability, &name, &site, context, use_it.is_filled),
+        frame: frame((stored, capability), &name, &site, context, use_it.is_filled),
         name,
         id: capability.id.to_string(),
         report_reasons: reasons(),
@@ -200,6 +202,7 @@ pub(crate) fn page(
             .deprecated
             .then(|| paragraph(capability.deprecation_message.as_deref().unwrap_or_default())),
         addresses_reader: capability.addresses_reader,
+        is_named_by_others: !stored.is_of_site(),
         call_facts: call_facts(capability, detail.rate_limit),
         use_it,
         parameters: capability.parameters.as_ref().map(schema::rows).unwrap_or_default(),
@@ -234,15 +237,23 @@ pub(crate) fn page(
     }
 }
 
-fn frame(capability: &Capability, name: &str, site: &str, context: &PageContext, is_filled: bool) -> Frame {
+fn frame(
+    (stored, capability): (&StoredManifest, &Capability),
+    name: &str,
+    site: &str,
+    context: &PageContext,
+    is_filled: bool,
+) -> Frame {
     let path = links::capability(&capability.id);
     let said = capability.description.as_deref().unwrap_or("No description was published.");
-    let data = json!({
+    let mut data = json!({
         "@context": "https://schema.org", "@type": "WebAPI", "name": name,
         "description": text::one_line(said, TEXT_CHARS_MAX),
         "url": format!("{}{path}", context.base),
-        "provider": {"@type": "Organization", "name": site, "url": format!("https://{site}/")},
     });
+    if stored.is_of_site() {
+        data["provider"] = json!({"@type": "Organization", "name": site, "url": format!("https://{site}/")});
+    }
     let frame = Frame::new(format!("{name} · {site}"), Section::None).at(context, &path);
     let frame = frame.described(said).with_picture(context, "capability").with_json_ld(&data);
     if is_filled { frame.unlisted() } else { frame }

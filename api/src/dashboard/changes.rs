@@ -208,6 +208,8 @@ fn reason(slug: &str) -> String {
     let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();
     let words = match slug {
         "unlisted" => Some("no document names it any more"),
+        "named_by_site" => Some("the site itself names the document now"),
+        "named_by_others" => Some("only others name the document now"),
         _ => outcome.or_else(end),
     };
     words.map_or_else(|| text::cut(slug, REASON_CHARS_MAX), labels::capitalised)

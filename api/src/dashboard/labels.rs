@@ -139,6 +139,7 @@ pub(crate) const fn identity_value(mark: IdentityMark) -> &'static str {
         IdentityMark::Unsigned => "not signed",
         IdentityMark::Verified => "publisher verified",
         IdentityMark::Foreign => "names another publisher",
+        IdentityMark::NamedByOthers => "named only by others",
         IdentityMark::Invalid => "signature invalid",
         IdentityMark::Unresolvable => "signature not verifiable",
     }

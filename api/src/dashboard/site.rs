@@ -3,8 +3,8 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use manifest::Format;
 use manifest::model::{PolicyChoice, Protocol};
+use manifest::{Format, NamedBy};
 use policy::{FetchOutcome, Status};
 use serde_json::json;
 use store::{FetchReport, NextVisit, VisitReport};
@@ -15,7 +15,9 @@ use super::links::Link;
 use super::reported::reasons;
 use super::site_diagnosis::{self, Diagnosis};
 use super::site_profile::CAPABILITIES_MAX;
-use super::site_profile::{Endpoint, Group, OwnerView, Quality, Scheme, endpoints, groups, quality, schemes};
+use super::site_profile::{
+    Endpoint, Group, OwnerView, Quality, Scheme, documents_of_others, endpoints, groups, quality, schemes,
+};
 use super::time::Moment;
 use super::use_it::clients::{self, Client, McpServer};
 use super::{icons, labels, links};
@@ -121,6 +123,8 @@ pub(crate) struct SitePage {
     dialects: Vec<(&'static str, &'static str)>,
     groups: Vec<Group>,
     more_capabilities: Option<Link>,
+    /// Documents that the site does not stand for.
+    of_others: Option<Link>,
     schemes: Vec<Scheme>,
     endpoints: Vec<Endpoint>,
     clients: Vec<Client>,
@@ -186,7 +190,7 @@ struct Contradiction {
 pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
     let now = context.now;
     let line = &answer.line;
-    let manifests: Vec<&ManifestLine> = answer.resources.iter().filter_map(|r| r.manifest.as_ref()).collect();
+    let (manifests, of_others) = by_naming(answer);
     let profile = manifests.iter().map(|manifest| &manifest.profile);
     let first = |of: fn(&Profile) -> &Option<String>| profile.clone().find_map(|profile| of(profile).clone());
     let contact = first(|profile| &profile.contact);
@@ -195,7 +199,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
             r.manifest.is_none() && matches!(r.outcome, FetchOutcome::NotFound | FetchOutcome::Gone)
         });
     let endpoints = endpoints(&manifests);
-    let findings: usize = manifests.iter().map(|manifest| manifest.findings_total).sum();
+    let findings: usize = manifests.iter().chain(&of_others).map(|manifest| manifest.findings_total).sum();
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
     let (status, status_class) = status(answer, now);
@@ -218,6 +222,7 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         dialects: dialects(&line.formats),
         groups: groups(&manifests),
         more_capabilities: more_capabilities(&manifests, line.site.as_str()),
+        of_others: documents_of_others(&of_others, line.site.as_str()),
         schemes: schemes(&manifests),
         clients: mcp_clients(&endpoints, line.site.as_str()),
         endpoints,
@@ -253,6 +258,13 @@ pub(crate) fn page(answer: &SiteAnswer, context: &PageContext) -> SitePage {
         opt_out: answer.opt_out,
         base: context.base.clone(),
     }
+}
+
+/// The manifests that the site names, and those that only others name. These say nothing about the site, and are listed with the
+/// documents.
+fn by_naming(answer: &SiteAnswer) -> (Vec<&ManifestLine>, Vec<&ManifestLine>) {
+    let all = answer.resources.iter().filter_map(|resource| resource.manifest.as_ref());
+    all.partition(|manifest| manifest.is_of_site())
 }
 
 /// Icon and name of each dialect of the site.
@@ -399,7 +411,8 @@ fn publisher_words(manifest: &ManifestLine) -> String {
 fn more_capabilities(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
     let total: usize = manifests.iter().map(|manifest| manifest.capabilities_total).sum();
     let more = total.checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
-    Some(Link { text: format!("and {more} more"), href: links::search([("site", site)]) })
+    let href = links::search([("site", site), ("named_by", NamedBy::Site.as_str())]);
+    Some(Link { text: format!("and {more} more"), href })
 }
 
 /// At most `max` findings, the worst first.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::model::{AuthScheme, ConformanceLevel, Protocol};
+use manifest::model::{AuthScheme, ConformanceLevel, NamedBy, Protocol};
 use policy::Status;
 
+use super::links::Link;
 use super::time::Moment;
 use super::{icons, labels, links};
 use crate::answers::claim::OwnerMark;
@@ -104,6 +105,13 @@ pub(super) fn groups(manifests: &[&ManifestLine]) -> Vec<Group> {
         offers,
     };
     by_field.into_iter().map(group).collect()
+}
+
+/// The documents that a site serves and does not name.
+pub(super) fn documents_of_others(manifests: &[&ManifestLine], site: &str) -> Option<Link> {
+    let count = manifests.len() as u64;
+    let href = links::search([("site", site), ("named_by", NamedBy::Others.as_str())]);
+    (count > 0).then(|| Link { text: labels::counted(count, "document", "documents"), href })
 }
 
 fn offer(line: &CapabilityLine) -> Offer {

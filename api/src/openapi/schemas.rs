@@ -131,7 +131,8 @@ pub(crate) struct FeedLine {
     site: String,
     #[schema(inline)]
     manifest_id: ManifestId,
-    /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it.
+    /// Why; `opted_out` if the site's owner opted out, `suspended_` and the reason if the operator suspended it, `named_by_site` or
+    /// `named_by_others` if that is what changed.
     reason: Option<String>,
 }
 

@@ -3,9 +3,11 @@
 use axum::extract::Path;
 use manifest::CapabilityId;
 use serde_json::json;
+use store::StoredManifest;
 
 use crate::answers::TEXT_IS;
 use crate::answers::capability::{details, find, parse_id, row, similar};
+use crate::answers::claim::OwnerMark;
 use crate::catalog_entry::CatalogEntry;
 use crate::client::Client;
 use crate::dashboard;
@@ -44,12 +46,17 @@ pub(crate) async fn show(
         answer.insert("tags".to_owned(), capability.tags.clone().into());
         answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
         answer.insert("text_is".to_owned(), TEXT_IS.into());
-        let owner = serde_json::to_value(app.owner_of(&stored.manifest.url.site()));
+        let owner = serde_json::to_value(owner_of(&app, stored));
         answer.insert("owner".to_owned(), owner.map_err(|error| Problem::internal(&error))?);
         answer.extend(details(stored, merged)?);
         context.json(&answer, Caching::Record)
     });
     response.await
+}
+
+/// The owner of the site that stands for a manifest. The owner of a host below the site, and of a file of its users, is another.
+fn owner_of(app: &App, stored: &StoredManifest) -> Option<OwnerMark> {
+    app.owner_of(&stored.manifest.url.site()).filter(|_| stored.is_of_site())
 }
 
 /// The page with a request that is built from the values of the form: parameters that begin with `v.`. Nothing is sent to the
@@ -75,7 +82,7 @@ async fn page(
     let found = find(app.manifests(client), id).await?;
     let response = found.work(move |stored, merged| {
         let entry = json!(CatalogEntry::of_capability(stored, &merged.capability, &here.base));
-        let owner = reader.owner_of(&stored.manifest.url.site());
+        let owner = owner_of(&reader, stored);
         let request = CapabilityRequest { typed: &typed, entry: &entry, owner: owner.as_ref() };
         context.page(&dashboard::capability::page(stored, merged, &similar, request, &here), Caching::Record)
     });

@@ -204,7 +204,7 @@ impl ManifestLines {
         let mut next = self.next.unwrap_or_else(|| {
             text = line(&json!({
                 "record": "manifest", "id": manifest.id, "url": manifest.url, "site": manifest.url.site(),
-                "format": manifest.format(), "status": self.stored.status,
+                "format": manifest.format(), "status": self.stored.status, "named_by": self.stored.named_by,
                 "changed_at": self.stored.changed_at, "capabilities": manifest.capabilities.len(),
             }));
             0

@@ -87,7 +87,7 @@ pub(crate) async fn show(
         let mut disagreements = compared.disagreements();
         let findings = disagreements.findings.remove(&stored.manifest.id);
         stored.manifest.findings.extend(findings.unwrap_or_default());
-        let identity = serde_json::to_value(stored.manifest.identity().at(clock::now()));
+        let identity = serde_json::to_value(stored.identity().at(clock::now()));
         let answer = ManifestAnswer {
             identity: identity.map_err(|error| Problem::internal(&error))?,
             id: stored.manifest.id.clone(),

@@ -99,7 +99,7 @@ struct Declared {
 impl Versions {
     fn add(&mut self, stored: &StoredManifest) -> ControlFlow<()> {
         let manifest = &stored.manifest;
-        if let Some(server) = server(manifest).filter(|_| name(manifest).0 == self.name) {
+        if let Some(server) = server(stored).filter(|_| name(manifest).0 == self.name) {
             let is_of_host = self.host.as_ref().is_some_and(|host| manifest.url.host().is_main_host_of(host));
             if is_of_host && !self.is_of_host {
                 self.found.clear();

@@ -1,4 +1,4 @@
-//! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
+//! `GET /v0.1/servers`: manifests that sites name and that declare an MCP endpoint, in the shape of the official MCP registry's list (its OpenAPI
 //! document of 2025-12-01).
 //!
 //! A valid registry name is kept at the hosts of its namespace; otherwise one is generated from the host and the id of the
@@ -152,7 +152,7 @@ struct Page {
 
 impl Page {
     fn add(&mut self, stored: StoredManifest) -> ControlFlow<()> {
-        let server = self.filter.matches(&stored).then(|| server(&stored.manifest)).flatten();
+        let server = self.filter.matches(&stored).then(|| server(&stored)).flatten();
         if let Some(server) = server {
             let row = listed(&server, &stored, true).to_string();
             if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
@@ -200,8 +200,10 @@ fn position(listing: &str, text: &str) -> Result<ManifestId, Problem> {
     ManifestId::parse(&cursor::decode(listing, text)?).map_err(|_| cursor::invalid())
 }
 
-/// The `server.json` of a manifest that declares an MCP endpoint.
-pub(super) fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
+/// The `server.json` of a manifest that declares an MCP endpoint. Names of servers begin with a domain, so what only others name at it
+/// has none.
+pub(super) fn server(stored: &StoredManifest) -> Option<Map<String, Value>> {
+    let manifest = Some(&stored.manifest).filter(|_| stored.is_of_site())?;
     let remotes = remotes(manifest);
     if remotes.is_empty() {
         return None;

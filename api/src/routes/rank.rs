@@ -83,7 +83,7 @@ pub(crate) async fn show(
         ..SearchRequest::default()
     };
     let found = search(&app.index, client, request).await?.answer;
-    let at = found.hits.iter().position(|hit| hit.site == site);
+    let at = found.hits.iter().position(|hit| hit.site == site && hit.is_of_site());
     let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
     let answer = RankAnswer {
         rank: at.map(|at| at + 1),

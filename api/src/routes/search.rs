@@ -41,7 +41,7 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
         return Ok(unchanged);
     }
     let results = search::search(&app.index, client, parameters.request.clone()).await?;
-    app.count_search(results.answer.hits.iter().map(|hit| &hit.site));
+    app.count_search(&results.answer.hits);
     let page = search::page(app.manifests(client), results, &parameters).await?;
     if parameters.view == View::Compact {
         let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
@@ -87,7 +87,7 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     request.facets = dashboard::search::facets();
     let results = search::search(&app.index, client, request.clone()).await?;
     let shown = results.answer.hits.iter().skip(paging.skipped()).take(per_page);
-    app.count_search(shown.map(|hit| &hit.site));
+    app.count_search(shown);
     let is_unrelated = results.answer.relevant == Some(0) && !request.phrasings.is_empty();
     let fallback = if results.answer.hits.is_empty() || is_unrelated {
         fallback(app, client, query).await?

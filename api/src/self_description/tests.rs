@@ -1,6 +1,6 @@
 //! Our own parsers read our own descriptions: the right dialect, the right capabilities, and no findings.
 
-use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
+use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, NamedBy, Severity};
 
 use super::*;
 use crate::tools::Tool;
@@ -121,7 +121,7 @@ fn a_signed_card_verifies_with_the_served_key() {
         linked: &[LinkedDocument { url: &url("/.well-known/jwks.json"), bytes: keys.as_bytes() }],
         force: None,
     });
-    assert!(manifest.identity().verified, "{:?}", manifest.identity().signature);
+    assert!(manifest.identity(NamedBy::Site).verified, "{:?}", manifest.identity(NamedBy::Site).signature);
     assert_no_serious_findings(&manifest);
 }
 

@@ -1,6 +1,6 @@
 //! Compiles a capability into a tool definition for a model's runtime.
 //!
-//! The output depends only on the declaration, so the same declaration always gives the same bytes. Nothing is
+//! The output depends only on the declaration and on who names its document, so the same declaration always gives the same bytes. Nothing is
 //! made up that it does not declare. Declared dangers are carried over: as annotations if the shape has them, and in
 //! words everywhere. A capability that cannot be called from its declaration is refused with the reason.
 
@@ -12,7 +12,7 @@ mod schema;
 mod tests;
 mod text;
 
-use manifest::{Capability, Confirmation, Manifest, SafetyClass, model::Protocol};
+use manifest::{Capability, Confirmation, Manifest, NamedBy, SafetyClass, model::Protocol};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -74,6 +74,8 @@ pub(crate) enum Refused {
 /// The parts that all shapes share.
 struct Parts<'a> {
     manifest: &'a Manifest,
+    /// Who names the manifest.
+    named_by: NamedBy,
     capability: &'a Capability,
     name: String,
     /// The declared schema, with local references replaced.
@@ -83,9 +85,9 @@ struct Parts<'a> {
     input: Value,
 }
 
-/// Compiles one capability of a manifest.
+/// Compiles one capability of a manifest. `named_by` says who names it.
 pub(crate) fn compile(
-    manifest: &Manifest,
+    (manifest, named_by): (&Manifest, NamedBy),
     capability: &Capability,
     shape: ToolShape,
 ) -> Result<Tool, Refused> {
@@ -103,6 +105,7 @@ pub(crate) fn compile(
     let parameters = capability.parameters.as_ref().map(inlined);
     let parts = Parts {
         manifest,
+        named_by,
         capability,
         name: name::of(capability),
         input: schema::input(parameters.as_ref()),
@@ -144,7 +147,7 @@ fn hash_of(definition: &Value) -> String {
 impl Parts<'_> {
     /// The definition, with its stamp once it is known.
     fn definition(&self, shape: ToolShape, hash: Option<&str>) -> Result<Value, Refused> {
-        let description = text::description(self.manifest, self.capability, hash);
+        let description = text::description(self, hash);
         Ok(match shape {
             ToolShape::Mcp => self.mcp(&description, hash),
             ToolShape::OpenAi => json!({
@@ -232,6 +235,9 @@ impl Parts<'_> {
             if is_set {
                 origin[mark] = Value::Bool(true);
             }
+        }
+        if self.named_by == NamedBy::Others {
+            origin["named_by"] = Value::from(self.named_by.as_str());
         }
         let authentication = self.manifest.authentication_for_agents(capability);
         if !authentication.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use manifest::model::PolicyChoice;
-use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl};
+use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl, NamedBy};
 use serde_json::{Value, json};
 
 use super::{Refused, Tool, ToolShape, compile};
@@ -41,7 +41,7 @@ fn booking() -> Manifest {
 }
 
 fn compiled(manifest: &Manifest, shape: ToolShape) -> Result<Tool, Refused> {
-    compile(manifest, &manifest.capabilities[0], shape)
+    compile((manifest, NamedBy::Site), &manifest.capabilities[0], shape)
 }
 
 #[test]
@@ -63,6 +63,17 @@ fn hash_changes_with_the_declaration() {
         let (one, two) = (compiled(&manifest, *shape).unwrap(), compiled(&other, *shape).unwrap());
         assert_ne!(one.hash, two.hash, "{shape}");
         assert!(one.definition.to_string().contains(one.hash.get(..12).unwrap()), "{shape}");
+    }
+}
+
+#[test]
+fn says_that_a_site_does_not_stand_for_what_only_others_name() {
+    let manifest = booking();
+    for shape in ToolShape::ALL {
+        let of_others = compile((&manifest, NamedBy::Others), &manifest.capabilities[0], *shape).unwrap();
+        let text = of_others.definition.to_string();
+        assert!(text.contains("[served by skyhop.example, which does not stand for it;"), "{text}");
+        assert!(!text.contains("declared by"), "{text}");
     }
 }
 
@@ -279,7 +290,7 @@ fn schemas(definition: &Value) -> Vec<&Value> {
 fn assert_sound(manifest: &Manifest, capability: &Capability, names: &mut BTreeSet<String>) -> usize {
     let mut sound = 0;
     for shape in ToolShape::ALL {
-        let Ok(tool) = compile(manifest, capability, *shape) else { continue };
+        let Ok(tool) = compile((manifest, NamedBy::Site), capability, *shape) else { continue };
         let definition = &tool.definition;
         let validator = jsonschema::validator_for(&rules(*shape)).unwrap();
         let wrong: Vec<String> = validator.iter_errors(definition).map(|error| error.to_string()).collect();

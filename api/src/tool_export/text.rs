@@ -1,7 +1,8 @@
 //! The description for a model: the publisher's text, then our warnings, within the limit of every runtime.
 
-use manifest::{Capability, Confirmation, Manifest, SafetyClass};
+use manifest::{Capability, Confirmation, NamedBy, SafetyClass};
 
+use super::Parts;
 use crate::text::one_line;
 
 /// Longest description that OpenAI accepts.
@@ -23,11 +24,16 @@ pub(super) fn title(capability: &Capability) -> String {
 }
 
 /// The publisher's text is truncated so that our warnings fit.
-pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Option<&str>) -> String {
+pub(super) fn description(parts: &Parts<'_>, hash: Option<&str>) -> String {
+    let capability = parts.capability;
     let mut ours = cautions(capability);
-    let site = manifest.url.site();
+    let site = parts.manifest.url.site();
+    let declared = match parts.named_by {
+        NamedBy::Site => format!("declared by {site}"),
+        NamedBy::Others => format!("served by {site}, which does not stand for it"),
+    };
     let stamp = hash.and_then(|hash| hash.get(..HASH_SHOWN)).map_or(String::new(), |hash| format!(" {hash}"));
-    ours.push(format!("[declared by {site}; agentdex {}{stamp}]", capability.id));
+    ours.push(format!("[{declared}; agentdex {}{stamp}]", capability.id));
     let ours = ours.join(" ");
     let room = DESCRIPTION_CHARS_MAX.saturating_sub(ours.chars().count() + 1);
     let description = capability.description.as_deref().filter(|text| !text.trim().is_empty());

@@ -82,7 +82,7 @@ pub(super) fn definition() -> Definition {
         "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
         "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
-        "identity": {"type": "array", "items": {"type": "string"}, "description": "What is unusual about the publisher: verified by a signature, foreign (names another publisher than the site), invalid or unresolvable signature."},
+        "identity": {"type": "array", "items": {"type": "string"}, "description": "What is unusual about the publisher: verified by a signature, foreign (names another publisher than the site), named_by_others (the site does not stand for the document), invalid or unresolvable signature."},
         "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
         "group": {"type": "object", "required": ["by", "others", "members"], "description": "The results that are grouped under this one.", "properties": {
             "by": {"type": "string"}, "others": {"type": "integer"}, "members": {"type": "array", "items": {"type": "object"}}}},
@@ -113,7 +113,7 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let include_schemas = arguments.include_schemas;
     let found = search(&app.index, client, request(arguments)?).await?;
-    app.count_search(found.answer.hits.iter().map(|hit| &hit.site));
+    app.count_search(&found.answer.hits);
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {

@@ -93,7 +93,7 @@ fn row(stored: &StoredManifest) -> Value {
         .collect();
     json!({
         "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
-        "conformance": manifest.level(), "identity": manifest.identity().at(clock::now()).marks(), "findings": findings,
+        "conformance": manifest.level(), "identity": stored.identity().at(clock::now()).marks(), "findings": findings,
         "capabilities": manifest.capabilities.len(), "first_capabilities": first,
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use manifest::{CardSigner, Discovery, Document, LinkedDocument, Manifest, ManifestUrl};
+use manifest::{CardSigner, Discovery, Document, LinkedDocument, Manifest, ManifestUrl, NamedBy};
 use serde_json::{Map, Value, json};
 
 use crate::world::{Settings, World};
@@ -24,6 +24,10 @@ enum Signature {
 
 /// A card that a site serves, read with its keys.
 fn card(site: &str, provider: &str, signature: &Signature) -> Manifest {
+    card_at("/.well-known/agent-card.json", site, provider, signature)
+}
+
+fn card_at(path: &str, site: &str, provider: &str, signature: &Signature) -> Manifest {
     let url = |path: &str| ManifestUrl::parse(&format!("https://{site}{path}")).unwrap();
     let card = json!({"name": "Ferry seats", "description": "Reserves seats on ferries", "version": "1.0.0", "capabilities": {},
         "provider": {"organization": "Ferry", "url": format!("https://{provider}")},
@@ -40,7 +44,7 @@ fn card(site: &str, provider: &str, signature: &Signature) -> Manifest {
     let keys = signer().key_set().to_string();
     manifest::read(&Document {
         bytes: Value::Object(card).to_string().as_bytes(),
-        url: &url("/.well-known/agent-card.json"),
+        url: &url(path),
         final_url: None,
         discovery: Discovery::WellKnown,
         served: None,
@@ -142,6 +146,52 @@ async fn pages_and_tools_mark_what_stands_out() {
     assert_eq!(of("plain.example"), Value::Null);
 }
 
+/// A file of a user, which another site links to; later the card of the site links to it too.
+#[tokio::test]
+async fn what_only_others_name_is_not_of_the_site() {
+    let site = "signed.example";
+    let upload = || card_at("/u/someone/card.json", site, site, &Signature::None);
+    let world = Box::pin(world()).await;
+    world.publish_linked(1, upload(), "https://evil.example/.well-known/ard.json").await;
+    world.reindex().await;
+    let key = format!("agentdex-key-{}", "0f".repeat(32));
+    world.prove(site, &key, crate::world::machine_now()).await;
+    world.app.write_search_counts().await.unwrap();
+    let (id, capability) = (upload().id, upload().capabilities[0].id.clone());
+    let record = world.get(&format!("/capabilities/{capability}")).await.json();
+    let own = card(site, site, &Signature::Good).capabilities[0].id.clone();
+    let of_site = world.get(&format!("/capabilities/{own}")).await.json();
+    assert_eq!((&record["owner"], &of_site["owner"]["verified"]), (&Value::Null, &json!(true)));
+    let manifest = world.get(&format!("/manifests/{id}")).await.json();
+    for identity in [&record["identity"], &manifest["identity"]] {
+        assert_eq!(identity["binding"], "named_by_others");
+        assert_eq!(identity["verified"], false);
+    }
+    assert_eq!(record["identity_marks"], json!(["unsigned", "named_by_others"]));
+    for (filters, is_found) in [
+        ("identity=bound", false),
+        ("verified=true", false),
+        ("named_by=site", false),
+        ("named_by=others", true),
+        ("identity=named_by_others", true),
+    ] {
+        let found = world.get(&format!("/search?q=ferry&group_by=none&{filters}")).await.json().to_string();
+        assert_eq!(found.contains(capability.as_str()), is_found, "{filters}");
+    }
+    let found = world.get("/search?q=ferry&group_by=none&explain=true").await.json();
+    let rows = found["results"].as_array().unwrap();
+    let last = rows.last().unwrap();
+    assert_eq!(last["id"], capability.as_str(), "behind the cards of all sites: {found}");
+    assert_eq!(last["explanation"]["demoted"], "named_by_others");
+    let page = world.page(&format!("/capabilities/{capability}")).await.text();
+    assert!(page.contains("Named only by others.") && !page.contains("owner verified by"), "{page}");
+    let page = world.page(&format!("/sites/{site}")).await.text();
+    assert!(page.contains("that only other sites or clients name") && page.contains("named only by others"));
+    world.publish_linked(3, upload(), &format!("https://{site}/.well-known/agent-card.json")).await;
+    let record = world.get(&format!("/capabilities/{capability}")).await.json();
+    assert_eq!(record["identity"]["binding"], "bound", "the site names it");
+}
+
 #[tokio::test]
 async fn a_verified_publisher_is_not_ranked_higher() {
     let world = World::new().await;
@@ -185,5 +235,5 @@ async fn a_configured_key_signs_the_card_and_is_served() {
         linked: &[LinkedDocument { url: &url(KEYS), bytes: &keys.body }],
         force: None,
     });
-    assert!(read.identity().verified, "{:?}", read.identity().signature);
+    assert!(read.identity(NamedBy::Site).verified, "{:?}", read.identity(NamedBy::Site).signature);
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{Host, Manifest, ManifestUrl, SiteName};
+use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteName};
 use policy::RobotsKind;
 use policy::claim::{CheckResult, Claim, Proof};
 use policy::key::{KeyHash, KeyKind};
@@ -112,6 +112,15 @@ impl World {
     pub(crate) async fn publish_with_training(&self, manifest: Manifest, training: PolicyChoice) {
         let now = fetched_at() + TimeDelta::hours(1);
         let fetch = FetchRecord { training, ..published(manifest, true, now) };
+        self.fixture.visit(vec![fetch], Vec::new(), now).await;
+    }
+
+    /// Publishes a manifest that a document at this URL links to, so many hours after the first visits.
+    pub(crate) async fn publish_linked(&self, hours: i64, manifest: Manifest, from: &str) {
+        let now = fetched_at() + TimeDelta::hours(hours);
+        let linked_from = Some(ManifestUrl::parse(from).unwrap());
+        let discovery = Discovery::CatalogEntry;
+        let fetch = FetchRecord { discovery, linked_from, ..published(manifest, true, now) };
         self.fixture.visit(vec![fetch], Vec::new(), now).await;
     }
 

@@ -430,6 +430,37 @@ async fn lookup_prefers_the_host_of_the_publisher() {
     }
 }
 
+/// The catalog of a customer's host, which only another site links to, claims the name of the site.
+#[tokio::test]
+async fn what_only_others_name_is_no_entry() {
+    const CATALOG: &str = "https://customer.poets.example/.well-known/ard.json";
+    let catalog = json!({"entries": [{"identifier": "urn:air:poets.example:agent:poet", "displayName": "Poet",
+        "type": "application/a2a-agent-card+json", "url": "https://customer.poets.example/poet.json",
+        "description": "Writes sonnets", "representativeQueries": ["a sonnet", "a rhyme"]}]});
+    let world = World::with_linked(&[(CATALOG, catalog)]).await;
+    let manifests = "/agents?pageSize=100&filter=metadata.entry%20%3D%20'manifest'";
+    for path in ["/agents?pageSize=100", manifests] {
+        let listed = world.get(path).await.ok();
+        assert!(!listed["items"].as_array().unwrap().is_empty());
+        assert!(!listed.to_string().contains("poets.example"), "{path}: {listed}");
+    }
+    let found = search(&world, &json!({"query": {"text": "writes sonnets"}})).await;
+    assert!(!found.to_string().contains("poets.example"), "{found}");
+    let id = manifest::ManifestId::of(&manifest::ManifestUrl::parse(CATALOG).unwrap());
+    for identifier in [
+        "urn:air:poets.example:agent:poet".to_owned(),
+        format!("urn:air:customer.poets.example:manifest:{id}"),
+    ] {
+        assert_eq!(world.get(&entry_path(&identifier)).await.status, StatusCode::NOT_FOUND, "{identifier}");
+    }
+    assert_eq!(world.get("/sites/poets.example/ard.json").await.status, StatusCode::NOT_FOUND);
+    let row = world.get("/search?q=writes+sonnets").await.ok()["results"][0].clone();
+    assert_eq!(
+        (&row["site"], &row["identity_marks"][1]),
+        (&json!("poets.example"), &json!("named_by_others"))
+    );
+}
+
 /// A catalog whose entries have terms of other namespaces.
 fn gardens() -> Vec<(&'static str, Value)> {
     let entry = |name: &str, more: Value| {

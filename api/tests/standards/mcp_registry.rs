@@ -231,3 +231,27 @@ async fn a_user_of_a_site_does_not_replace_its_server() {
     let versions = list(&world, path).await;
     assert_eq!(versions["metadata"]["count"], 1, "{versions}");
 }
+
+/// A card at the host of a customer, and an upload, which another site links to.
+#[tokio::test]
+async fn no_server_is_listed_of_a_document_that_only_others_name() {
+    let world = World::new().await;
+    let hosts = [
+        "https://customer.plain.example/.well-known/mcp/server-card.json",
+        "https://plain.example/u/x/server.json",
+    ];
+    for (url, name) in hosts.into_iter().zip(["example.plain/tools", "io.github.someone/tools"]) {
+        world.publish_linked(url, &card(name, "Plain", "98.0.0", &["https://plain.example/mcp"])).await;
+        let path = format!("/v0.1/servers/{}/versions", encoded(name));
+        assert_eq!(world.get(&path).await.status, StatusCode::NOT_FOUND, "{name}");
+        assert_eq!(world.get(&format!("{path}/latest")).await.status, StatusCode::NOT_FOUND, "{name}");
+    }
+    let all = list(&world, "/v0.1/servers").await.to_string();
+    for name in ["plain.example", "example.plain", "io.github.someone"] {
+        assert!(!all.contains(name), "{name} in {all}");
+    }
+    let own = card("example.plain/tools", "Plain", "1.0.0", &["https://plain.example/mcp"]);
+    world.publish("https://plain.example/.well-known/mcp/server-card.json", &own).await;
+    let latest = world.get("/v0.1/servers/example.plain%2Ftools/versions/latest").await.ok();
+    assert_eq!(latest["server"]["version"], "1.0.0");
+}

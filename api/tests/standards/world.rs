@@ -6,10 +6,10 @@ use axum::http::{Request, StatusCode};
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Document, ManifestUrl};
 use serde_json::{Value, json};
-use store::Store;
+use store::{FetchRecord, Store};
 
 use crate::answer::Answer;
-use crate::fixture::{Fixture, fetched_at, found};
+use crate::fixture::{Fixture, fetched_at, found, not_found};
 
 /// Public URL of the API under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
@@ -36,9 +36,21 @@ impl World {
 
     /// The same sites and others.
     pub(crate) async fn with(others: &[(&str, Value)]) -> Self {
+        Self::build(others, &[]).await
+    }
+
+    /// The same sites, and documents that only another site links to.
+    pub(crate) async fn with_linked(linked: &[(&str, Value)]) -> Self {
+        Self::build(&[], linked).await
+    }
+
+    async fn build(others: &[(&str, Value)], linked: &[(&str, Value)]) -> Self {
         let fixture = Fixture::new().await;
         for (url, body) in documents().iter().chain(others) {
             visit(&fixture, url, body).await;
+        }
+        for (url, body) in linked {
+            visit_linked(&fixture, url, body).await;
         }
         let store = fixture.store.clone();
         store.feed_head().await.unwrap();
@@ -57,6 +69,12 @@ impl World {
     /// Saves a new document of a site.
     pub(crate) async fn publish(&self, url: &str, body: &Value) {
         visit(&self.fixture, url, body).await;
+        self.store.feed_head().await.unwrap();
+    }
+
+    /// Saves a document that only another site links to, at any host of its site.
+    pub(crate) async fn publish_linked(&self, url: &str, body: &Value) {
+        visit_linked(&self.fixture, url, body).await;
         self.store.feed_head().await.unwrap();
     }
 
@@ -120,6 +138,22 @@ fn documents() -> Vec<(&'static str, Value)> {
 
 /// Visits a site at a fixed time and saves its document, as the real parsers read it.
 async fn visit(fixture: &Fixture, url: &str, body: &Value) {
+    fixture.visit(vec![read(url, body)], Vec::new(), fetched_at()).await;
+}
+
+/// The same for a document that only another site links to. A visit lists the host of its first request.
+async fn visit_linked(fixture: &Fixture, url: &str, body: &Value) {
+    let linked = FetchRecord {
+        discovery: Discovery::CatalogEntry,
+        linked_from: Some(ManifestUrl::parse("https://evil.example/.well-known/ard.json").unwrap()),
+        ..read(url, body)
+    };
+    let missing = format!("https://{}/.well-known/agents.json", linked.url.site());
+    let missing = not_found(ManifestUrl::parse(&missing).unwrap(), fetched_at());
+    fixture.visit(vec![missing, linked], Vec::new(), fetched_at()).await;
+}
+
+fn read(url: &str, body: &Value) -> FetchRecord {
     let (url, body) = (ManifestUrl::parse(url).unwrap(), body.to_string().into_bytes());
     let manifest = manifest::read(&Document {
         bytes: &body,
@@ -130,5 +164,5 @@ async fn visit(fixture: &Fixture, url: &str, body: &Value) {
         linked: &[],
         force: None,
     });
-    fixture.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    found(manifest, body, fetched_at())
 }

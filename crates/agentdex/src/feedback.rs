@@ -234,6 +234,7 @@ mod tests {
             .add(&store::StoredManifest {
                 manifest,
                 training: manifest::model::PolicyChoice::Unset,
+                named_by: manifest::NamedBy::Site,
                 status: policy::Status::Fresh,
                 first_seen_at: seen,
                 last_seen_at: seen,

@@ -1,13 +1,13 @@
 //! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
 //! ARD 0.91 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept where its
-//! publisher serves the catalog; otherwise one is minted from the host that served the document and marked as such. So nobody
+//! publisher serves and names the catalog; otherwise one is minted from the host that served the document and marked as such. So nobody
 //! lists an address, or describes one, under the identifier of another. An identifier does not prove who published.
 
 use std::borrow::Cow;
 
 use crate::format::dialects::dialect;
-use crate::model::{Capability, CapabilityKind, Format, Manifest};
+use crate::model::{Capability, CapabilityKind, Format, Manifest, NamedBy};
 use crate::name::{Host, ManifestUrl};
 
 /// Longest native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
@@ -59,8 +59,8 @@ pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
     }
 }
 
-/// The entry of one capability.
-pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Entry<'m> {
+/// The entry of one capability. `named_by` says who names the manifest.
+pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability, named_by: NamedBy) -> Entry<'m> {
     let (media_type, url) = match manifest.format() {
         Format::Ard => catalog_entry(manifest, capability),
         Format::SkillsIndex => skill(manifest, capability),
@@ -68,13 +68,13 @@ pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> 
     }
     .filter(|(_, url)| manifest.address_for_agents(url).is_some())
     .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
-    Entry { identifier: identifier(manifest, capability), media_type, url }
+    Entry { identifier: identifier(manifest, capability, named_by), media_type, url }
 }
 
-fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
+fn identifier(manifest: &Manifest, capability: &Capability, named_by: NamedBy) -> Identifier {
     let native_id = capability.native_id.as_str();
     let is_published = manifest.format() == Format::Ard && is_identifier(native_id);
-    if is_published && is_of_publisher(&manifest.url, native_id) {
+    if is_published && named_by == NamedBy::Site && is_of_publisher(&manifest.url, native_id) {
         return Identifier { urn: native_id.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
@@ -209,7 +209,8 @@ mod tests {
     }
 
     fn urns(manifest: &Manifest) -> Vec<String> {
-        let entries = manifest.capabilities.iter().map(|capability| of_capability(manifest, capability));
+        let entries =
+            manifest.capabilities.iter().map(|capability| of_capability(manifest, capability, NamedBy::Site));
         entries.map(|entry| entry.identifier.urn).collect()
     }
 
@@ -221,7 +222,7 @@ mod tests {
         assert!(urns[1].starts_with("urn:air:shop.example:awp:a-b-c-"), "{urns:?}");
         assert_eq!(urns[3], "urn:air:shop.example:awp:x:y");
         assert!(urns.iter().all(|urn| is_identifier(urn)), "{urns:?}");
-        let entry = of_capability(&manifest, &manifest.capabilities[0]);
+        let entry = of_capability(&manifest, &manifest.capabilities[0], NamedBy::Site);
         assert!(entry.identifier.is_minted);
         assert_eq!(
             (entry.media_type.as_ref(), entry.url),
@@ -252,8 +253,11 @@ mod tests {
             {"identifier": "https://hub.example/not-a-urn", "displayName": "Two",
              "type": "application/mcp-server-card+json", "url": "https://two.example/mcp.json"}]});
         let manifest = manifest("https://hub.example/.well-known/ai-catalog.json", &catalog);
-        let entries: Vec<_> =
-            manifest.capabilities.iter().map(|capability| of_capability(&manifest, capability)).collect();
+        let entries: Vec<_> = manifest
+            .capabilities
+            .iter()
+            .map(|capability| of_capability(&manifest, capability, NamedBy::Site))
+            .collect();
         assert_eq!(entries[0].identifier.urn, "urn:air:hub.example:agent:one");
         assert!(!entries[0].identifier.is_minted);
         assert_eq!(
@@ -277,11 +281,12 @@ mod tests {
         };
         let catalog = json!({"specVersion": "1.0", "entries": [
             entry("pay", "https://cards.shop.example/card.json"), entry("wire", "https://thief.example/card.json")]});
-        let minted = |url: &str| {
+        let minted_if = |url: &str, named_by: NamedBy| {
             let manifest = manifest(url, &catalog);
-            let entries = manifest.capabilities.iter().map(|capability| of_capability(&manifest, capability));
-            entries.map(|entry| entry.identifier.is_minted).collect::<Vec<_>>()
+            let entry = |capability| of_capability(&manifest, capability, named_by);
+            manifest.capabilities.iter().map(|one| entry(one).identifier.is_minted).collect::<Vec<_>>()
         };
+        let minted = |url: &str| minted_if(url, NamedBy::Site);
         for own in [
             "https://shop.example/.well-known/ai-catalog.json",
             "https://www.shop.example/.well-known/ai-catalog.json",
@@ -289,6 +294,7 @@ mod tests {
             "https://shop.example/",
         ] {
             assert_eq!(minted(own), [false, false], "{own}");
+            assert_eq!(minted_if(own, NamedBy::Others), [true, true], "{own}");
         }
         for other in [
             "https://thief.example/.well-known/ai-catalog.json",

@@ -47,7 +47,7 @@ pub use catalogue::{CatalogueEntry, catalogue};
 pub use document::{DOCUMENT_BYTES_MAX, Document, LinkedDocument};
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
-    Format, Manifest, Safety, SafetyClass, Severity, Strength,
+    Format, Manifest, NamedBy, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
 pub use position::finding_positions;

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use crate::entry::is_identifier;
 use crate::identity::site_named_by;
-use crate::model::{AgentIdentity, Capability, Format, Integrity, Manifest, SignatureCheck, SignatureStatus};
+use crate::model::{
+    AgentIdentity, Capability, Format, Integrity, Manifest, NamedBy, SignatureCheck, SignatureStatus,
+};
 use crate::name::SiteName;
 use crate::signature::{CLOCK_SKEW, EXPIRED};
 use crate::text::capped;
@@ -18,10 +20,12 @@ const VALUE_CHARS_MAX: usize = 500;
 crate::string_enum! {
     /// Whether the declared publisher is the site that serves the document.
     Binding, "binding" {
-        /// Nothing in it names another publisher.
+        /// The site names the document, and nothing in it names another publisher.
         Bound = "bound",
         /// It names a publisher of another site.
         Foreign = "foreign",
+        /// Only others name the document, so the site does not stand for what it declares.
+        NamedByOthers = "named_by_others",
     }
 }
 
@@ -32,6 +36,7 @@ crate::string_enum! {
         Verified = "verified",
         Bound = "bound",
         Foreign = "foreign",
+        NamedByOthers = "named_by_others",
         Unsigned = "unsigned",
         Unresolvable = "unresolvable",
         Invalid = "invalid",
@@ -79,21 +84,21 @@ pub struct ServedBy<'m> {
 }
 
 impl Manifest {
-    /// The identity of the manifest's publisher.
-    pub fn identity(&self) -> Identity<'_> {
-        self.identity_with(self.own_declarations(), Some(&self.integrity))
+    /// The identity of the manifest's publisher. `named_by` says who names the document, which it cannot state itself.
+    pub fn identity(&self, named_by: NamedBy) -> Identity<'_> {
+        self.identity_with(self.own_declarations(), Some(&self.integrity), named_by)
     }
 
     /// The identity of the capability's publisher: that of its own entry in a catalog, otherwise that of the manifest.
-    pub fn identity_of<'m>(&'m self, capability: &'m Capability) -> Identity<'m> {
+    pub fn identity_of<'m>(&'m self, capability: &'m Capability, named_by: NamedBy) -> Identity<'m> {
         if self.format() != Format::Ard {
-            return self.identity();
+            return self.identity(named_by);
         }
         let identifier = Some(capability.native_id.as_str()).filter(|id| is_identifier(id));
         let trust = capability.published.get("trustManifest").and_then(|trust| trust.get("identity"));
         let declared =
             [("identifier", identifier), ("trustManifest.identity", trust.and_then(|id| id.as_str()))];
-        self.identity_with(declared_by(&declared), capability.integrity.as_ref())
+        self.identity_with(declared_by(&declared), capability.integrity.as_ref(), named_by)
     }
 
     /// When the first of the keys that verified its signatures expires.
@@ -107,10 +112,15 @@ impl Manifest {
         &'m self,
         declared: Vec<DeclaredIdentity<'m>>,
         integrity: Option<&'m Integrity>,
+        named_by: NamedBy,
     ) -> Identity<'m> {
         let site = self.final_url.as_ref().unwrap_or(&self.url).site();
         let is_foreign = declared.iter().any(|one| one.site.as_ref().is_some_and(|named| *named != site));
-        let binding = if is_foreign { Binding::Foreign } else { Binding::Bound };
+        let binding = match named_by {
+            NamedBy::Others => Binding::NamedByOthers,
+            NamedBy::Site if is_foreign => Binding::Foreign,
+            NamedBy::Site => Binding::Bound,
+        };
         let signature = match integrity.map(|integrity| (integrity.check.as_ref(), integrity.signed)) {
             Some((Some(check), _)) => Cow::Borrowed(check),
             Some((None, true)) => Cow::Owned(SignatureCheck {
@@ -120,7 +130,7 @@ impl Manifest {
             }),
             _ => Cow::Owned(SignatureCheck::UNSIGNED),
         };
-        let verified = signature.status == SignatureStatus::Verified && !is_foreign;
+        let verified = signature.status == SignatureStatus::Verified && binding == Binding::Bound;
         let demanded_of_agents = self
             .auth
             .iter()
@@ -186,6 +196,7 @@ impl Identity<'_> {
         let binding = match self.binding {
             Binding::Bound => IdentityMark::Bound,
             Binding::Foreign => IdentityMark::Foreign,
+            Binding::NamedByOthers => IdentityMark::NamedByOthers,
         };
         let signature = match self.signature.status {
             SignatureStatus::Verified => self.verified.then_some(IdentityMark::Verified),

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test should show the line")]
 
 use manifest::model::SignatureStatus;
-use manifest::{Binding, Discovery, Document, Manifest, ManifestUrl, Severity, read};
+use manifest::{Binding, Discovery, Document, IdentityMark, Manifest, ManifestUrl, NamedBy, Severity, read};
 use serde_json::{Value, json};
 
 fn manifest(url: &str, body: &Value) -> Manifest {
@@ -49,11 +49,14 @@ fn members_that_name_another_publisher_make_a_manifest_foreign() {
             ("https://b.example", Binding::Foreign),
         ] {
             let manifest = manifest(&format!("https://a.example{path}"), &body(declared));
-            let identity = manifest.identity();
+            let identity = manifest.identity(NamedBy::Site);
             assert_eq!(identity.declared[0].member, member, "{path}");
             assert_eq!(identity.binding, binding, "{path} {declared}");
             assert!(!identity.verified, "{path}");
             assert_eq!(identity.marks().last().unwrap().as_str(), binding.as_str(), "{path} {declared}");
+            let of_others = manifest.identity(NamedBy::Others);
+            assert_eq!(of_others.binding, Binding::NamedByOthers, "{path} {declared}");
+            assert_eq!(of_others.marks(), [IdentityMark::Unsigned, IdentityMark::NamedByOthers]);
         }
     }
 }
@@ -75,7 +78,7 @@ fn an_entry_has_the_identity_that_it_declares() {
     let bindings: Vec<&str> = manifest
         .capabilities
         .iter()
-        .map(|capability| manifest.identity_of(capability).binding.as_str())
+        .map(|capability| manifest.identity_of(capability, NamedBy::Site).binding.as_str())
         .collect();
     assert_eq!(bindings, ["bound", "foreign", "foreign", "bound"]);
     let codes: Vec<(&str, Severity)> = manifest
@@ -94,7 +97,7 @@ fn agents_of_atp_are_asked_for_an_identity() {
         "provider": {"name": "x", "url": "https://a.example"},
         "auth": {"agentIdentity": {"required": true, "format": "did:web"}}, "capabilities": []});
     let manifest = manifest("https://a.example/.well-known/agent.json", &body);
-    let identity = manifest.identity();
+    let identity = manifest.identity(NamedBy::Site);
     assert_eq!(identity.demanded_of_agents.and_then(|demanded| demanded.format.as_deref()), Some("did:web"));
     assert_eq!((identity.verified, identity.signature.status), (false, SignatureStatus::Unsigned));
 }

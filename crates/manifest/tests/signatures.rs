@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use manifest::model::{Served, SignatureCheck};
 use manifest::{
-    CardSigner, Discovery, Document, IdentityMark, LinkedDocument, Manifest, ManifestUrl, Severity, read,
+    CardSigner, Discovery, Document, IdentityMark, LinkedDocument, Manifest, ManifestUrl, NamedBy, Severity,
+    read,
 };
 
 const CARD_URL: &str = "https://agents.a.example/.well-known/agent-card.json";
@@ -164,7 +165,7 @@ fn read_at(url: &str, text: &str, linked: &[(&str, Vec<u8>)]) -> Manifest {
 }
 
 fn check_of(manifest: &Manifest) -> SignatureCheck {
-    manifest.identity().signature.into_owned()
+    manifest.identity(NamedBy::Site).signature.into_owned()
 }
 
 /// The result of a card with a document of keys.
@@ -202,14 +203,14 @@ fn a_changed_card_is_invalid_and_a_finding_of_level_must() {
     assert_result(&check_of(&manifest), "invalid", "does not match");
     let finding = manifest.findings.iter().find(|finding| finding.code == "signature.invalid").unwrap();
     assert_eq!((finding.severity, finding.pointer.as_str()), (Severity::Must, "/signatures/0"));
-    assert!(!manifest.identity().verified);
+    assert!(!manifest.identity(NamedBy::Site).verified);
     assert_eq!(manifest.integrity.verified, Some(false));
 }
 
 #[test]
 fn a_card_without_signatures_is_unsigned() {
     let manifest = read_at(CARD_URL, &Value::Object(card()).to_string(), &[]);
-    assert_eq!(manifest.identity().signature.status.as_str(), "unsigned");
+    assert_eq!(manifest.identity(NamedBy::Site).signature.status.as_str(), "unsigned");
     let is_about_signatures = |finding: &manifest::Finding| finding.code.starts_with("signature.");
     assert!(manifest.links.is_empty() && !manifest.findings.iter().any(is_about_signatures));
 }
@@ -644,7 +645,7 @@ fn a_did_key_verifies_nothing_and_causes_no_request() {
     );
     let manifest = read_at(CARD_URL, &card.to_string(), &[]);
     assert_result(&check_of(&manifest), "unresolvable", "a did:key names no domain");
-    assert!(manifest.links.is_empty() && !manifest.identity().verified);
+    assert!(manifest.links.is_empty() && !manifest.identity(NamedBy::Site).verified);
     let mut changed = card;
     changed["name"] = json!("Other");
     assert_result(&check_of(&read_at(CARD_URL, &changed.to_string(), &[])), "invalid", "does not match");
@@ -679,7 +680,7 @@ fn a_copied_trust_manifest_of_a_did_key_is_not_verified() {
     let key = ed25519();
     let manifest = catalog_with(&entry(&key, "urn:air:a.example:seats", &key.did_key(), "x"), &[]);
     assert_result(&entry_check(&manifest), "unresolvable", "a did:key names no domain");
-    assert!(!manifest.identity_of(&manifest.capabilities[0]).verified);
+    assert!(!manifest.identity_of(&manifest.capabilities[0], NamedBy::Site).verified);
 }
 
 /// An entry with a signed trust manifest.
@@ -698,7 +699,7 @@ fn catalog_with(entry: &Value, linked: &[(&str, Vec<u8>)]) -> Manifest {
 }
 
 fn entry_check(manifest: &Manifest) -> SignatureCheck {
-    manifest.identity_of(&manifest.capabilities[0]).signature.into_owned()
+    manifest.identity_of(&manifest.capabilities[0], NamedBy::Site).signature.into_owned()
 }
 
 /// Linked documents by URL.
@@ -717,7 +718,7 @@ fn trust_manifests_verify_with_the_keys_of_their_identity() {
     for (identity, kid, linked) in cases {
         let manifest = catalog_with(&entry(&key, "urn:air:a.example:seats", identity, kid), linked);
         assert_result(&entry_check(&manifest), "verified", "");
-        assert!(manifest.identity_of(&manifest.capabilities[0]).verified, "{identity}");
+        assert!(manifest.identity_of(&manifest.capabilities[0], NamedBy::Site).verified, "{identity}");
         assert!(manifest.findings.is_empty(), "{identity}: {:?}", manifest.findings);
     }
 }
@@ -734,7 +735,7 @@ fn foreign_trust_manifests_are_never_verified() {
     ] {
         let manifest = catalog_with(&entry(&key, identifier, identity, "key-1"), &[]);
         assert_result(&entry_check(&manifest), "unresolvable", "its key is not asked for");
-        let identity_of = manifest.identity_of(&manifest.capabilities[0]);
+        let identity_of = manifest.identity_of(&manifest.capabilities[0], NamedBy::Site);
         assert_eq!((identity_of.binding.as_str(), identity_of.verified), ("foreign", false), "{identity}");
         assert!(!manifest.links.iter().any(|link| link.rel == "did-document" || link.rel == "jwks"));
         let foreign = |finding: &&manifest::Finding| finding.code.ends_with(".foreign");
@@ -779,7 +780,9 @@ fn the_host_of_a_catalog_is_verified_too() {
     let did = [(DID_URL, did_document(&key).to_string().into_bytes())];
     let manifest = read_at("https://a.example/.well-known/ai-catalog.json", &catalog.to_string(), &did);
     assert_result(&check_of(&manifest), "verified", "");
-    assert!(manifest.identity().verified);
+    assert!(manifest.identity(NamedBy::Site).verified);
+    let of_others = manifest.identity(NamedBy::Others);
+    assert!(!of_others.verified && of_others.marks() == [IdentityMark::NamedByOthers], "{of_others:?}");
 }
 
 #[test]

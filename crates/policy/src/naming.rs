@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use manifest::{Discovery, Host, ManifestUrl, SiteName};
+use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
 use crate::plan;
 
@@ -62,8 +62,12 @@ impl SiteNaming {
     /// Whether the site names a host: the domain, its `www.` host, a host that the operator listed or a redirect led to, or one
     /// that a document of such a host links to.
     pub fn names_host(&self, host: &Host) -> bool {
-        host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == self.site.as_str()
-            || self.hosts.contains(host)
+        is_main_host(&self.site, host) || self.hosts.contains(host)
+    }
+
+    /// [`Self::names`] as it is stored with a manifest.
+    pub fn named_by(&self, url: &ManifestUrl) -> NamedBy {
+        if self.names(url) { NamedBy::Site } else { NamedBy::Others }
     }
 
     /// Whether the site names a document: at one of its hosts by a usual path, in robots.txt, DNS or the home page, or in a
@@ -109,6 +113,17 @@ fn naming(site: &SiteName, found_by: &FoundBy) -> Naming {
     }
 }
 
+fn is_main_host(site: &SiteName, host: &Host) -> bool {
+    host.as_str().strip_prefix("www.").unwrap_or(host.as_str()) == site.as_str()
+}
+
+/// Who names a document of which only the URL is known: the site at a usual path of its domain or its `www.` host, otherwise
+/// others.
+pub fn named_by_url(url: &ManifestUrl) -> NamedBy {
+    let is_of_site = is_usual(url) && is_main_host(&url.site(), &url.host());
+    if is_of_site { NamedBy::Site } else { NamedBy::Others }
+}
+
 /// Whether only the host itself publishes at a URL: below `/.well-known/`, or at a path that is requested without a link.
 pub fn is_usual(url: &ManifestUrl) -> bool {
     url.is_well_known() || plan::find(&url.path_and_query()).is_some()
@@ -151,6 +166,16 @@ mod tests {
             assert!(is_named(&chain, one) && is_named(&chain, two), "{discovery}");
         }
         assert!(is_named(&[(one, Discovery::Listed, None)], one), "the operator names it");
+    }
+
+    #[test]
+    fn a_url_alone_names_documents_at_usual_paths_of_the_domain() {
+        for own in ["https://a.example/agent.json", "https://www.a.example/.well-known/mcp.json"] {
+            assert_eq!(named_by_url(&url(own)), NamedBy::Site, "{own}");
+        }
+        for other in ["https://a.example/u/agent.json", "https://tenant.a.example/agent.json"] {
+            assert_eq!(named_by_url(&url(other)), NamedBy::Others, "{other}");
+        }
     }
 
     #[test]

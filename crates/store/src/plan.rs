@@ -4,15 +4,17 @@
 //! forbids the URL remove it immediately, a response without a manifest at the second visit in a row. An error of the network or
 //! the server only changes its status.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Format, Manifest, ManifestId};
+use manifest::{ContentHash, Format, Host, Manifest, ManifestId, NamedBy};
+use policy::naming::{FoundBy, SiteNaming, named_by_url};
 use policy::{FetchOutcome, Status, VisitEnd};
 
 use crate::StoreError;
-use crate::model::{FeedChange, FetchRecord, ResourceState, VisitRecord};
+use crate::model::seed::kept_source;
+use crate::model::{FeedChange, FetchRecord, HostOrigin, ResourceState, VisitRecord};
 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -23,6 +25,8 @@ pub(crate) struct KnownManifest {
     pub(crate) hash: ContentHash,
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
+    /// `None` if a program of an earlier schema wrote it.
+    pub(crate) named_by: Option<NamedBy>,
     pub(crate) version: i32,
     pub(crate) in_index: bool,
     /// Its capabilities lack what groups and merges them: it is the only manifest, or a program of an earlier schema wrote it.
@@ -38,6 +42,8 @@ pub(crate) struct Known {
     /// URLs that were seeded or linked and never fetched.
     pub(crate) hints: Vec<ManifestId>,
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
+    /// The hosts of a site that has manifests, or whose visit found one.
+    pub(crate) hosts: HashMap<Host, HostOrigin>,
 }
 
 /// A change for the feed.
@@ -56,6 +62,7 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) version: i32,
     pub(crate) status: Status,
     pub(crate) training: PolicyChoice,
+    pub(crate) named_by: NamedBy,
 }
 
 /// A manifest with unchanged content.
@@ -90,9 +97,11 @@ pub(crate) struct Plan<'a> {
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
+    /// Who names manifests of which this is not stored yet; new versions have it too.
+    pub(crate) named: Vec<(ManifestId, NamedBy)>,
     pub(crate) changes: Vec<Change>,
-    /// Decides again which declarations are one capability.
-    pub(crate) regroups: bool,
+    /// What the site names, if it is to be decided again which declarations are one capability.
+    pub(crate) regroups: Option<SiteNaming>,
 }
 
 impl Plan<'_> {
@@ -126,12 +135,16 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     let mut plan = Plan::default();
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        let misses_in_row = misses(fetch.outcome, before);
         if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() {
-            plan.resources.push(resource_after(fetch, before, misses_in_row));
+            plan.resources.push(resource_after(fetch, before, misses(fetch.outcome, before)));
         }
+    }
+    let naming = naming_after(visit, known, &plan.resources);
+    for (id, fetch) in &last {
+        let before = known.resources.get(id);
+        let misses_in_row = misses(fetch.outcome, before);
         if let Some(manifest) = &fetch.manifest {
-            plan_read(&mut plan, id, fetch, manifest, known)?;
+            plan_read(&mut plan, (id, fetch, manifest), known, naming.named_by(&fetch.url))?;
             continue;
         }
         plan_part(&mut plan, id, fetch, before);
@@ -148,19 +161,70 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         let training = manifest.training;
         plan_verdict(&mut plan, (id, manifest), &verdict, training, visit.ended_at, visit.end.as_str());
     }
-    plan.regroups = regroups(&plan, known);
+    let naming_changed = plan_naming(&mut plan, known, &naming, visit.ended_at);
+    plan.regroups = regroups(&plan, known, naming_changed).then_some(naming);
     Ok(plan)
 }
 
+/// What the site names after the visit.
+fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> SiteNaming {
+    let found_by = |resource: &ResourceState| {
+        let linked_from = kept_source(resource.linked_from.as_ref()).cloned();
+        (resource.url.clone(), FoundBy { discovery: resource.discovery, linked_from })
+    };
+    let found = known.resources.values().chain(after).map(found_by).collect();
+    let listed_or_met = known.hosts.iter().filter(|(_, origin)| **origin != HostOrigin::Named);
+    let newly_met = visit.robots.iter().map(|robots| &robots.host);
+    let newly_met = newly_met.filter(|host| !known.hosts.contains_key(*host));
+    let hosts = listed_or_met.map(|(host, _)| host).chain(newly_met).cloned();
+    SiteNaming::new(visit.site.clone(), found, hosts)
+}
+
+/// Plans to store who names the manifests that stay in the index, where that changed or was not stored. Returns whether it changed.
+/// The content of such a manifest is the same, so the feed reports a change of status.
+fn plan_naming(plan: &mut Plan<'_>, known: &Known, naming: &SiteNaming, at: DateTime<Utc>) -> bool {
+    let reported: HashSet<ManifestId> =
+        plan.changes.iter().map(|change| change.manifest_id.clone()).collect();
+    let new: HashSet<&ManifestId> = plan.versions.iter().map(|new| &new.manifest.id).collect();
+    let removed: HashSet<&ManifestId> = plan.removals.iter().map(|(id, _)| id).collect();
+    let returned = plan.touches.iter().filter(|touch| touch.returned.is_some());
+    let returned: HashSet<&ManifestId> = returned.map(|touch| &touch.id).collect();
+    let stays = |(id, manifest): &(&ManifestId, &KnownManifest)| {
+        let is_in_index = manifest.in_index || returned.contains(id);
+        is_in_index && !new.contains(id) && !removed.contains(id)
+    };
+    let mut changed = Vec::new();
+    for (id, before) in known.manifests.iter().filter(stays) {
+        let Some(url) = known.resources.get(id).map(|resource| &resource.url) else { continue };
+        let named_by = naming.named_by(url);
+        if before.named_by == Some(named_by) {
+            continue;
+        }
+        plan.named.push((id.clone(), named_by));
+        if before.named_by.unwrap_or_else(|| named_by_url(url)) != named_by {
+            changed.push((id.clone(), named_by));
+        }
+    }
+    let is_any_changed = !changed.is_empty();
+    changed.retain(|(id, _)| !reported.contains(id));
+    plan.changes.extend(changed.into_iter().map(|(manifest_id, named_by)| Change {
+        what: FeedChange::StatusChanged,
+        manifest_id,
+        at,
+        reason: Some(format!("named_by_{named_by}")),
+    }));
+    is_any_changed
+}
+
 /// Whether capabilities may join or leave others: those of one manifest alone never do.
-fn regroups(plan: &Plan<'_>, known: &Known) -> bool {
+fn regroups(plan: &Plan<'_>, known: &Known, naming_changed: bool) -> bool {
     let before = || known.manifests.values().filter(|manifest| manifest.in_index);
     let returned = plan.touches.iter().filter(|touch| touch.returned.is_some()).count();
     let is_new = |new: &&NewVersion<'_>| {
         known.manifests.get(&new.manifest.id).is_none_or(|manifest| !manifest.in_index)
     };
     let added = returned + plan.versions.iter().filter(is_new).count();
-    let changes = added > 0 || !plan.versions.is_empty() || !plan.removals.is_empty();
+    let changes = naming_changed || added > 0 || !plan.versions.is_empty() || !plan.removals.is_empty();
     let are_several = before().count() + added > 1;
     before().any(|manifest| manifest.shares_capabilities) && changes
         || are_several && (changes || before().any(|manifest| manifest.lacks_statements))
@@ -185,10 +249,9 @@ fn plan_part<'a>(
 /// A manifest was read: it is new, has a new version, returned, or is unchanged.
 fn plan_read<'a>(
     plan: &mut Plan<'a>,
-    id: &ManifestId,
-    fetch: &'a FetchRecord,
-    manifest: &'a Manifest,
+    (id, fetch, manifest): (&ManifestId, &'a FetchRecord, &'a Manifest),
     known: &Known,
+    named_by: NamedBy,
 ) -> Result<(), StoreError> {
     if manifest.id != *id {
         let reason = format!("its id is {}, but that of its URL {} is {id}", manifest.id, fetch.url);
@@ -220,7 +283,7 @@ fn plan_read<'a>(
             let in_index = before.is_some_and(|before| before.in_index);
             change(if in_index { FeedChange::Changed } else { FeedChange::Added });
             let version = before.map_or(1, |before| before.version.saturating_add(1));
-            plan.versions.push(NewVersion { manifest, fetch, version, status, training });
+            plan.versions.push(NewVersion { manifest, fetch, version, status, training, named_by });
         }
     }
     Ok(())
@@ -359,7 +422,14 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         (fetch.outcome, before)
     {
         let content_hash = if content_changed { &fetch.content_hash } else { &before.content_hash };
-        return ResourceState { content_hash: content_hash.clone(), changed_at, ..before.clone() };
+        return ResourceState {
+            content_hash: content_hash.clone(),
+            changed_at,
+            // The site may link to a document that only others linked to before.
+            discovery: fetch.discovery,
+            linked_from: fetch.linked_from.clone(),
+            ..before.clone()
+        };
     }
     let (etag, last_modified, cache, hash) = before
         .filter(|_| !is_new_body)

@@ -88,8 +88,9 @@ async fn visit_since(
 fn show(stored: &StoredManifest) -> std::io::Result<()> {
     let manifest = &stored.manifest;
     output::text("")?;
+    let named_by = if stored.is_of_site() { "" } else { ", named only by others" };
     output::line(&format!(
-        "{} ({}, {}): {}, {}",
+        "{} ({}, {}{named_by}): {}, {}",
         manifest.url,
         manifest.format(),
         stored.status,

@@ -47,11 +47,13 @@ impl Plan {
         }
     }
 
-    /// Adds tasks at the front in their order, once per URL.
+    /// Adds tasks that a document of the site links to at the front in their order, once per URL.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
         for task in tasks.into_iter().rev() {
             if self.is_new(&task) {
                 self.queue.push_front(task);
+            } else if task.linked_from.is_some() {
+                self.queue.link(&task);
             }
         }
     }
@@ -233,6 +235,24 @@ mod tests {
         }
         let opted_out = plan().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
         assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
+    }
+
+    #[test]
+    fn a_link_of_the_site_is_recorded_at_a_queued_url_that_others_named() {
+        let mut plan = Plan::default();
+        plan.add(task("https://a.example/own"));
+        plan.add(by_others("https://a.example/theirs"));
+        let linked = |task: Task| Task {
+            discovery: Discovery::CatalogEntry,
+            linked_from: Some(Box::new(url("https://a.example/agent.json"))),
+            ..task
+        };
+        plan.add_next(
+            ["https://a.example/own", "https://a.example/theirs"].map(|text| linked(task(text))).into(),
+        );
+        let tasks: Vec<Task> = std::iter::from_fn(|| plan.next(&Scope::Site)).collect();
+        let theirs = linked(by_others("https://a.example/theirs"));
+        assert_eq!(tasks, [task("https://a.example/own"), theirs], "in its place");
     }
 
     #[test]

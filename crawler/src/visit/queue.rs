@@ -85,6 +85,20 @@ impl Queue {
         });
     }
 
+    /// Records that a document of the site links to a queued URL that others named, which the site may name thereby. The task keeps
+    /// its place and its caution until the next visit.
+    pub(crate) fn link(&mut self, linked: &Task) {
+        for segment in &mut self.0 {
+            if let Segment::Task(task) = segment
+                && task.named_by == NamedBy::Others
+                && task.url == linked.url
+            {
+                task.discovery = linked.discovery;
+                task.linked_from.clone_from(&linked.linked_from);
+            }
+        }
+    }
+
     /// Paths that are planned at a host.
     pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
         let mut paths = Vec::new();

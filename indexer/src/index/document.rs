@@ -29,10 +29,13 @@ use crate::examples::Examples;
 use crate::filter::{FacetKey, FilterSource};
 
 mod examples;
+mod names;
 mod schema_text;
 mod suggestions;
 
 pub use examples::{ExampleCheck, UnfoundExample, check_examples};
+pub(super) use names::exact_names;
+use names::{site_number, site_words};
 use schema_text::SchemaText;
 
 /// Number of times that each word of the name is added to the field `all`.
@@ -49,8 +52,9 @@ const ABOUT_TERMS_MAX: usize = 400;
 const SKETCHED_STEMS_MIN: usize = 16;
 /// Maximum number of words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// Maximum number of words of a manifest's name that are used as the name of the site; longer names are slogans.
-const SITE_WORDS_MAX: usize = 10;
+/// What documents that only others name lose: more than all factors of quality add, so that a site's own declaration of the same
+/// text comes first.
+const NAMED_BY_OTHERS_PENALTY: f64 = 0.3;
 /// Maximum bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 
@@ -72,7 +76,7 @@ impl<'a> ManifestText<'a> {
         if !is_present || !stored.manifest.format().is_indexable() {
             return None;
         }
-        let site_words = site_words(&stored.manifest);
+        let site_words = site_words(stored);
         Some(Self { stored, given: None, site_words, about: RefCell::default() })
     }
 
@@ -118,7 +122,7 @@ impl<'a> ManifestText<'a> {
         row: &Hit,
     ) -> Result<TantivyDocument, IndexError> {
         let text = CapabilityText { declarations, ..CapabilityText::of(self, capability) };
-        let entry = manifest::entry::of_capability(&self.stored.manifest, capability);
+        let entry = manifest::entry::of_capability(&self.stored.manifest, capability, self.stored.named_by);
         let mut document = TantivyDocument::default();
         self.add_identity(fields, capability, &entry, &mut document);
         self.add_declarations(fields, declarations, &mut document);
@@ -161,7 +165,7 @@ impl<'a> ManifestText<'a> {
         document.add_text(fields.id, capability.id.as_str());
         document.add_text(fields.manifest, manifest.id.as_str());
         document.add_u64(fields.tie, hash(capability.id.as_str()));
-        document.add_u64(fields.site_number, hash(site.as_str()));
+        document.add_u64(fields.site_number, site_number(site.as_str(), self.stored.named_by));
         document.add_text(fields.host, host.as_str());
         super::endpoints::add(fields, manifest, capability, document);
         document.add_text(fields.name_sort, fold_exact(&capability.name));
@@ -217,6 +221,7 @@ impl<'a> ManifestText<'a> {
         let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
         // The successor of a deprecated capability ranks first, even if it has fewer words of the request.
         let penalty = if capability.deprecated { penalty + 0.2 } else { penalty };
+        let penalty = if self.stored.is_of_site() { penalty } else { penalty + NAMED_BY_OTHERS_PENALTY };
         1.0 + conformance + liveness + origin + invocable + typed - penalty
     }
 }
@@ -228,24 +233,6 @@ pub(super) fn facet_values(source: &FilterSource<'_>) -> Vec<(FacetKey, String)>
         key.filter().values_of(source).into_iter().map(move |value| (key, value))
     };
     FacetKey::ALL.iter().flat_map(values).collect()
-}
-
-/// Ids, keys and names that match a capability exactly.
-pub(super) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
-    let mut exact = BTreeSet::from([
-        source.id.as_str().to_owned(),
-        source.key.to_lowercase(),
-        source.native_id.to_lowercase(),
-        source.urn.to_lowercase(),
-        source.url.site().as_str().to_owned(),
-        source.url.host().as_str().to_owned(),
-        fold_exact(source.name),
-        fold_exact(source.native_id),
-    ]);
-    exact.extend(source.title.map(fold_exact));
-    exact.extend(source.manifest_name.map(fold_exact));
-    exact.remove("");
-    exact
 }
 
 /// The texts of one capability.
@@ -343,15 +330,17 @@ impl<'a> CapabilityText<'a> {
         suggestions::add(manifest.stored, self.capability, &self.language, fields, document);
     }
 
-    /// The site that is called: that of the address, or the one that serves the declaration if it has none.
+    /// The site that is called: that of the address, or the one that serves the declaration if it has none. It declares the capability
+    /// itself only in a document that it names.
     fn address_number(&self, manifest: &ManifestText<'_>) -> u64 {
+        let is_of_site = manifest.stored.is_of_site();
         let serving = manifest.stored.manifest.url.site();
         let address = self.capability.invocation.endpoint();
         let called =
             address.and_then(|address| ManifestUrl::parse(address).ok()).map(|address| address.site());
         called.map_or_else(
-            || number_of_address(&serving, true),
-            |called| number_of_address(&called, called == serving),
+            || number_of_address(&serving, is_of_site),
+            |called| number_of_address(&called, is_of_site && called == serving),
         )
     }
 
@@ -459,23 +448,6 @@ fn push_term(joined: &mut String, term: &str) {
         joined.push(' ');
     }
     joined.push_str(term);
-}
-
-/// The name of the site: words of the manifest's and the provider's name, and the label of the domain.
-fn site_words(manifest: &Manifest) -> Vec<String> {
-    let site = manifest.url.site();
-    let label = site.as_str().split('.').next().unwrap_or_default();
-    let names =
-        [manifest.title.as_deref(), manifest.name.as_deref(), manifest.provider.name.as_deref(), Some(label)];
-    let mut found: Vec<String> = Vec::new();
-    for name in names.into_iter().flatten() {
-        for word in words(name).take(SITE_WORDS_MAX).filter(|word| !is_stop_word(&word.text)) {
-            if !found.contains(&word.text) {
-                found.push(word.text);
-            }
-        }
-    }
-    found
 }
 
 /// The description, example requests and tags of a manifest, stemmed.

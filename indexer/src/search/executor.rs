@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use fixedbitset::FixedBitSet;
-use manifest::CapabilityId;
 use manifest::model::SafetyClass;
+use manifest::{CapabilityId, IdentityMark};
 use serde_json::Value;
 use tantivy::DocAddress;
 
@@ -215,15 +215,19 @@ impl<'a> SearchExecutor<'a> {
         !window.ranked.is_empty() && (!is_poor || window.ranked.iter().any(|hit| hit.candidate.is_exact))
     }
 
-    /// Moves the best result that can be undone before one that cannot: the request asks to look.
+    /// Moves the best result that can be undone before one that cannot: the request asks to look. What only others name is not moved
+    /// before what a site declares itself.
     fn put_harmless_first(&self, ranked: &mut [Ranked]) -> Result<(), IndexError> {
         let Some(best) = ranked.first().filter(|hit| !hit.candidate.is_exact).map(|hit| hit.score) else {
             return Ok(());
         };
+        let mut leads_for_others = false;
         for at in 0..ranked.len().min(HARMLESS_AMONG) {
             let Some(hit) = ranked.get(at) else { break };
             let row = rows::row(self.opened, hit.candidate.address)?;
-            if !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive) {
+            leads_for_others |= at == 0 && !row.is_of_site();
+            let is_harmless = !matches!(row.safety, SafetyClass::Irreversible | SafetyClass::Destructive);
+            if is_harmless && (row.is_of_site() || leads_for_others) {
                 if let Some(leading) = ranked.get_mut(..=at) {
                     leading.rotate_right(1);
                 }
@@ -346,7 +350,11 @@ impl<'a> SearchExecutor<'a> {
                 spoken_of = spoken_of.max(evidence(plan, &scores, 0));
                 terms.push(explained_terms(plan, &scores, 0));
             }
-            hit.explanation = Some(ranked.explanation(spoken_of, &Value::Array(terms)));
+            let mut explanation = ranked.explanation(spoken_of, &Value::Array(terms));
+            if !hit.is_of_site() {
+                explanation["demoted"] = Value::from(IdentityMark::NamedByOthers.as_str());
+            }
+            hit.explanation = Some(explanation);
         }
         Ok(hit)
     }

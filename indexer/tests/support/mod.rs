@@ -20,6 +20,7 @@ pub(crate) fn manifest(site: &str, name: &str) -> StoredManifest {
     StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
+        named_by: manifest::NamedBy::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

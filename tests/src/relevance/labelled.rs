@@ -317,6 +317,7 @@ fn read(path: &Path, url: &str) -> anyhow::Result<Option<StoredManifest>> {
     Ok(Some(StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
+        named_by: manifest::NamedBy::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

@@ -180,6 +180,7 @@ pub fn manifest(host: &str, name: &str) -> anyhow::Result<StoredManifest> {
     Ok(StoredManifest {
         manifest,
         training: manifest::model::PolicyChoice::Unset,
+        named_by: manifest::NamedBy::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

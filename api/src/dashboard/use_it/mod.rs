@@ -88,14 +88,14 @@ pub(crate) fn use_it(
     let parameters = parameters.map(tool_export::inlined);
     let given = given(&rows, parameters.as_ref(), typed);
     let call = Call::of(manifest, capability, &rows, parameters.as_ref(), &given);
-    let mcp = mcp_server(manifest, capability);
+    let mcp = mcp_server(manifest, capability).filter(|_| stored.is_of_site());
     let is_own_mcp = mcp.is_some();
     let mcp = mcp.unwrap_or_else(|| McpServer::of_this_registry(base));
     UseIt {
         warning: warning(capability),
         credentials: credentials::of(manifest, capability),
         credentials_words: credentials::undescribed(manifest, capability),
-        snippets: all_snippets(manifest, capability, &call, request.entry),
+        snippets: all_snippets(stored, capability, &call, request.entry),
         clients: clients::of(&mcp),
         is_own_mcp,
         fields: fields(&rows, parameters.as_ref(), typed),
@@ -140,7 +140,7 @@ fn mcp_server(manifest: &Manifest, capability: &Capability) -> Option<McpServer>
 }
 
 fn all_snippets(
-    manifest: &Manifest,
+    stored: &StoredManifest,
     capability: &Capability,
     call: &Result<Call, String>,
     entry: &Value,
@@ -156,7 +156,7 @@ fn all_snippets(
         (ToolShape::Anthropic, "anthropic", "Anthropic", "For \"tools\" of the messages API."),
         (ToolShape::OpenApi, "openapi", "OpenAPI", "A whole OpenAPI 3.1 document with this one operation."),
     ] {
-        all.push(definition(manifest, capability, shape, (id, name, note)));
+        all.push(definition(stored, capability, shape, (id, name, note)));
     }
     all.push(ard(entry));
     all
@@ -179,14 +179,14 @@ fn code(
 }
 
 fn definition(
-    manifest: &Manifest,
+    stored: &StoredManifest,
     capability: &Capability,
     shape: ToolShape,
     (id, name, note): (&'static str, &'static str, &'static str),
 ) -> Snippet {
     let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
     let snippet = |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
-    match tool_export::compile(manifest, capability, shape) {
+    match tool_export::compile((&stored.manifest, stored.named_by), capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok();
             let text = text.filter(|text| text.len() <= TEXT_BYTES_MAX);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statement::Statement;
 use crate::entry;
-use crate::model::{Capability, CapabilityKind, Cost, Manifest, Payment, PolicyChoice, SourceKind};
+use crate::model::{Capability, CapabilityKind, Cost, Manifest, NamedBy, Payment, PolicyChoice, SourceKind};
 use crate::text::capped;
 
 /// Maximum number of characters of texts that are not compared. The search finds a declaration that does not lead by this much
@@ -56,7 +56,8 @@ pub struct Excerpt {
 
 impl Excerpt {
     pub fn of(manifest: &Manifest, capability: &Capability) -> Self {
-        let entry = entry::of_capability(manifest, capability);
+        // What a document states does not depend on who names it. The index leaves out the identifier of what only others name.
+        let entry = entry::of_capability(manifest, capability, NamedBy::Site);
         let types = capability.semantic_types.iter().map(|kind| kind.name.clone());
         Self {
             statement: bounded(Statement::of(manifest, capability)),

@@ -11,20 +11,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::model::Format;
+use crate::model::{Format, NamedBy};
 use crate::name::{CapabilityId, ContentHash, Host, ManifestId};
-
-/// Who names a document of a site.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamedBy {
-    /// The site itself, which stands for it.
-    Site {
-        /// The links from what the site itself publishes to the document; 0 for a document at a usual path.
-        links_away: usize,
-    },
-    /// Only other sites and clients.
-    Others,
-}
 
 /// A manifest of the site that is in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +22,8 @@ pub struct SiteManifest {
     pub format: Format,
     pub content_hash: ContentHash,
     pub named_by: NamedBy,
+    /// The links from what the site itself publishes to the document: 0 at a usual path, and for what others name.
+    pub links_away: usize,
     pub declarations: Vec<Declared>,
 }
 
@@ -72,10 +62,7 @@ impl Node<'_> {
     }
 
     fn links_away(&self) -> usize {
-        match self.manifest.named_by {
-            NamedBy::Site { links_away } => links_away,
-            NamedBy::Others => 0,
-        }
+        self.manifest.links_away
     }
 
     /// Equal documents count as one.

@@ -21,7 +21,8 @@ fn manifest(
         host,
         format,
         content_hash: ContentHash::of(content.as_bytes()),
-        named_by: NamedBy::Site { links_away: 0 },
+        named_by: NamedBy::Site,
+        links_away: 0,
         declarations: declarations.iter().map(declared).collect(),
     }
 }
@@ -173,7 +174,7 @@ fn documents_that_others_name_are_grouped_among_themselves() {
 #[test]
 fn a_linked_document_never_leads_one_that_is_fewer_links_away() {
     let at = |links_away, path: &str, fullness| SiteManifest {
-        named_by: NamedBy::Site { links_away },
+        links_away,
         ..manifest(path, Format::A2a, path, &[("pay", Some("POST /pay"), fullness)])
     };
     let manifests = [at(2, "/u/two.json", 90), at(1, "/u/one.json", 50), at(1, "/u/other.json", 60)];
@@ -189,7 +190,7 @@ fn a_linked_document_never_leads_one_that_is_fewer_links_away() {
 fn a_linked_document_defines_no_name_of_a_document_that_is_fewer_links_away() {
     let txt = manifest("/agents.txt", Format::AgentsTxt, "txt", &[("pay", None, 0)]);
     let upload = |links_away| SiteManifest {
-        named_by: NamedBy::Site { links_away },
+        links_away,
         ..manifest("/u/agents.json", Format::AgentsJson, "json", &[("pay", Some("POST /u/pay"), 9)])
     };
     let found = |json| groups(&[txt.clone(), json], &["txt", "json"]);

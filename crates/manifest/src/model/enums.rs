@@ -257,6 +257,16 @@ impl PolicyChoice {
 }
 
 string_enum! {
+    /// Who names a document of a site: `policy::naming` decides it.
+    NamedBy, "value of named_by" {
+        /// The site itself, which stands for it.
+        Site = "site",
+        /// Only other sites and clients.
+        Others = "others",
+    }
+}
+
+string_enum! {
     /// How the server answers a call: at once, later at a poll URL, or as a stream.
     #[derive(Default)]
     ExecutionModel, "execution model" { Sync = "sync", Async = "async", Stream = "stream", #[default] Unknown = "unknown" }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Excerpt, Member};
 use manifest::model::PolicyChoice;
-use manifest::{Capability, CapabilityId, ContentHash, Format, Manifest, ManifestId};
+use manifest::{Capability, CapabilityId, ContentHash, Format, Identity, Manifest, ManifestId, NamedBy};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct StoredManifest {
     /// What robots.txt and the last response say about training models with the document. See [`Self::training_policy`].
     #[serde(default)]
     pub training: PolicyChoice,
+    /// Who names the document. Of a manifest that a program of an earlier schema wrote, the URL alone decides until the next visit.
+    pub named_by: NamedBy,
     pub status: Status,
     /// When any version was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -35,6 +37,16 @@ impl StoredManifest {
     pub const fn training_policy(&self) -> PolicyChoice {
         policy::usage::most_restrictive(self.manifest.policies.training, self.training)
     }
+
+    /// Whether the site stands for the document.
+    pub fn is_of_site(&self) -> bool {
+        self.named_by == NamedBy::Site
+    }
+
+    /// The identity of the manifest's publisher.
+    pub fn identity(&self) -> Identity<'_> {
+        self.manifest.identity(self.named_by)
+    }
 }
 
 /// A capability with several declarations in the documents of its site, or with another id than its only declaration.
@@ -52,6 +64,8 @@ pub struct StoredDeclaration {
     pub excerpt: Excerpt,
     /// The statement of robots.txt and the last response; see [`StoredManifest::training`].
     pub training: PolicyChoice,
+    /// See [`StoredManifest::named_by`].
+    pub named_by: NamedBy,
     pub status: Status,
     pub first_seen_at: DateTime<Utc>,
     pub last_seen_at: DateTime<Utc>,
@@ -63,6 +77,7 @@ impl StoredDeclaration {
         Self {
             excerpt: Excerpt::of(&stored.manifest, capability),
             training: stored.training,
+            named_by: stored.named_by,
             status: stored.status,
             first_seen_at: stored.first_seen_at,
             last_seen_at: stored.last_seen_at,

@@ -1,13 +1,11 @@
 //! Stores which declarations of a site are one capability, and the ids under which it is served.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use manifest::declaration::{
-    Before, Declared, Excerpt, Member, Moves, Named, NamedBy, SiteManifest, group, name,
-};
-use manifest::{Capability, CapabilityId, Host, Manifest, ManifestId, ManifestUrl, SiteName};
-use policy::naming::{FoundBy, SiteNaming};
+use manifest::declaration::{Before, Declared, Excerpt, Member, Moves, Named, SiteManifest, group, name};
+use manifest::{Capability, CapabilityId, Manifest, ManifestId, ManifestUrl, SiteName};
+use policy::naming::SiteNaming;
 use serde::Serialize;
 
 use super::manifest::manifest_find;
@@ -17,7 +15,7 @@ use crate::StoreError;
 use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
 use crate::from_row::from_row;
-use crate::model::{FeedChange, HostOrigin, SharedCapability, StoredDeclaration};
+use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
@@ -26,8 +24,6 @@ const DECLARATIONS_MAX: i64 = 20_000;
 /// Declarations that are read at once; those after them are left out. A page of manifests has at most 5,000 capabilities, or few
 /// more than a MiB of JSON has, and each has at most 16 declarations that are read.
 const READ_MAX: i64 = 100_000;
-/// Maximum number of documents of one site that are looked up; more than a site may have.
-const FOUND_MAX: i64 = 20_000;
 /// Maximum number of manifests of one visit whose declarations get the keys and statements that they lack.
 const MANIFESTS_COMPLETED_MAX: i64 = 16;
 /// Statements that are written at once.
@@ -60,11 +56,11 @@ pub(crate) async fn declarations_before(connection: &mut Connection, site: &Site
 pub(crate) async fn declarations_regroup(
     connection: &mut Connection,
     site: &SiteName,
-    before: &Before,
+    (before, naming): (&Before, &SiteNaming),
     at: DateTime<Utc>,
 ) -> Outcome<Vec<Change>> {
     statements_complete(connection, site).await?;
-    let groups = group(&manifests_declared(connection, site).await?);
+    let groups = group(&manifests_declared(connection, site, naming).await?);
     let (named, regrouped) = name(groups, before);
     sqlx::query("DELETE FROM declaration WHERE site = $1")
         .bind(site.as_str())
@@ -132,7 +128,11 @@ impl<'a> DeclarationRow<'a> {
 type DeclaredRow = (String, String, String, String, String, String, Option<String>, Option<i32>);
 
 /// The manifests of a site in the index with their declarations.
-async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Outcome<Vec<SiteManifest>> {
+async fn manifests_declared(
+    connection: &mut Connection,
+    site: &SiteName,
+    naming: &SiteNaming,
+) -> Outcome<Vec<SiteManifest>> {
     let rows = sqlx::query(
         "SELECT manifest.id, url, format, content_hash, capability.id, native_id, operation, fullness
          FROM manifest JOIN capability ON capability.manifest_id = manifest.id
@@ -142,8 +142,6 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
     .bind(DECLARATIONS_MAX)
     .fetch_all(&mut *connection)
     .await?;
-    let found = documents_found(connection, site).await?;
-    let naming = SiteNaming::new(site.clone(), found, hosts_found(connection, site).await?);
     let mut manifests: Vec<SiteManifest> = Vec::new();
     for row in intact(decode::<DeclaredRow>(&["manifest", "capability"], &rows), Ok) {
         let (manifest, url, format, hash, id, native_id, operation, fullness) = row;
@@ -151,15 +149,13 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
             let at = RowRef::new("manifest", &manifest);
             let parse = || {
                 let url: ManifestUrl = at.parse("url", &url)?;
-                let links_away = naming.links_away(&url);
-                let named_by =
-                    links_away.map_or(NamedBy::Others, |links_away| NamedBy::Site { links_away });
                 Ok(SiteManifest {
                     id: at.parse("id", &manifest)?,
                     host: url.host(),
                     format: at.parse("format", &format)?,
                     content_hash: at.parse("content_hash", &hash)?,
-                    named_by,
+                    named_by: naming.named_by(&url),
+                    links_away: naming.links_away(&url).unwrap_or_default(),
                     declarations: Vec::new(),
                 })
             };
@@ -173,38 +169,6 @@ async fn manifests_declared(connection: &mut Connection, site: &SiteName) -> Out
         }
     }
     Ok(manifests)
-}
-
-/// How the documents of a site were found. A damaged row counts as absent.
-async fn documents_found(
-    connection: &mut Connection,
-    site: &SiteName,
-) -> Outcome<HashMap<ManifestUrl, FoundBy>> {
-    let rows = sqlx::query(
-        "SELECT id, url, discovery, linked_from FROM resource WHERE site = $1 AND outcome IS NOT NULL LIMIT $2",
-    )
-    .bind(site.as_str())
-    .bind(FOUND_MAX)
-    .fetch_all(&mut *connection)
-    .await?;
-    let rows = decode(&["resource"], &rows);
-    let found = intact(rows, |(id, url, discovery, from): (String, String, String, Option<String>)| {
-        let at = RowRef::new("resource", &id);
-        let linked_from = at.parse_of("linked_from", from.as_ref())?;
-        Ok((at.parse("url", &url)?, FoundBy { discovery: at.parse("discovery", &discovery)?, linked_from }))
-    });
-    Ok(found.into_iter().collect())
-}
-
-/// The hosts of a site that the operator listed or redirects led to.
-async fn hosts_found(connection: &mut Connection, site: &SiteName) -> Outcome<Vec<Host>> {
-    let rows = sqlx::query("SELECT host FROM host WHERE site = $1 AND seeded <> $2 LIMIT $3")
-        .bind(site.as_str())
-        .bind(HostOrigin::Named.code())
-        .bind(FOUND_MAX)
-        .fetch_all(&mut *connection)
-        .await?;
-    Ok(intact(decode(&["host"], &rows), |(host,): (String,)| RowRef::new("host", &host).parse("host", &host)))
 }
 
 /// Writes what the declarations of manifests state that were read by this visit.
@@ -292,6 +256,7 @@ struct StatementsRow {
     statement: String,
     status: String,
     training: Option<String>,
+    named_by: Option<String>,
     first_seen_at_ms: i64,
     last_seen_at_ms: i64,
     changed_at_ms: i64,
@@ -302,6 +267,7 @@ from_row!(StatementsRow {
     statement,
     status,
     training,
+    named_by,
     first_seen_at_ms,
     last_seen_at_ms,
     changed_at_ms
@@ -316,7 +282,9 @@ impl TryFrom<StatementsRow> for StoredDeclaration {
         if excerpt.statement.id.as_str() != row.id {
             return Err(at.damaged("statement", &format!("it is that of {}", excerpt.statement.id)));
         }
+        let named_by = at.parse_of("named_by", row.named_by.as_ref())?;
         Ok(Self {
+            named_by: named_by.unwrap_or_else(|| named_by_url(&excerpt.statement.url)),
             excerpt,
             training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
             status: at.parse("status", &row.status)?,
@@ -333,7 +301,8 @@ pub(crate) async fn declarations_load(
     ids: &[CapabilityId],
 ) -> Outcome<Vec<StoredDeclaration>> {
     let rows = sqlx::query(concat!(
-        "SELECT c.id, c.statement, m.status, m.training, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms
+        "SELECT c.id, c.statement, m.status, m.training, m.named_by, m.first_seen_at_ms,
+                m.last_seen_at_ms, m.changed_at_ms
          FROM capability c JOIN manifest m ON m.id = c.manifest_id AND m.removed_at_ms IS NULL
          WHERE c.statement IS NOT NULL AND c.id IN ",
         list!()

@@ -1,6 +1,7 @@
 //! The current versions of manifests, with their status.
 
 use manifest::{CapabilityId, Manifest, ManifestId, SiteName};
+use policy::naming::named_by_url;
 
 use super::Connection;
 use super::rows::{decode, decode_row};
@@ -18,6 +19,7 @@ struct ManifestRow {
     last_seen_at_ms: i64,
     changed_at_ms: i64,
     training: Option<String>,
+    named_by: Option<String>,
     model: Vec<u8>,
     document_hash: Option<String>,
 }
@@ -30,6 +32,7 @@ from_row!(ManifestRow {
     last_seen_at_ms,
     changed_at_ms,
     training,
+    named_by,
     model,
     document_hash
 });
@@ -44,7 +47,9 @@ impl TryFrom<ManifestRow> for StoredManifest {
         if manifest.id.as_str() != row.id {
             return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
         }
+        let named_by = at.parse_of("named_by", row.named_by.as_ref())?;
         Ok(Self {
+            named_by: named_by.unwrap_or_else(|| named_by_url(&manifest.url)),
             manifest,
             training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
             status: at.parse("status", &row.status)?,
@@ -69,7 +74,7 @@ macro_rules! select_manifests {
     ($condition:expr) => {
         concat!(
             "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms, m.training,
-                    v.model, v.document_hash
+                    m.named_by, v.model, v.document_hash
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
             $condition
         )

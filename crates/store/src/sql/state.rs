@@ -7,7 +7,7 @@ use sqlx::QueryBuilder;
 use super::rows::{decode, decode_by, decode_row};
 use super::{Connection, Database, batches};
 use crate::StoreError;
-use crate::convert::{RowRef, decompressed_start, log_damaged, names, to_i64};
+use crate::convert::{RowRef, decompressed_start, intact, log_damaged, names, to_i64};
 use crate::fault::Outcome;
 use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
@@ -230,6 +230,18 @@ pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -
         query.build().execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+/// The hosts of the listed sites that are not compacted: site, host and the code of its origin.
+pub(super) async fn host_origins(
+    connection: &mut Connection,
+    sites: &str,
+) -> Outcome<Vec<(String, String, i32)>> {
+    let rows = sqlx::query(concat!("SELECT site, host, seeded FROM host WHERE site IN ", list!()))
+        .bind(sites)
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(intact(decode(&["host"], &rows), Ok))
 }
 
 /// Site and robots.txt verdict of each host.

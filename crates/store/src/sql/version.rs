@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, ManifestId, SiteName};
+use manifest::{ContentHash, ManifestId, NamedBy, SiteName};
 use policy::Status;
+use serde::Serialize;
 
-use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use super::rows::decode;
-use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
+use super::{Connection, batch};
+use crate::convert::{RowRef, intact, json, log_damaged, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
-type KnownRow = (String, String, String, Option<String>, i32, Option<i64>, Option<i32>, Option<i32>);
+type KnownRow =
+    (String, String, String, Option<String>, Option<String>, i32, Option<i64>, Option<i32>, Option<i32>);
 
 /// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
@@ -24,7 +26,7 @@ pub(crate) async fn manifests_known(
     site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows = sqlx::query(
-        "SELECT id, content_hash, status, training, version, removed_at_ms,
+        "SELECT id, content_hash, status, training, named_by, version, removed_at_ms,
                 (SELECT CASE WHEN fullness IS NULL OR statement IS NULL THEN 0 ELSE 1 END FROM capability
                  WHERE manifest_id = manifest.id LIMIT 1) AS has_statements,
                 (SELECT 1 FROM declaration WHERE manifest_id = manifest.id LIMIT 1) AS shares
@@ -35,7 +37,7 @@ pub(crate) async fn manifests_known(
     .await?;
     let rows = decode(&["manifest"], &rows);
     let known = intact(rows, |row: KnownRow| {
-        let (id, hash, status, training, version, removed_at_ms, has_statements, shares) = row;
+        let (id, hash, status, training, named_by, version, removed_at_ms, has_statements, shares) = row;
         let at = RowRef::new("manifest", &id);
         let manifest_id = at.parse("id", &id)?;
         let manifest = KnownManifest {
@@ -43,6 +45,7 @@ pub(crate) async fn manifests_known(
             hash: log_damaged(at.parse("content_hash", &hash)).unwrap_or_else(|| ContentHash::of(b"")),
             status: log_damaged(at.parse("status", &status)).unwrap_or(Status::Stale),
             training: log_damaged(at.parse_of("training", training.as_ref())).flatten().unwrap_or_default(),
+            named_by: log_damaged(at.parse_of("named_by", named_by.as_ref())).flatten(),
             version,
             in_index: removed_at_ms.is_none(),
             lacks_statements: has_statements == Some(0),
@@ -68,13 +71,15 @@ pub(crate) async fn version_add(
     }
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
-                               first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance, training)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11)
+                               first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance, training,
+                               named_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10, $11, $12)
          ON CONFLICT (id) DO UPDATE SET
              format = excluded.format, status = excluded.status, version = excluded.version,
              content_hash = excluded.content_hash, capabilities = excluded.capabilities,
              last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
-             conformance = excluded.conformance, training = excluded.training, removed_at_ms = NULL",
+             conformance = excluded.conformance, training = excluded.training,
+             named_by = excluded.named_by, removed_at_ms = NULL",
     )
     .bind(new.manifest.id.as_str())
     .bind(site.as_str())
@@ -87,6 +92,7 @@ pub(crate) async fn version_add(
     .bind(at_ms)
     .bind(new.manifest.level().as_str())
     .bind(training_text(new.training))
+    .bind(new.named_by.as_str())
     .execute(&mut *connection)
     .await?;
     sqlx::query(
@@ -108,6 +114,32 @@ pub(crate) async fn version_add(
         capabilities_remove(connection, &new.manifest.id).await?;
     }
     capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
+}
+
+#[derive(Serialize)]
+struct NamedRow<'a> {
+    id: &'a str,
+    named_by: &'a str,
+}
+
+/// Writes who names manifests whose content is unchanged.
+pub(crate) async fn manifests_name(
+    connection: &mut Connection,
+    named: &[(ManifestId, NamedBy)],
+) -> Outcome<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let rows = named.iter().map(|(id, named_by)| NamedRow { id: id.as_str(), named_by: named_by.as_str() });
+    sqlx::query(concat!(
+        "UPDATE manifest SET named_by = batch.named_by FROM ",
+        batch!(id TEXT, named_by TEXT),
+        " WHERE manifest.id = batch.id"
+    ))
+    .bind(json(&rows.collect::<Vec<_>>(), "batch of manifests")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
 }
 
 /// Null for a choice that is not stated.

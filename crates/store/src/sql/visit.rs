@@ -5,28 +5,31 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use manifest::ManifestId;
+use manifest::declaration::Before;
+use manifest::{Host, ManifestId};
 
 use super::claim::claim_save;
 use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
 use super::lease::LeaseEnd;
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
-use super::state::{hosts_bound, robots_save};
-use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
+use super::state::{host_origins, hosts_bound, robots_save};
+use super::version::{
+    index_count, manifest_remove, manifests_known, manifests_name, version_add, version_touch,
+};
 use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
     visits_insert, visits_trim,
 };
 use super::{Connection, feed, lease, link, retention, seed};
 use crate::StoreError;
-use crate::convert::{millis, names, to_u32};
+use crate::convert::{RowRef, log_damaged, millis, names, to_u32};
 use crate::fault::Outcome;
 use crate::model::seed::Ranking;
-use crate::model::{FeedChange, LeaseToken, VisitSaved};
+use crate::model::{FeedChange, HostOrigin, LeaseToken, VisitSaved};
 use crate::plan::{self, Known};
 use crate::prepare::VisitWrite;
-use crate::rows::RobotsRow;
+use crate::rows::{HostRow, RobotsRow};
 
 /// Stored bytes of a visit's new versions above which the old versions of its site are checked.
 const UNCHECKED_BYTES_MAX: usize = 256 * 1024;
@@ -45,16 +48,18 @@ pub(crate) async fn visits_save(
     visit_robots_save(connection, &held).await?;
     for held in held.values_mut() {
         let site = &held.write.visit.site;
-        let before =
-            if held.plan.regroups { Some(declarations_before(connection, site).await?) } else { None };
+        let before = match &held.plan.regroups {
+            Some(_) => declarations_before(connection, site).await?,
+            None => Before::default(),
+        };
         plan_apply(connection, held).await?;
-        if let Some(before) = before {
+        if let Some(naming) = &held.plan.regroups {
             statements_add(connection, held.plan.manifests_indexed()).await?;
             let at = held.write.visit.ended_at;
-            let changes = declarations_regroup(connection, site, &before, at).await?;
+            let changes = declarations_regroup(connection, site, (&before, naming), at).await?;
             feed::feed_append(connection, site, &changes).await?;
         }
-        if held.plan.regroups || !held.plan.changes.is_empty() {
+        if held.plan.regroups.is_some() || !held.plan.changes.is_empty() {
             held.index_counts = Some(index_count(connection, site).await?);
         }
     }
@@ -141,6 +146,7 @@ async fn visits_hold<'a>(
     let mut ended = lease::leases_close(connection, &ends).await?;
     let expanded = ended.values().filter(|row| row.compacted.packed.is_none());
     let mut known = known_load(connection, expanded.map(|row| row.name.as_str()).collect()).await?;
+    known_hosts_load(connection, visits, &mut known).await?;
     let mut held: BTreeMap<&str, HeldVisit<'_>> = BTreeMap::new();
     for write in visits {
         let site = write.token.site.as_str();
@@ -149,8 +155,12 @@ async fn visits_hold<'a>(
         }
         // Of two visits under one lease, the first is saved.
         let Some(row) = ended.remove(site) else { continue };
-        let plan = plan::plan(write.visit, &known.remove(site).unwrap_or_default())?;
-        held.insert(site, HeldVisit { write, compacted: row.decode()?, index_counts: None, plan });
+        let compacted = row.decode()?;
+        let mut known = known.remove(site).unwrap_or_default();
+        let hosts = compacted.iter().flat_map(|site| &site.hosts);
+        known.hosts.extend(hosts.filter_map(|HostRow { host, seeded, .. }| host_origin(host, *seeded)));
+        let plan = plan::plan(write.visit, &known)?;
+        held.insert(site, HeldVisit { write, compacted, index_counts: None, plan });
     }
     Ok(held)
 }
@@ -174,6 +184,33 @@ async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<Ha
     Ok(known)
 }
 
+/// Adds the hosts of the sites that have manifests, or whose visits found one.
+async fn known_hosts_load(
+    connection: &mut Connection,
+    visits: &[VisitWrite<'_>],
+    known: &mut HashMap<String, Known>,
+) -> Outcome<()> {
+    let is_wanted = |write: &&VisitWrite<'_>| {
+        let of_site = known.get(write.token.site.as_str());
+        write.visit.fetches.iter().any(|fetch| fetch.manifest.is_some())
+            || of_site.is_some_and(|known| !known.manifests.is_empty())
+    };
+    let wanted: Vec<&str> = visits.iter().filter(is_wanted).map(|write| write.token.site.as_str()).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    for (site, host, seeded) in host_origins(connection, &names(wanted)?).await? {
+        known.entry(site).or_default().hosts.extend(host_origin(&host, seeded));
+    }
+    Ok(())
+}
+
+/// A damaged row counts as absent.
+fn host_origin(host: &str, seeded: i32) -> Option<(Host, HostOrigin)> {
+    let parsed = log_damaged(RowRef::new("host", host).parse("host", host))?;
+    Some((parsed, HostOrigin::of_code(seeded)))
+}
+
 async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcome<()> {
     let (visit, prepared, plan) = (held.write.visit, &held.write.prepared, &held.plan);
     resources_save(connection, visit.site.as_str(), &plan.resources).await?;
@@ -186,6 +223,7 @@ async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcom
     for touch in &plan.touches {
         version_touch(connection, &visit.site, touch, prepared).await?;
     }
+    manifests_name(connection, &plan.named).await?;
     for (id, status) in &plan.removals {
         manifest_remove(connection, id, *status, millis(visit.ended_at)).await?;
     }

@@ -17,6 +17,7 @@ mod harness;
 mod history;
 mod leases;
 mod moving;
+mod naming;
 mod opening;
 mod plans;
 mod read_attempts;
@@ -122,6 +123,11 @@ macro_rules! contract_tests {
                 errors_do_not_remove_a_manifest, removes_the_manifests_of_a_dead_site,
                 does_not_store_a_document_with_no_store, keeps_the_training_preference_of_the_last_response, stores_equal_documents_once, keeps_parts_of_manifests_while_permitted,
                 bounds_old_versions_of_a_site_by_bytes,
+            },
+            naming::{
+                stores_who_names_a_document_and_reports_a_change, others_name_a_new_version_and_a_returned_document_too,
+                the_operator_names_the_host_of_a_customer, a_change_of_naming_regroups_the_declarations,
+                the_url_decides_until_the_next_visit_of_an_earlier_schema,
             },
             moving::{
                 dump_restores_everything_on_both_backends,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::DateTime;
-use manifest::model::{Capability, Manifest, PolicyChoice};
+use manifest::model::{Capability, Manifest, NamedBy, PolicyChoice};
 use policy::Status;
 use serde::Serialize;
 use store::StoredManifest;
@@ -55,6 +55,7 @@ pub fn check_examples(manifest: &Manifest) -> ExampleCheck {
     let stored = StoredManifest {
         manifest: manifest.clone(),
         training: PolicyChoice::Unset,
+        named_by: NamedBy::Site,
         status: Status::Fresh,
         first_seen_at: seen,
         last_seen_at: seen,

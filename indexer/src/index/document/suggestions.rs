@@ -32,7 +32,9 @@ pub(super) fn add(
     for kind in &capability.semantic_types {
         texts.insert((kind.name.to_lowercase(), SuggestionKind::SemanticType));
     }
-    texts.insert((stored.manifest.url.site().as_str().to_owned(), SuggestionKind::Site));
+    if stored.is_of_site() {
+        texts.insert((stored.manifest.url.site().as_str().to_owned(), SuggestionKind::Site));
+    }
     let examples = capability.examples.iter().take(EXAMPLES_MAX);
     let examples = examples.chain(stored.manifest.representative_queries.iter().take(EXAMPLES_MAX));
     let requests = examples.map(|example| fold_exact(example)).chain(request(capability, language));

@@ -1,0 +1,140 @@
+//! Who names each manifest: stored with every visit, and reported when it changes.
+
+use anyhow::{Context as _, Result};
+use chrono::{DateTime, Utc};
+use manifest::{CapabilityId, Discovery, ManifestId, NamedBy};
+use policy::FetchOutcome;
+use store::{FetchRecord, Seed, SeedOrigin, Store};
+
+use crate::build::{feed_after, fetch, found, host, later, says, seed, url, visited};
+use crate::harness::Db;
+
+const SHOP: &str = "shop.example";
+const AWP: &str = "https://shop.example/agent.json";
+const UPLOAD: &str = "https://shop.example/u/someone/agent.json";
+const TENANT: &str = "https://tenant.shop.example/agent.json";
+const EVIL: &str = "https://evil.example/.well-known/ai-catalog.json";
+
+async fn named_by(store: &Store, at: &str) -> Result<NamedBy> {
+    Ok(store.manifest_find(&ManifestId::of(&url(at))).await?.context("a manifest")?.named_by)
+}
+
+fn linked(from: &str, fetch: FetchRecord) -> FetchRecord {
+    FetchRecord { discovery: Discovery::CatalogEntry, linked_from: Some(url(from)), ..fetch }
+}
+
+fn upload(from: &str, now: DateTime<Utc>) -> FetchRecord {
+    linked(from, found(UPLOAD, "upload", &["cancel"], now))
+}
+
+pub(crate) async fn stores_who_names_a_document_and_reports_a_change(db: Db) -> Result<()> {
+    let store = &db.store;
+    let own = found(AWP, "own", &["book"], later(0));
+    visited(store, SHOP, later(0), vec![own, upload(EVIL, later(0))]).await?;
+    assert_eq!(named_by(store, AWP).await?, NamedBy::Site);
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others);
+    let ids = [AWP, UPLOAD].map(|at| ManifestId::of(&url(at)));
+    for stored in store.manifests_load(&ids).await? {
+        assert_eq!(stored.is_of_site(), stored.manifest.url.as_str() == AWP);
+        assert_eq!(
+            stored.identity().binding.as_str(),
+            if stored.is_of_site() { "bound" } else { "named_by_others" }
+        );
+    }
+    let declared = CapabilityId::of_key(&format!("{UPLOAD}#awp:cancel"));
+    let loaded = store.declarations_load(&[declared]).await?;
+    assert_eq!(loaded.first().context("a declaration")?.named_by, NamedBy::Others);
+
+    let head = store.feed_head().await?.0;
+    let fresh = linked(AWP, fetch(UPLOAD, FetchOutcome::Fresh, later(9)));
+    visited(store, SHOP, later(9), vec![fresh]).await?;
+    assert_eq!(
+        named_by(store, UPLOAD).await?,
+        NamedBy::Site,
+        "the site links to it, and its content is the same"
+    );
+    assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "named_by_site")]));
+
+    let head = store.feed_head().await?.0;
+    visited(store, SHOP, later(20), vec![upload(AWP, later(20))]).await?;
+    assert_eq!(feed_after(store, head).await?, says(&[]), "nothing changes again");
+    visited(store, SHOP, later(30), vec![upload(EVIL, later(30))]).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others);
+    assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "named_by_others")]));
+    Ok(())
+}
+
+pub(crate) async fn others_name_a_new_version_and_a_returned_document_too(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, SHOP, later(0), vec![upload(AWP, later(0))]).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
+    let changed = linked(EVIL, found(UPLOAD, "changed", &["cancel"], later(9)));
+    visited(store, SHOP, later(9), vec![changed]).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others);
+    visited(store, SHOP, later(20), vec![linked(EVIL, fetch(UPLOAD, FetchOutcome::Gone, later(20)))]).await?;
+    let head = store.feed_head().await?.0;
+    let returned = linked(AWP, found(UPLOAD, "changed", &["cancel"], later(30)));
+    visited(store, SHOP, later(30), vec![returned]).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
+    assert_eq!(feed_after(store, head).await?, says(&[("added", "")]), "one entry says it");
+    Ok(())
+}
+
+pub(crate) async fn the_operator_names_the_host_of_a_customer(db: Db) -> Result<()> {
+    let store = &db.store;
+    let submitted = Seed { origin: SeedOrigin::Submitted, ..Seed::of_host(host("tenant.shop.example")) };
+    store.seeds_add(&[seed(SHOP), submitted], later(0)).await?;
+    let card = || FetchRecord { discovery: Discovery::Root, ..found(TENANT, "card", &["book"], later(0)) };
+    visited(store, SHOP, later(0), vec![card()]).await?;
+    assert_eq!(named_by(store, TENANT).await?, NamedBy::Others, "a submission names its host");
+    store.seeds_add(&[seed("tenant.shop.example")], later(1)).await?;
+    let head = store.feed_head().await?.0;
+    // No document is fetched.
+    visited(store, SHOP, later(9), Vec::new()).await?;
+    assert_eq!(named_by(store, TENANT).await?, NamedBy::Site);
+    assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "named_by_site")]));
+    Ok(())
+}
+
+pub(crate) async fn a_change_of_naming_regroups_the_declarations(db: Db) -> Result<()> {
+    let store = &db.store;
+    // Equal documents at two paths are one capability if the site names both.
+    let both = |from: &str, now| {
+        vec![found(AWP, "same", &["book"], now), linked(from, found(UPLOAD, "same", &["book"], now))]
+    };
+    visited(store, SHOP, later(0), both(EVIL, later(0))).await?;
+    let own = CapabilityId::of_key(&format!("{AWP}#awp:book"));
+    assert_eq!(store.capability_shared(&own).await?, None);
+    let head = store.feed_head().await?.0;
+    let fresh = |from, now| vec![linked(from, fetch(UPLOAD, FetchOutcome::Fresh, now))];
+    visited(store, SHOP, later(9), fresh(AWP, later(9))).await?;
+    let shared = store.capability_shared(&own).await?.context("one capability")?;
+    assert_eq!(shared.members.len(), 2);
+    let mut changes: Vec<String> =
+        feed_after(store, head).await?.into_iter().map(|(change, _)| change).collect();
+    changes.sort();
+    changes.dedup();
+    assert_eq!(changes, ["merged", "status_changed"]);
+    let head = store.feed_head().await?.0;
+    visited(store, SHOP, later(20), fresh(EVIL, later(20))).await?;
+    let changes: Vec<String> = feed_after(store, head).await?.into_iter().map(|(change, _)| change).collect();
+    assert!(changes.contains(&"split".to_owned()), "{changes:?}");
+    let shared = store.capability_shared(&own).await?;
+    assert!(shared.is_none_or(|shared| shared.members.len() == 1));
+    Ok(())
+}
+
+pub(crate) async fn the_url_decides_until_the_next_visit_of_an_earlier_schema(db: Db) -> Result<()> {
+    let store = &db.store;
+    let fetches = |now| vec![found(AWP, "own", &["book"], now), upload(AWP, now)];
+    visited(store, SHOP, later(0), fetches(later(0))).await?;
+    db.execute("UPDATE manifest SET named_by = NULL").await?;
+    assert_eq!(named_by(store, AWP).await?, NamedBy::Site, "a usual path of the domain");
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others, "users may write there");
+    let head = store.feed_head().await?.0;
+    visited(store, SHOP, later(9), fetches(later(9))).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
+    assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "named_by_site")]));
+    assert_eq!(db.number("SELECT COUNT(*) FROM manifest WHERE named_by IS NULL").await?, 0);
+    Ok(())
+}

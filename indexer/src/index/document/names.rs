@@ -1,0 +1,64 @@
+//! The names by which a capability and its site are known. What only others name gets none of those of its site.
+
+use std::collections::BTreeSet;
+
+use manifest::NamedBy;
+use store::StoredManifest;
+
+use super::super::forward::hash;
+use crate::analysis::{fold_exact, is_stop_word, words};
+use crate::filter::FilterSource;
+
+/// Maximum number of words of a manifest's name that are used as the name of the site; longer names are slogans.
+const SITE_WORDS_MAX: usize = 10;
+
+/// The number of a site for ranking. What only others name has one of its own: it adds nothing to the scores of the site, takes no
+/// share of its results, and represents it in no group.
+pub(super) fn site_number(site: &str, named_by: NamedBy) -> u64 {
+    match named_by {
+        NamedBy::Site => hash(site),
+        // No name of a site has a space.
+        NamedBy::Others => hash(&format!("{site} {named_by}")),
+    }
+}
+
+/// Ids, keys and names that match a capability exactly. Others may give a document any name, also that of the site and of its
+/// servers, so only the id and the key of what they name match.
+pub(in crate::index) fn exact_names(source: &FilterSource<'_>) -> BTreeSet<String> {
+    let own = [source.id.as_str().to_owned(), source.key.to_lowercase()];
+    if source.named_by == NamedBy::Others {
+        return own.into();
+    }
+    let mut exact = BTreeSet::from([
+        source.native_id.to_lowercase(),
+        source.urn.to_lowercase(),
+        source.url.site().as_str().to_owned(),
+        source.url.host().as_str().to_owned(),
+        fold_exact(source.name),
+        fold_exact(source.native_id),
+    ]);
+    exact.extend(own);
+    exact.extend(source.title.map(fold_exact));
+    exact.extend(source.manifest_name.map(fold_exact));
+    exact.remove("");
+    exact
+}
+
+/// The name of the site: words of the manifest's and the provider's name, and the label of the domain if the site names the manifest.
+pub(super) fn site_words(stored: &StoredManifest) -> Vec<String> {
+    let manifest = &stored.manifest;
+    let site = manifest.url.site();
+    let label = site.as_str().split('.').next().unwrap_or_default();
+    let label = Some(label).filter(|_| stored.is_of_site());
+    let names =
+        [manifest.title.as_deref(), manifest.name.as_deref(), manifest.provider.name.as_deref(), label];
+    let mut found: Vec<String> = Vec::new();
+    for name in names.into_iter().flatten() {
+        for word in words(name).take(SITE_WORDS_MAX).filter(|word| !is_stop_word(&word.text)) {
+            if !found.contains(&word.text) {
+                found.push(word.text);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,139 @@
+//! Documents that only others name, such as files of a site's users: found, marked, and behind what sites declare themselves.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod support;
+
+use indexer::{FacetKey, Filters, Grouping, Hit, IndexBuilder, SearchRequest, Searcher};
+use manifest::model::{SemanticType, TypeSource};
+use manifest::{IdentityMark, ManifestId, ManifestUrl, NamedBy};
+use policy::Status;
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+
+/// A site that declares a capability poorly.
+fn own(site: &str, native_id: &str, description: &str) -> StoredManifest {
+    let mut stored = support::manifest(site, "Books");
+    stored.status = Status::Unreachable;
+    support::add(&mut stored, native_id, description);
+    stored
+}
+
+/// A file of a user of the site, which declares a capability as well as possible.
+fn upload(site: &str, native_id: &str, description: &str) -> StoredManifest {
+    let mut stored = support::manifest(site, "Upload");
+    let url = ManifestUrl::parse(&format!("https://{site}/u/someone/agent.json")).unwrap();
+    stored.manifest.id = ManifestId::of(&url);
+    stored.manifest.url = url;
+    stored.named_by = NamedBy::Others;
+    let capability = support::add(&mut stored, native_id, description);
+    capability.invocation.method = Some("POST".to_owned());
+    capability.invocation.url = Some(format!("https://{site}/api"));
+    capability.semantic_types = vec![SemanticType {
+        name: "commerce:refund".to_owned(),
+        source: TypeSource::Declared,
+        confidence: 1.0,
+        rule: None,
+    }];
+    stored
+}
+
+fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in manifests {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+fn found(searcher: &Searcher, query: &str, filters: Filters) -> Vec<Hit> {
+    let phrasings = if query.is_empty() { Vec::new() } else { vec![query.to_owned()] };
+    let request = SearchRequest { phrasings, filters, explain: true, ..SearchRequest::default() };
+    searcher.search(&request).unwrap().hits
+}
+
+fn is_exact(hit: &Hit) -> bool {
+    hit.explanation.as_ref().unwrap()["exact"] == true
+}
+
+#[test]
+fn what_only_others_name_comes_behind_what_a_site_declares() {
+    let manifests = [
+        own("books.example", "cancel_order", "Cancels an order of books."),
+        upload("files.example", "cancel_orders", "Cancels an order of books at once."),
+    ];
+    let (_dir, searcher) = searcher(&manifests);
+    let hits = found(&searcher, "cancel an order", Filters::default());
+    let sites: Vec<&str> = hits.iter().map(|hit| hit.site.as_str()).collect();
+    assert_eq!(sites, ["books.example", "files.example"]);
+    let reason = |hit: &Hit| hit.explanation.as_ref().unwrap().get("demoted").cloned();
+    assert_eq!(reason(&hits[0]), None);
+    assert_eq!(reason(&hits[1]), Some("named_by_others".into()));
+    assert_eq!(hits[0].identity_marks, [IdentityMark::Unsigned, IdentityMark::Bound]);
+    assert_eq!(hits[1].identity_marks, [IdentityMark::Unsigned, IdentityMark::NamedByOthers]);
+    assert!(hits[0].is_of_site() && !hits[1].is_of_site());
+}
+
+#[test]
+fn a_name_that_others_choose_is_no_exact_match() {
+    let (_dir, searcher) =
+        searcher(&[upload("files.example", "books.example", "Cancels an order of files.example.")]);
+    let urn = "urn:air:files.example:awp:books.example";
+    for text in ["books.example", "files.example", urn] {
+        let hits = found(&searcher, text, Filters::default());
+        assert!(!hits.iter().any(is_exact), "{text}");
+        let names = Filters { names: vec![text.to_owned()], ..Filters::default() };
+        assert!(found(&searcher, "", names).is_empty(), "{text}");
+    }
+    let all = found(&searcher, "order", Filters::default());
+    assert!(is_exact(&found(&searcher, all[0].id.as_str(), Filters::default())[0]), "its id is its own");
+}
+
+#[test]
+fn filters_leave_out_what_only_others_name() {
+    let manifests = [
+        own("books.example", "cancel_order", "Cancels an order of books."),
+        upload("files.example", "cancel_orders", "Cancels an order of books at once."),
+    ];
+    let (_dir, searcher) = searcher(&manifests);
+    for (key, value, sites) in [
+        (FacetKey::Identity, "bound", vec!["books.example"]),
+        (FacetKey::Identity, "named_by_others", vec!["files.example"]),
+        (FacetKey::Verified, "true", vec![]),
+        (FacetKey::NamedBy, "site", vec!["books.example"]),
+        (FacetKey::NamedBy, "others", vec!["files.example"]),
+        (FacetKey::Publisher, "books.example", vec!["books.example"]),
+        (FacetKey::Publisher, "files.example", vec![]),
+        (FacetKey::Site, "files.example", vec!["files.example"]),
+    ] {
+        let hits = found(&searcher, "", Filters::default().with(key, [value]).unwrap());
+        let found: Vec<&str> = hits.iter().map(|hit| hit.site.as_str()).collect();
+        assert_eq!(found, sites, "{key}={value}");
+    }
+}
+
+/// A file of a user adds nothing to its site, does not represent it, and is no original of its copies.
+#[test]
+fn a_file_of_a_user_is_no_part_of_its_site() {
+    let site = "books.example";
+    let mut declared = own(site, "cancel_order", "Cancels an order of books.");
+    declared.manifest.capabilities[0].invocation.url = Some("https://api.example/cancel".to_owned());
+    let alone = searcher(std::slice::from_ref(&declared));
+    let score = |searcher: &Searcher| {
+        let hits = found(searcher, "cancel an order", Filters::default());
+        hits.iter().find(|hit| hit.is_of_site()).unwrap().explanation.as_ref().unwrap()["site"].as_f64()
+    };
+    let both = searcher(&[declared, upload(site, "cancel_orders", "Cancels an order of books at once.")]);
+    let (before, after) = (score(&alone.1).unwrap(), score(&both.1).unwrap());
+    assert!((before - after).abs() < 0.04, "the file is another site for the ranking: {before} {after}");
+    let request = SearchRequest {
+        phrasings: vec!["cancel an order".to_owned()],
+        group_by: Grouping::Site,
+        ..SearchRequest::default()
+    };
+    let hits = both.1.search(&request).unwrap().hits;
+    assert!(hits.len() == 2 && hits.iter().all(|hit| hit.group.is_none()), "{hits:?}");
+}
