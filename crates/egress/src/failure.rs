@@ -43,6 +43,8 @@ pub enum Cause {
     TooLarge,
     /// This machine had no memory for the body, or no open file for the connection; the server is not at fault.
     Busy,
+    /// The request was not sent, since it could no longer leave in time ([`LeaveCheck`](crate::LeaveCheck)).
+    Late,
     /// The content coding of the body is refused.
     Encoding,
     /// Not HTTP, HTTP beyond our limits, or cut short.
@@ -60,7 +62,7 @@ impl Cause {
             Self::Tls => FetchOutcome::TlsFailed,
             Self::Timeout => FetchOutcome::Timeout,
             Self::TooLarge => FetchOutcome::TooLarge,
-            Self::Busy => FetchOutcome::NotReached,
+            Self::Busy | Self::Late => FetchOutcome::NotReached,
             Self::Encoding => FetchOutcome::BadEncoding,
             Self::Protocol => FetchOutcome::ProtocolError,
         }
@@ -89,6 +91,10 @@ impl Failure {
 
     pub(crate) fn timeout(stage: Stage, seconds: u64) -> Self {
         Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
+    }
+
+    pub(crate) fn late() -> Self {
+        Self::new(Cause::Late, "this crawler was stalled before the request could leave, and did not send it")
     }
 
     /// The limit of open files is reached. This is a fault of this machine and is logged as an error.

@@ -27,7 +27,7 @@ pub use failure::{Cause, Failure};
 pub use head::Head;
 pub use hosts::{HostsError, HostsFile};
 pub use identity::{Contact, ContactError, Identity, VERSION};
-pub use probe::{Stage, Timings};
+pub use probe::{LeaveCheck, Stage, Timings};
 pub use response::{Body, Extent, Reply};
 pub use sender::Egress;
 pub use session::{NetworkScope, REQUEST_TIME_MAX, Resolved, Session};
