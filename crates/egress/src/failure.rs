@@ -15,6 +15,7 @@ use rustls::CertificateError;
 use tokio::time::Instant;
 
 use crate::head::Head;
+use crate::leave::Late;
 use crate::probe::Stage;
 
 /// Minimum time between two log lines about the limit of open files.
@@ -93,10 +94,6 @@ impl Failure {
         Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
     }
 
-    pub(crate) fn late() -> Self {
-        Self::new(Cause::Late, "this crawler was stalled before the request could leave, and did not send it")
-    }
-
     /// The limit of open files is reached. This is a fault of this machine and is logged as an error.
     pub(crate) fn out_of_files() -> Self {
         let mut logged = OUT_OF_FILES_LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,6 +118,9 @@ impl Failure {
             if let Some(failure) = find::<Self>(source) {
                 return failure.clone();
             }
+            if let Some(late) = find::<Late>(source) {
+                return Self::from(*late);
+            }
             if let Some(tls) = find::<rustls::Error>(source) {
                 return Self::new(Cause::Tls, tls_reason(tls));
             }
@@ -134,6 +134,12 @@ impl Failure {
             return Self::new(Cause::Connect, connect_reason(io_kind));
         }
         Self::new(Cause::Protocol, protocol_reason(error, io_kind))
+    }
+}
+
+impl From<Late> for Failure {
+    fn from(late: Late) -> Self {
+        Self::new(Cause::Late, late.to_string())
     }
 }
 

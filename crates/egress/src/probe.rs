@@ -16,22 +16,7 @@ use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-use crate::failure::Failure;
-
-/// Tells whether a request may still leave. It is asked right before a request is sent, and again when a new connection for it is
-/// open.
-#[derive(Clone)]
-pub struct LeaveCheck(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl LeaveCheck {
-    pub fn new(may_leave: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(may_leave))
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        if (self.0)() { Ok(()) } else { Err(Failure::late()) }
-    }
-}
+use crate::leave::{Late, LeaveCheck};
 
 /// The current phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +99,7 @@ impl Probe {
         })
     }
 
-    fn check_leave(&self) -> Result<(), Failure> {
+    fn check_leave(&self) -> Result<(), Late> {
         let leave = self.leave.lock().unwrap_or_else(PoisonError::into_inner).clone();
         leave.map_or(Ok(()), |leave| leave.check())
     }

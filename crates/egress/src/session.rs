@@ -16,8 +16,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::body;
 use crate::failure::{Cause, Failure};
+use crate::leave::LeaveCheck;
 use crate::pins::Pins;
-use crate::probe::{LeaveCheck, Probe, Stage, Timings};
+use crate::probe::{Probe, Stage, Timings};
 use crate::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
 use crate::settings::OwnRules;
 use crate::shared::Shared;

@@ -97,14 +97,6 @@ struct Authority {
     ownership: Option<Ownership>,
 }
 
-/// Where the progress of requests is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProgressKept {
-    /// Written with the clocks, for the next worker.
-    InStore,
-    InMemory,
-}
-
 /// Sends requests to one leased site.
 pub(super) struct Requester<'a> {
     tools: &'a Tools,
@@ -122,7 +114,8 @@ pub(super) struct Requester<'a> {
     pub(super) memory: HeldMemory,
     /// When the progress was last written.
     written_at: Option<Instant>,
-    progress_kept: ProgressKept,
+    /// The progress is written with the clocks, for the next worker; not for requests outside a visit.
+    writes_progress: bool,
 }
 
 impl<'a> Requester<'a> {
@@ -148,13 +141,13 @@ impl<'a> Requester<'a> {
             parsed: None,
             memory: HeldMemory::default(),
             written_at: None,
-            progress_kept: ProgressKept::InStore,
+            writes_progress: true,
         }
     }
 
     /// Keeps the progress out of the store, for requests outside a visit.
     pub(super) fn without_progress(self) -> Self {
-        Self { progress_kept: ProgressKept::InMemory, ..self }
+        Self { writes_progress: false, ..self }
     }
 
     pub(super) fn into_session(self) -> Session {
@@ -483,7 +476,7 @@ impl<'a> Requester<'a> {
     /// request alone. Where requests follow each other without a gap, it is not written with each of them.
     fn progress_to_write(&mut self, progress: &mut Progress) -> Option<VisitProgress> {
         let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL);
-        if progress.traffic.requests == 0 || !is_time || self.progress_kept == ProgressKept::InMemory {
+        if progress.traffic.requests == 0 || !is_time || !self.writes_progress {
             return None;
         }
         self.written_at = Some(Instant::now());
