@@ -6,7 +6,7 @@
 mod support;
 
 use chrono::DateTime;
-use crawler::egress::{Cause, Egress};
+use crawler::egress::{Cause, Egress, LeaveCheck};
 use http::HeaderMap;
 use manifest::{ManifestUrl, SiteName};
 use policy::{BodyKind, FetchOutcome};
@@ -22,12 +22,14 @@ async fn a_reached_limit_of_open_files_is_not_a_failure_of_the_site() {
     session.resolve(&url.host()).await.unwrap();
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(3), maximum: limit.maximum }).unwrap();
-    let refused = session.fetch(&url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap_err();
+    let leave = LeaveCheck::new(|| true);
+    let refused =
+        session.fetch(&url, BodyKind::Manifest, &HeaderMap::new(), leave.clone()).await.unwrap_err();
     setrlimit(Resource::Nofile, limit).unwrap();
     assert_eq!(
         (refused.cause, refused.cause.outcome()),
         (Cause::Busy, FetchOutcome::NotReached),
         "{refused}"
     );
-    assert!(session.fetch(&url, BodyKind::Manifest, &HeaderMap::new()).await.is_ok());
+    assert!(session.fetch(&url, BodyKind::Manifest, &HeaderMap::new(), leave).await.is_ok());
 }

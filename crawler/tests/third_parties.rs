@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
-use crawler::egress::{Cause, Egress, HostsFile, OwnRules};
+use crawler::egress::{Cause, Egress, HostsFile, LeaveCheck, OwnRules};
 use http::HeaderMap;
 use manifest::{Discovery, ManifestId, ManifestUrl, NamedBy, SiteName};
 use policy::delay::day_of;
@@ -151,9 +151,10 @@ async fn sessions_reject_hosts_of_other_sites() {
     let session = egress.session(SiteName::parse("attacker0.example").unwrap());
     let victim = ManifestUrl::parse("https://victim.example/").unwrap();
     assert_eq!(session.resolve(&victim.host()).await.unwrap_err().cause, Cause::OtherSite);
-    let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new()).await;
+    let leave = LeaveCheck::new(|| true);
+    let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new(), leave.clone()).await;
     assert_eq!(fetched.unwrap_err().cause, Cause::OtherSite);
-    let posted = session.post_json(&victim, &serde_json::Value::Null).await;
+    let posted = session.post_json(&victim, &serde_json::Value::Null, leave).await;
     assert_eq!(posted.unwrap_err().cause, Cause::OtherSite);
     assert!(crawl.web.log().connections().is_empty());
     let own: manifest::Host = "www.attacker0.example".parse().unwrap();
@@ -601,6 +602,7 @@ async fn a_list_is_within_the_budget_of_its_host() {
         day: day_of(now()),
         progress: None,
         member: None,
+        lease: None,
     };
     crawl.store.clocks_save(&[spent]).await.unwrap();
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;

@@ -15,6 +15,7 @@ use rustls::CertificateError;
 use tokio::time::Instant;
 
 use crate::head::Head;
+use crate::leave::Late;
 use crate::probe::Stage;
 
 /// Minimum time between two log lines about the limit of open files.
@@ -43,6 +44,8 @@ pub enum Cause {
     TooLarge,
     /// This machine had no memory for the body, or no open file for the connection; the server is not at fault.
     Busy,
+    /// The request was not sent, since it could no longer leave in time ([`LeaveCheck`](crate::LeaveCheck)).
+    Late,
     /// The content coding of the body is refused.
     Encoding,
     /// Not HTTP, HTTP beyond our limits, or cut short.
@@ -60,7 +63,7 @@ impl Cause {
             Self::Tls => FetchOutcome::TlsFailed,
             Self::Timeout => FetchOutcome::Timeout,
             Self::TooLarge => FetchOutcome::TooLarge,
-            Self::Busy => FetchOutcome::NotReached,
+            Self::Busy | Self::Late => FetchOutcome::NotReached,
             Self::Encoding => FetchOutcome::BadEncoding,
             Self::Protocol => FetchOutcome::ProtocolError,
         }
@@ -115,6 +118,9 @@ impl Failure {
             if let Some(failure) = find::<Self>(source) {
                 return failure.clone();
             }
+            if let Some(late) = find::<Late>(source) {
+                return Self::from(*late);
+            }
             if let Some(tls) = find::<rustls::Error>(source) {
                 return Self::new(Cause::Tls, tls_reason(tls));
             }
@@ -128,6 +134,12 @@ impl Failure {
             return Self::new(Cause::Connect, connect_reason(io_kind));
         }
         Self::new(Cause::Protocol, protocol_reason(error, io_kind))
+    }
+}
+
+impl From<Late> for Failure {
+    fn from(late: Late) -> Self {
+        Self::new(Cause::Late, late.to_string())
     }
 }
 

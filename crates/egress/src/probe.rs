@@ -1,7 +1,8 @@
 //! The current phase of a connection and the duration of each phase.
 //!
 //! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls
-//! asks for a stored session at the start of its handshake. No session is ever stored.
+//! asks for a stored session at the start of its handshake. No session is ever stored. The layer also checks, when a connection
+//! is open, whether the request may still leave.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +14,9 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::{BoxError, Layer, Service};
+
+use crate::leave::{Late, LeaveCheck};
 
 /// The current phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,16 +56,21 @@ struct Marks {
 
 /// Shared by the connector, rustls and the reader of one visit, which makes one request at a time.
 #[derive(Clone)]
-pub(crate) struct Probe(Arc<Mutex<Marks>>);
+pub(crate) struct Probe {
+    marks: Arc<Mutex<Marks>>,
+    /// The check of the current request.
+    leave: Arc<Mutex<Option<LeaveCheck>>>,
+}
 
 impl Probe {
     pub(crate) fn new() -> Self {
         let marks = Marks { stage: Stage::Headers, since: Instant::now(), timings: Timings::default() };
-        Self(Arc::new(Mutex::new(marks)))
+        Self { marks: Arc::new(Mutex::new(marks)), leave: Arc::default() }
     }
 
     /// Begins a request; on an open connection it waits for headers immediately.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, leave: LeaveCheck) {
+        *self.leave.lock().unwrap_or_else(PoisonError::into_inner) = Some(leave);
         self.with(|marks| {
             *marks = Marks { stage: Stage::Headers, since: Instant::now(), timings: Timings::default() };
         });
@@ -91,8 +99,13 @@ impl Probe {
         })
     }
 
+    fn check_leave(&self) -> Result<(), Late> {
+        let leave = self.leave.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        leave.map_or(Ok(()), |leave| leave.check())
+    }
+
     fn with<T>(&self, action: impl FnOnce(&mut Marks) -> T) -> T {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        action(&mut self.marks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -145,7 +158,7 @@ impl<S> Layer<S> for Probe {
     }
 }
 
-/// A connector that records its start and end.
+/// A connector that records its start and end, and opens no connection for a request that may no longer leave.
 #[derive(Clone)]
 pub(crate) struct Probed<S> {
     inner: S,
@@ -154,15 +167,15 @@ pub(crate) struct Probed<S> {
 
 impl<S, R> Service<R> for Probed<S>
 where
-    S: Service<R>,
+    S: Service<R, Error: Into<BoxError>>,
     S::Future: Send + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, target: R) -> Self::Future {
@@ -170,7 +183,8 @@ where
         probe.enter(Stage::Connecting);
         let connecting = self.inner.call(target);
         Box::pin(async move {
-            let connected = connecting.await?;
+            let connected = connecting.await.map_err(Into::into)?;
+            probe.check_leave()?;
             probe.enter(Stage::Headers);
             Ok(connected)
         })

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::body;
 use crate::failure::{Cause, Failure};
+use crate::leave::LeaveCheck;
 use crate::pins::Pins;
 use crate::probe::{Probe, Stage, Timings};
 use crate::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
@@ -166,21 +167,31 @@ impl Session {
 
     /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored
     /// copy. Nothing is retried and no redirect followed.
+    ///
+    /// # Errors
+    ///
+    /// [`Cause::Late`] if `leave` did not let the request leave; every other failure says what went wrong.
     pub async fn fetch(
         &self,
         url: &ManifestUrl,
         kind: BodyKind,
         conditions: &HeaderMap,
+        leave: LeaveCheck,
     ) -> Result<Reply, Failure> {
         let request = self.client(&url.host())?.get(url.as_url().clone()).headers(conditions.clone());
-        self.exchange(url, request, kind).await
+        self.exchange(url, request, kind, leave).await
     }
 
-    /// Sends one POST, to a registry that the operator named, and reads its response.
-    pub async fn post_json(&self, url: &ManifestUrl, body: &serde_json::Value) -> Result<Reply, Failure> {
+    /// Sends one POST, to a registry that the operator named, and reads its response. The errors are those of [`Self::fetch`].
+    pub async fn post_json(
+        &self,
+        url: &ManifestUrl,
+        body: &serde_json::Value,
+        leave: LeaveCheck,
+    ) -> Result<Reply, Failure> {
         let request = self.client(&url.host())?.post(url.as_url().clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
-        self.exchange(url, request, BodyKind::Manifest).await
+        self.exchange(url, request, BodyKind::Manifest, leave).await
     }
 
     async fn exchange(
@@ -188,6 +199,7 @@ impl Session {
         url: &ManifestUrl,
         request: reqwest::RequestBuilder,
         kind: BodyKind,
+        leave: LeaveCheck,
     ) -> Result<Reply, Failure> {
         self.check_site(&url.host())?;
         if url.port() != PORT {
@@ -196,7 +208,7 @@ impl Session {
                 format!("port {} is not visited, only {PORT}", url.port()),
             ));
         }
-        let mut response = self.send(url, request).await?;
+        let mut response = self.send(url, request, leave).await?;
         let head = take_head(&mut response)?;
         self.probe.enter(Stage::Body);
         let (body, wire_bytes) = if is_read(head.status, kind) {
@@ -218,12 +230,14 @@ impl Session {
         &self,
         url: &ManifestUrl,
         request: reqwest::RequestBuilder,
+        leave: LeaveCheck,
     ) -> Result<reqwest::Response, Failure> {
-        self.probe.begin();
+        self.probe.begin(leave.clone());
         let signature = self.shared.signer.as_ref().map(|signer| signer.headers(url, (self.shared.now)()));
         let request = request.headers(signature.unwrap_or_default());
         #[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]
         let mut sending = std::pin::pin!(request.send());
+        leave.check()?;
         loop {
             // each phase has its own limit, and a request enters its next phase without waking this loop
             let wake = self.deadline().min(Instant::now() + LIMIT_CHECK_INTERVAL);

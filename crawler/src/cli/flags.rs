@@ -54,7 +54,7 @@ pub struct CrawlFlags {
     /// Minimum delay between two requests to a host [default: 3s]
     #[arg(long, global = true, value_name = "DURATION")]
     pub delay: Option<String>,
-    /// How long a killed process keeps its sites from others [default: 3m]
+    /// How long a killed process keeps its sites from others, at least 2m outside --allow-addresses [default: 3m]
     #[arg(long, global = true, value_name = "DURATION")]
     pub lease: Option<String>,
     /// Also visit sites now that were visited longer ago than this

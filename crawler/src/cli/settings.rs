@@ -26,6 +26,7 @@ use crate::config::{
     TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
+use crate::groups::LEASE_FLOOR;
 use crate::output::OutputFormat;
 use crate::schedule::Schedules;
 use egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Reach, Signer};
@@ -199,11 +200,8 @@ fn crawl_config(
 ) -> Result<CrawlConfig, UsageError> {
     let table = &file.crawler;
     let seeds = if flags.seeds.is_empty() { &table.seeds } else { &flags.seeds };
-    let lease = read_duration("--lease", flags.lease.as_deref().or(table.lease.as_deref()))?;
-    if lease.is_some_and(|lease| lease > LEASE_DURATION_MAX) {
-        return Err(UsageError("--lease must be at most one day".to_owned()));
-    }
     let egress = egress_settings(flags, file, contact)?;
+    let lease = lease(flags, file, &egress.own_networks)?;
     Ok(CrawlConfig {
         delay: delay(flags, file, &egress.own_networks)?,
         revisit_every: revisit_every(flags, file, &egress.own_networks)?,
@@ -221,7 +219,7 @@ fn crawl_config(
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
         worker: worker_id(),
         locked_database: None,
-        lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
+        lease,
         schedules: schedules(flags, file)?,
         retention: retention(flags, file)?,
         events: first(flags.operator.events.as_ref(), table.events.as_ref()),
@@ -246,6 +244,23 @@ fn delay(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Dur
         )));
     }
     Ok(delay)
+}
+
+/// How long a site is leased. At public addresses a lease outlasts every request that is sent under it.
+fn lease(flags: &CrawlFlags, file: &ConfigFile, own: &OwnNetworks) -> Result<Duration, UsageError> {
+    let typed = flags.lease.as_deref().or(file.crawler.lease.as_deref());
+    let lease = read_duration("--lease", typed)?.unwrap_or(LEASE_DURATION_DEFAULT);
+    if lease > LEASE_DURATION_MAX {
+        return Err(UsageError("--lease must be at most one day".to_owned()));
+    }
+    if lease < LEASE_FLOOR && *own == OwnNetworks::default() {
+        return Err(UsageError(format!(
+            "--lease must be at least {} for the sites of others; --allow-addresses names networks of your own, which may \
+             have less",
+            duration::in_words(LEASE_FLOOR)
+        )));
+    }
+    Ok(lease)
 }
 
 /// The operator's interval between visits. At public addresses it is never shorter than the floor, so a shorter one needs
@@ -534,6 +549,21 @@ mod tests {
         assert_eq!(resolved(&flags(&["10.0.0.0/8"])).unwrap().crawl.delay, Duration::from_millis(10));
         let second = CrawlFlags { delay: Some("1s".to_owned()), ..CrawlFlags::default() };
         assert_eq!(resolved(&second).unwrap().crawl.delay, DELAY_FLOOR);
+    }
+
+    #[test]
+    fn short_leases_are_for_own_networks() {
+        let flags = |lease: &str, allow: &[&str]| CrawlFlags {
+            lease: Some(lease.to_owned()),
+            allow_addresses: allow.iter().map(|network| (*network).to_owned()).collect(),
+            ..CrawlFlags::default()
+        };
+        let lease = |flags: &CrawlFlags| resolved(flags).map(|settings| settings.crawl.lease);
+        let error = lease(&flags("119s", &[])).unwrap_err();
+        assert!(error.starts_with("--lease must be at least 2 min"), "{error}");
+        assert_eq!(lease(&flags("2m", &[])), Ok(LEASE_FLOOR));
+        assert_eq!(lease(&flags("1s", &["10.0.0.0/8"])), Ok(Duration::from_secs(1)));
+        assert_eq!(lease(&CrawlFlags::default()), Ok(LEASE_DURATION_DEFAULT));
     }
 
     #[test]

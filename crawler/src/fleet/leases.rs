@@ -1,56 +1,118 @@
 //! Leases of this process and their renewal. A lease that cannot be renewed ends its visit.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use manifest::SiteName;
-use store::{LeaseToken, Store};
+use store::{LeaseToken, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
+/// A lease by its site and its fence: a site that this process leases again, after its lease has expired, has two for a while.
+type Key = (SiteName, i64);
 
 /// Held leases, with the tokens that tell their visits when they are lost.
-#[derive(Debug, Default)]
-pub(super) struct HeldLeases(Mutex<HashMap<SiteName, (LeaseToken, CancellationToken)>>);
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeldLeases(Arc<Mutex<HashMap<Key, (LeaseToken, CancellationToken)>>>);
+
+/// A lease that a visit holds; no longer renewed when this is dropped, however the visit ends.
+#[derive(Debug)]
+pub(super) struct HeldLease {
+    /// Cancelled when the lease is lost.
+    pub(super) lost: CancellationToken,
+    key: Key,
+    held: HeldLeases,
+}
 
 impl HeldLeases {
-    pub(super) fn add(&self, token: &LeaseToken) -> CancellationToken {
-        let lost = CancellationToken::new();
+    pub(super) fn add(&self, token: &LeaseToken) -> HeldLease {
+        let (key, lost) = (key_of(token), CancellationToken::new());
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.insert(token.site.clone(), (token.clone(), lost.clone()));
-        lost
+        held.insert(key.clone(), (token.clone(), lost.clone()));
+        HeldLease { lost, key, held: self.clone() }
     }
 
-    pub(super) fn remove(&self, site: &SiteName) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(site);
-    }
-
-    /// Renews all of them. While the database is unavailable, visits continue: no other worker can lease their sites either.
-    pub(super) async fn renew(&self, store: &Store, lease: Duration) {
+    /// Renews all of them, and ends the visits whose leases are lost. While the database is unavailable, visits continue, but
+    /// each of their requests waits until its clock is written, which renews its lease.
+    pub(super) async fn renew(
+        &self,
+        store: &Store,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         let tokens: Vec<LeaseToken> = {
             let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             held.values().map(|(token, _)| token.clone()).collect()
         };
         if tokens.is_empty() {
-            return;
+            return Ok(());
         }
-        match store.leases_renew(&tokens, lease, clock::now()).await {
-            Ok(renewed) => self.update(&tokens, &renewed),
-            Err(error) => tracing::warn!(%error, "leases could not be renewed"),
-        }
-    }
-
-    fn update(&self, requested: &[LeaseToken], renewed: &[LeaseToken]) {
-        let renewed: HashMap<&SiteName, &LeaseToken> =
-            renewed.iter().map(|token| (&token.site, token)).collect();
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for token in requested {
-            match (renewed.get(&token.site), held.get_mut(&token.site)) {
-                (Some(renewed), Some((kept, _))) => *kept = (*renewed).clone(),
-                (None, Some((_, lost))) => lost.cancel(),
-                (_, None) => {}
+        let renewed: HashSet<Key> =
+            store.leases_renew(&tokens, lease, now).await?.iter().map(key_of).collect();
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in tokens.iter().map(key_of).filter(|key| !renewed.contains(key)) {
+            if let Some((_, lost)) = held.get(&key) {
+                lost.cancel();
             }
         }
+        Ok(())
+    }
+}
+
+impl Drop for HeldLease {
+    fn drop(&mut self) {
+        self.held.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
+fn key_of(token: &LeaseToken) -> Key {
+    (token.site.clone(), token.fence)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use manifest::Host;
+    use store::{GroupSet, LeaseRequest, Seed, WorkerId};
+
+    use super::*;
+    use crate::clock;
+
+    const LEASE: Duration = Duration::from_mins(1);
+
+    async fn lease(store: &Store, now: DateTime<Utc>) -> LeaseToken {
+        let request = LeaseRequest {
+            worker: WorkerId::new("w"),
+            sites_max: 1,
+            duration: LEASE,
+            due_before: DateTime::<Utc>::MAX_UTC,
+            only: None,
+            groups: GroupSet::all(),
+        };
+        store.sites_lease(&request, now).await.unwrap().remove(0).token
+    }
+
+    /// A process that was stalled for longer than a lease leases its own site again.
+    #[tokio::test]
+    async fn a_second_lease_of_a_site_ends_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let now = clock::now();
+        store.seeds_add(&[Seed::of_host(Host::parse("a.example").unwrap())], now).await.unwrap();
+        let held = HeldLeases::default();
+        let first = held.add(&lease(&store, now).await);
+        held.renew(&store, LEASE, now).await.unwrap();
+        assert!(!first.lost.is_cancelled());
+        let later = now + TimeDelta::minutes(2);
+        let second = held.add(&lease(&store, later).await);
+        held.renew(&store, LEASE, later).await.unwrap();
+        assert_eq!((first.lost.is_cancelled(), second.lost.is_cancelled()), (true, false));
+        drop(first);
+        // the second one is still renewed
+        let last = later + TimeDelta::minutes(3);
+        held.renew(&store, LEASE, last).await.unwrap();
+        assert!(!second.lost.is_cancelled());
+        assert_eq!(store.stats(last).await.unwrap().sites_leased, 1);
     }
 }

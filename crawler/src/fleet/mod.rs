@@ -10,7 +10,6 @@ mod save;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -76,11 +75,13 @@ pub(crate) struct Fleet<'a> {
 /// Visits in progress and parked visits.
 struct Work {
     running: JoinSet<Done>,
-    held: Arc<HeldLeases>,
+    held: HeldLeases,
     parked: BTreeMap<SiteName, ParkedSite>,
     /// Sites that are due after this belong to the next pass.
     due_before: Option<DateTime<Utc>>,
     next_poll_at: Instant,
+    /// When the leases are renewed again.
+    next_renewal_at: Instant,
     /// When the next heartbeat is due.
     next_heartbeat_at: Instant,
     /// Another process held sites since the queue was last empty.
@@ -117,13 +118,15 @@ impl<'a> Fleet<'a> {
     /// Works until nothing is due (once) or until it is stopped.
     pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
         let mut work = self.begin(mode).await?;
-        let mut lease_renewal = tokio::time::interval(self.lease / HEARTBEATS_PER_LEASE);
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
             if Instant::now() >= work.next_heartbeat_at {
                 self.update_groups(&mut work).await;
             }
-            let leased = self.lease(&mut work).await?;
+            // own leases are renewed first: with a time before that, none of them counts as expired
+            let now = clock::now();
+            let leased =
+                if self.renew_leases(&mut work, now).await { self.lease(&mut work, now).await? } else { 0 };
             if leased > 0 {
                 idle_since = None;
             }
@@ -144,7 +147,6 @@ impl<'a> Fleet<'a> {
             loop {
                 tokio::select! {
                     Some(done) = work.running.join_next() => self.take(&mut work, done),
-                    _ = lease_renewal.tick() => self.renew_leases(&work).await,
                     () = tokio::time::sleep_until(wake_at) => {}
                     () = self.cancel.soft.cancelled() => {}
                     () = tokio::time::sleep_until(work.next_state_at) => {
@@ -207,11 +209,23 @@ impl<'a> Fleet<'a> {
         Ok(parked.into_iter().filter(|(site, ..)| is_wanted(site)).map(of_site).collect())
     }
 
-    /// Renews the leases, and updates the metrics.
-    async fn renew_leases(&self, work: &Work) {
-        work.held.renew(&self.tools.store, self.lease).await;
+    /// Renews the leases when it is time, and updates the metrics. Returns whether no lease of this process has expired at `now`:
+    /// a process that was stalled would otherwise lease the sites that its visits still hold.
+    async fn renew_leases(&self, work: &mut Work, now: DateTime<Utc>) -> bool {
+        if Instant::now() < work.next_renewal_at {
+            return true;
+        }
+        work.next_renewal_at = Instant::now() + self.lease / HEARTBEATS_PER_LEASE;
+        if let Err(error) = work.held.renew(&self.tools.store, self.lease, now).await {
+            tracing::warn!(%error, "leases could not be renewed");
+            if error.is_transient() {
+                work.next_renewal_at = Instant::now() + OUTAGE_DELAY.min(self.lease / HEARTBEATS_PER_LEASE);
+                return false;
+            }
+        }
         let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
         metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
+        true
     }
 
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
@@ -224,10 +238,11 @@ impl<'a> Fleet<'a> {
             sites_known: None,
             next_state_at: Instant::now() + STATE_EVERY,
             running: JoinSet::new(),
-            held: Arc::new(HeldLeases::default()),
+            held: HeldLeases::default(),
             parked: self.parked().await?,
             due_before: matches!(mode, Mode::Once { .. }).then_some(now),
             next_poll_at: Instant::now(),
+            next_renewal_at: Instant::now(),
             next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
             others_hold_sites: false,
         })
@@ -295,7 +310,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Fills the free slots; returns how many visits began.
-    async fn lease(&self, work: &mut Work) -> Result<usize, StoreError> {
+    async fn lease(&self, work: &mut Work, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let free = self.concurrency.saturating_sub(work.running.len()).min(LEASE_BATCH_MAX);
         // a single free slot is not worth a statement, unless nothing else runs
         let is_worth_it = free > 0
@@ -304,7 +319,7 @@ impl<'a> Fleet<'a> {
         if !is_worth_it || !is_time {
             return Ok(0);
         }
-        match self.lease_batch(work, free).await {
+        match self.lease_batch(work, free, now).await {
             Ok(leased) => {
                 let count = leased.len();
                 if count == 0 {
@@ -325,8 +340,12 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    async fn lease_batch(&self, work: &mut Work, free: usize) -> Result<Vec<LeasedSite>, StoreError> {
-        let now = clock::now();
+    async fn lease_batch(
+        &self,
+        work: &mut Work,
+        free: usize,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeasedSite>, StoreError> {
         let request = LeaseRequest {
             worker: self.worker.clone(),
             sites_max: u32::try_from(free).unwrap_or(u32::MAX),
@@ -385,10 +404,10 @@ impl<'a> Fleet<'a> {
         let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
-        let lost = work.held.add(&leased.token);
+        let held = work.held.add(&leased.token);
         let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
         let writers = (self.writer.clone(), self.hand_overs.clone());
-        work.running.spawn(visit_and_save(tools, writers, Box::new(leased), cancel, lost));
+        work.running.spawn(visit_and_save(tools, writers, Box::new(leased), cancel, held));
     }
 
     fn take(&mut self, work: &mut Work, done: Result<Done, tokio::task::JoinError>) {
@@ -401,7 +420,6 @@ impl<'a> Fleet<'a> {
                 return;
             }
         };
-        work.held.remove(done.site());
         match done {
             Done::Saved { counted, saved } => {
                 metrics::visit_saved(&counted, &saved);
@@ -469,7 +487,8 @@ impl Work {
         let until_parked = first_parked.map(|at| (at - now).to_std().unwrap_or_default());
         let at_parked = until_parked.map(|wait| Instant::now() + wait + Duration::from_millis(1));
         let poll_at = self.next_poll_at.max(Instant::now() + Duration::from_millis(10));
-        at_parked.map_or(poll_at, |at| at.min(poll_at)).min(self.next_heartbeat_at)
+        let poll_at = at_parked.map_or(poll_at, |at| at.min(poll_at));
+        poll_at.min(self.next_renewal_at).min(self.next_heartbeat_at)
     }
 }
 

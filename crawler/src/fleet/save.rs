@@ -3,9 +3,9 @@
 use chrono::TimeDelta;
 use manifest::SiteName;
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
-use tokio_util::sync::CancellationToken;
 
 use super::hand_overs::HandOverAnswer;
+use super::leases::HeldLease;
 use super::{Cancel, HandOverWriter, VisitWriter};
 use crate::batcher::Batcher;
 use crate::clock;
@@ -33,16 +33,6 @@ pub(super) enum Done {
     },
 }
 
-impl Done {
-    pub(super) fn site(&self) -> &SiteName {
-        match self {
-            Self::Saved { counted, .. } => &counted.site,
-            Self::Parked(parked) => &parked.site,
-            Self::Dropped(site) | Self::Failed { site, .. } | Self::HandedOver { site, .. } => site,
-        }
-    }
-}
-
 /// Delay before a visit is retried that failed because of this crawler: a full disk or a bad row is not fixed immediately.
 const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 
@@ -58,10 +48,10 @@ pub(super) async fn visit_and_save(
     (writer, hand_overs): (VisitWriter, Batcher<HandOverWriter>),
     leased: Box<LeasedSite>,
     cancel: Cancel,
-    lost: CancellationToken,
+    held: HeldLease,
 ) -> Done {
     let token = leased.token.clone();
-    let stop = Stop { soft: cancel.soft, lost };
+    let stop = Stop { soft: cancel.soft, lost: held.lost.clone() };
     let Visited { outcome, token, memory } = match visit(&tools, leased, Scope::Site, &stop).await {
         Ok(visited) => visited,
         Err(error) => return Box::pin(fail(&tools, token, error)).await,

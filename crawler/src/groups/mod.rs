@@ -16,10 +16,20 @@ use tokio::time::Instant;
 
 use self::table::GroupTable;
 use crate::{clock, metrics};
+use egress::REQUEST_TIME_MAX;
 
-/// A worker without a heartbeat for this long is declared dead: longer than any request takes, so that its last request
-/// has ended, and short enough that a fleet soon takes over the groups of a lost worker.
-const LIFE_MAX: Duration = Duration::from_mins(1);
+/// A worker without a heartbeat for this long is declared dead: long enough that its last request has ended, also if the clocks
+/// of two machines differ by half a minute, and short enough that a fleet soon takes over the groups of a lost worker.
+const LIFE_MAX: Duration = Duration::from_mins(2);
+/// The latest departure of a request after its clock was written: longer than a connection and its handshake take.
+pub(crate) const LEAVES_WITHIN_MAX: Duration = Duration::from_secs(15);
+const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(30);
+/// Shortest lease for the sites of others: a request has left and ended before its lease has.
+pub(crate) const LEASE_FLOOR: Duration = LIFE_MAX;
+const _: () = assert!(
+    LEAVES_WITHIN_MAX.as_secs() + REQUEST_TIME_MAX.as_secs() + CLOCKS_DIFFER_MAX.as_secs()
+        <= LIFE_MAX.as_secs()
+);
 /// Heartbeats per lifetime of a membership. Every written clock is a heartbeat too.
 const HEARTBEATS_PER_LIFE: u32 = 3;
 /// How soon a fleet notices a worker that joins.
@@ -27,9 +37,22 @@ const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Heartbeat interval while groups move from one worker to another.
 const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
-/// Lifetime of a membership without a heartbeat, for a lease of this length.
-pub(crate) fn life(lease: Duration) -> Duration {
-    lease.min(LIFE_MAX)
+/// How long what a worker holds outlives the clock that renewed it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lifetimes {
+    pub(crate) lease: Duration,
+    pub(crate) member: Duration,
+}
+
+impl Lifetimes {
+    pub(crate) fn of(lease: Duration) -> Self {
+        Self { lease, member: lease.min(LIFE_MAX) }
+    }
+
+    /// The time after its clock within which a request may leave. The rest of the lifetimes is for its answer.
+    pub(crate) fn leaves_within(self) -> Duration {
+        (self.member / 2).min(LEAVES_WITHIN_MAX)
+    }
 }
 
 /// The groups of this process; cheap to clone.
@@ -74,7 +97,7 @@ impl Groups {
     /// A worker among others; it owns nothing before its first [`Groups::heartbeat`].
     pub(crate) fn shared(worker: WorkerId, share: Share, lease: Duration) -> Self {
         let table = Mutex::new(GroupTable::new(share));
-        Self(Some(Arc::new(Fleet { worker, share, life: life(lease), table })))
+        Self(Some(Arc::new(Fleet { worker, share, life: Lifetimes::of(lease).member, table })))
     }
 
     pub(crate) const fn is_unshared(&self) -> bool {

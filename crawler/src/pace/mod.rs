@@ -23,8 +23,9 @@ use policy::address::budget_network;
 use policy::delay::{
     AuthorityPace, Network, Pace as Decision, Sample, Scope, ScopeState, day_of, next_request_at,
 };
-use store::{ClockWrite, MemberId, Membership, Store, StoreError, VisitProgress};
+use store::{ClockWrite, LeaseToken, MemberId, Membership, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use self::limiter::{Key, Limiter, SlotAnswer};
 use self::permit::later;
@@ -33,11 +34,14 @@ use self::suffix::SuffixPermits;
 pub(crate) use self::writer::Clearance;
 use self::writer::{ClockWriter, WriteTime};
 use crate::batcher::Batcher;
+use crate::clock::Moment;
+use crate::groups::{LEAVES_WITHIN_MAX, Lifetimes};
 use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
+use egress::LeaveCheck;
 
-/// Time within which an answer arrives whose reader was killed: the longest wait for headers.
-const ANSWER_TIME_ASSUMED: Duration = Duration::from_secs(10);
+/// Time within which a request has left whose sender was killed, and its answer arrives, nearly always.
+const ANSWER_TIME_ASSUMED: Duration = LEAVES_WITHIN_MAX;
 /// The same in the operator's own networks, for nearly every answer.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 /// The pace of a process; cheap to clone.
@@ -52,6 +56,7 @@ struct Shared {
     store: Store,
     /// `--delay`.
     configured: Duration,
+    lifetimes: Lifetimes,
     write_time: Arc<WriteTime>,
 }
 
@@ -110,26 +115,27 @@ pub(crate) struct Target {
 /// The data that is written with the clocks of a request.
 pub(crate) struct Departure<'p> {
     pub(crate) permit: &'p mut Permit,
+    /// The lease under which the request is sent.
+    pub(crate) lease: LeaseToken,
     pub(crate) progress: Option<VisitProgress>,
     /// The membership under which this worker owns the address.
     pub(crate) member: Option<MemberId>,
 }
 
 impl Pace {
-    /// Starts the task that writes clocks; it ends when the last clone is dropped. A membership of the fleet lives for `life`
-    /// after each clock that is written under it.
+    /// Starts the task that writes clocks; it ends when the last clone is dropped.
     pub(crate) fn start(
         store: Store,
         configured: Duration,
         rate: NonZeroU32,
-        life: Duration,
+        lifetimes: Lifetimes,
         tracker: &tokio_util::task::TaskTracker,
     ) -> Self {
-        let writer = Batcher::start(&ClockWriter { store: store.clone(), life }, tracker);
+        let writer = Batcher::start(&ClockWriter { store: store.clone(), lifetimes }, tracker);
         let (limiter, write_time) = (Limiter::default(), Arc::<WriteTime>::default());
         let suffixes = SuffixPermits::start(store.clone(), limiter.clone(), Arc::clone(&write_time), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
-        Self(Arc::new(Shared { limiter, writer, suffixes, rate, store, configured, write_time }))
+        Self(Arc::new(Shared { limiter, writer, suffixes, rate, store, configured, lifetimes, write_time }))
     }
 
     /// Loads the clocks of addresses that other processes wrote.
@@ -191,8 +197,8 @@ impl Pace {
     }
 
     /// Waits for the rate of the process, writes the clocks of the request, and returns when it is to be sent. Where the database
-    /// takes longer than was allowed for, later clocks are written. In a fleet, they are written only while the membership
-    /// holds under which this worker owns the address.
+    /// takes longer than was allowed for, later clocks are written. They are written only while the lease of the site is held
+    /// and, in a fleet, the membership under which this worker owns the address.
     pub(crate) async fn write_clocks(
         &self,
         target: &Target,
@@ -200,7 +206,7 @@ impl Pace {
         site: &mut SiteClock,
         departure: Departure<'_>,
     ) -> Result<Clearance, StoreError> {
-        let Departure { permit, progress, member } = departure;
+        let Departure { permit, lease, progress, member } = departure;
         let began = Instant::now();
         self.0.rate.until_ready().await;
         metrics::waited(Scope::Node, began.elapsed());
@@ -217,10 +223,12 @@ impl Pace {
             let leaves_at = permit.suffix.as_ref().map_or(now, |suffix| suffix.reservation.at.max(now));
             authority.next_ok_at = Some(later(leaves_at, ahead.saturating_add(allowed)));
             let write = write_of(target, authority, site, leaves_at, requests_add);
-            let clearance = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
+            let lease = Some(lease.clone());
+            let write = ClockWrite { progress, member, lease, ..write };
+            let clearance = self.0.writer.write(write).await?;
             let took = began.elapsed();
             self.0.write_time.observe(took);
-            if clearance != Clearance::Granted {
+            if !matches!(clearance, Clearance::Granted(_)) {
                 return Ok(clearance);
             }
             match &permit.suffix {
@@ -235,6 +243,13 @@ impl Pace {
             }
             (requests_add, progress) = (0, None);
         }
+    }
+
+    /// Whether a request may still leave whose clock was written at this moment. Its answer ends while the lease and the
+    /// membership last.
+    pub(crate) fn leave_check(&self, since: Moment, lost: CancellationToken) -> LeaveCheck {
+        let leaves_within = self.0.lifetimes.leaves_within();
+        LeaveCheck::new(move || !lost.is_cancelled() && since.elapsed() < leaves_within)
     }
 
     /// Starts the gaps after an answer.
@@ -340,6 +355,7 @@ fn write_of(
         day: day_of(now),
         progress: None,
         member: None,
+        lease: None,
     }
 }
 

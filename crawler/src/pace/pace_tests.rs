@@ -1,6 +1,6 @@
 //! Permits at a suffix and at an address together, with a store.
 
-use store::{SuffixPermitOutcome, SuffixPermitRequest};
+use store::{SuffixPermitOutcome, SuffixPermitRequest, WorkerId};
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -18,7 +18,8 @@ async fn fixture() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let rate = NonZeroU32::new(1_000).unwrap();
-    let pace = Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &TaskTracker::new());
+    let lifetimes = Lifetimes::of(Duration::from_mins(3));
+    let pace = Pace::start(store.clone(), Duration::ZERO, rate, lifetimes, &TaskTracker::new());
     Fixture { pace, store, _dir: dir }
 }
 
@@ -86,7 +87,14 @@ async fn waiting_for_a_permit_or_a_clock_takes_little_memory() {
     let mut clock = AuthorityClock::new(Host::parse("a.example").unwrap(), None, 0, 0);
     let acquiring = size_of_val(&fixture.pace.acquire(&target, &mut clock, &site));
     let mut permit = fixture.permit("b.example").await;
-    let departure = Departure { permit: &mut permit, progress: None, member: None };
+    let lease = LeaseToken {
+        site: Host::parse("a.example").unwrap().site(),
+        worker: WorkerId::new("test"),
+        fence: 1,
+        expires_at: clock::now(),
+        address_group: None,
+    };
+    let departure = Departure { permit: &mut permit, lease, progress: None, member: None };
     let writing = size_of_val(&fixture.pace.write_clocks(&target, &mut clock, &mut site, departure));
     assert!(acquiring <= BYTES_MAX && writing <= BYTES_MAX, "{acquiring} and {writing} bytes");
 }

@@ -16,15 +16,18 @@ use tokio_util::task::TaskTracker;
 use super::limiter::{Key, Limiter, Slot, SlotAnswer};
 use super::permit::{LATE_MAX, Permit, PermitAnswer, Reservation, SuffixPermit, later};
 use super::writer::WriteTime;
+use crate::groups::LEAVES_WITHIN_MAX;
 use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
+use egress::REQUEST_TIME_MAX;
 
 /// Longest wait for a reserved time.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// Poll interval while every permit is in use, and shortly before a reserved time.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// A permit that is not released expires after this: longer than a request may take.
-const LIFE: Duration = Duration::from_mins(1);
+/// A permit that is not released expires after this: longer than until a request has left and ended.
+const LIFE: Duration = Duration::from_secs(90);
+const _: () = assert!(LEAVES_WITHIN_MAX.as_secs() + REQUEST_TIME_MAX.as_secs() < LIFE.as_secs());
 /// Maximum number of permits released by one statement.
 const RELEASED_MAX: usize = 100;
 

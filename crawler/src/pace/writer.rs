@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use manifest::SiteName;
-use store::{ClockWrite, Membership, Store, StoreError};
+use store::{ClockWrite, LeaseToken, Membership, Store, StoreError};
 
+use super::permit::later;
 use crate::batcher::BatchWriter;
-use crate::clock;
+use crate::clock::{self, Moment};
+use crate::groups::Lifetimes;
 
 /// Clocks written by one statement.
 const BATCH_MAX: usize = 500;
@@ -35,9 +36,13 @@ impl WriteTime {
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clearance {
-    Granted,
+    /// The lease of the site, and in a fleet the ownership of the address, last for at least a lifetime from this moment. It is
+    /// before the database was asked.
+    Granted(Moment),
     /// The owner opted out.
     OptedOut,
+    /// Another worker visits the site now.
+    LeaseLost,
     /// Another worker owns the address now.
     Moved,
 }
@@ -46,8 +51,23 @@ pub(crate) enum Clearance {
 #[derive(Clone)]
 pub(super) struct ClockWriter {
     pub(super) store: Store,
-    /// A membership of the fleet lives for this long after each clock that is written under it.
-    pub(super) life: Duration,
+    /// How long a lease, and a membership of the fleet, live after each clock that is written under them.
+    pub(super) lifetimes: Lifetimes,
+}
+
+impl ClockWriter {
+    /// The write with the new ends of its lease and its membership. After an outage they are renewed from the present, not from
+    /// the time before it.
+    fn renewed(&self, write: &ClockWrite) -> ClockWrite {
+        let (now, Lifetimes { lease, member }) = (clock::now(), self.lifetimes);
+        let renewed = |membership: Membership| Membership { alive_until: later(now, member), ..membership };
+        let held = |token: &LeaseToken| LeaseToken { expires_at: later(now, lease), ..token.clone() };
+        ClockWrite {
+            member: write.member.map(renewed),
+            lease: write.lease.as_ref().map(held),
+            ..write.clone()
+        }
+    }
 }
 
 impl BatchWriter for ClockWriter {
@@ -65,14 +85,9 @@ impl BatchWriter for ClockWriter {
     }
 
     async fn write(&self, writes: &[ClockWrite]) -> Result<Vec<Clearance>, StoreError> {
-        // after an outage, a membership is renewed from the present, not from the time before it
-        let alive_until = clock::now() + TimeDelta::from_std(self.life).unwrap_or(TimeDelta::MAX);
-        let renewed = |membership: Membership| Membership { alive_until, ..membership };
-        let renewed: Vec<ClockWrite> = writes
-            .iter()
-            .map(|write| ClockWrite { member: write.member.map(renewed), ..write.clone() })
-            .collect();
-        let moved = self.store.clocks_save(&renewed).await?;
+        let since = Moment::now();
+        let renewed: Vec<ClockWrite> = writes.iter().map(|write| self.renewed(write)).collect();
+        let refused = self.store.clocks_save(&renewed).await?;
         let mut sites: Vec<SiteName> = writes.iter().map(|write| write.host.site()).collect();
         sites.sort_unstable();
         sites.dedup();
@@ -80,12 +95,14 @@ impl BatchWriter for ClockWriter {
         let clearance = |write: &ClockWrite| {
             if opted_out.contains(&write.host.site()) {
                 Clearance::OptedOut
-            } else if write.member.is_some_and(|membership| moved.contains(&membership.member)) {
+            } else if write.lease.as_ref().is_some_and(|lease| refused.leases.contains(lease)) {
+                Clearance::LeaseLost
+            } else if write.member.is_some_and(|membership| refused.members.contains(&membership.member)) {
                 Clearance::Moved
             } else {
-                Clearance::Granted
+                Clearance::Granted(since)
             }
         };
-        Ok(writes.iter().map(clearance).collect())
+        Ok(renewed.iter().map(clearance).collect())
     }
 }

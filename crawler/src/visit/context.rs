@@ -15,7 +15,7 @@ use crate::clock;
 use crate::config::{CrawlConfig, TextRecords};
 use crate::error::CrawlError;
 use crate::events::Events;
-use crate::groups::{self, Groups};
+use crate::groups::{Groups, Lifetimes};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{Reader, ReadingError};
@@ -51,11 +51,11 @@ impl Tools {
         let egress = Egress::new(config.egress.clone(), clock::now)?;
         let priors = PathPriors::default();
         priors.re_estimate(store).await?;
-        let life = groups::life(config.lease);
+        let lifetimes = Lifetimes::of(config.lease);
         Ok(Self {
             activity: Activity::default(),
             egress,
-            pace: Pace::start(store.clone(), config.delay, config.rate, life, tracker),
+            pace: Pace::start(store.clone(), config.delay, config.rate, lifetimes, tracker),
             groups,
             events,
             text_records: config.text_records,

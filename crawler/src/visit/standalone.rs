@@ -13,7 +13,6 @@ use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::{BodyKind, VisitEnd};
 use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
-use tokio::time::Instant;
 
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
@@ -21,18 +20,13 @@ use super::requester::{Message, Requester, Robots};
 use crate::clock;
 use crate::groups::Groups;
 use crate::retry::retry_while_unavailable;
-use egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
+use egress::{Cause, Failure, Reply, Session};
 
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a site is leased for one request. The lease is not renewed, and given back at the end.
+/// How long a site is leased for one request. The clock of the request renews the lease, which is given back at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
-/// Time after the start of the lease in which the last request may begin. robots.txt after five redirects and the request take less, each with
-/// its wait for a permit; what takes longer continues under another lease.
-const REQUESTS_WITHIN: Duration = Duration::from_mins(10);
-/// The last request ends before the lease does.
-const _: () = assert!(REQUESTS_WITHIN.as_secs() + REQUEST_TIME_MAX.as_secs() < LEASE_DURATION.as_secs());
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -117,7 +111,6 @@ impl StandaloneRequests {
         kind: BodyKind,
         message: Message<'_>,
     ) -> Result<Attempt, StandaloneError> {
-        let ends_at = Instant::now() + REQUESTS_WITHIN;
         let Some(LeasedSite { token, site: state }) = self.lease(site).await? else {
             let until = clock::now() + HELD_DELAY;
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
@@ -129,7 +122,8 @@ impl StandaloneRequests {
                 progress: Progress::new(clock::now(), PathSlots::default()),
             });
         let leased = (token.clone(), &state);
-        let mut requester = Requester::new(tools, stop, leased, session, &progress.traffic).until(ends_at);
+        let mut requester =
+            Requester::new(tools, stop, leased, session, &progress.traffic).without_progress();
         let attempt = request(&mut requester, &mut progress, url, kind, message).await;
         requester.save_clocks(&mut progress.traffic).await;
         let session = requester.into_session();

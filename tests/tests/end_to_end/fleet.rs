@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(40);
 /// Step of a fixed pseudo-random sequence, so that failures are reproducible.
 const STEP: usize = 7_919;
 /// A few paths of each site, so that each address is busy for a limited time.
-const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
+pub(crate) const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
 
 /// `AGENTDEX_TEST_FLEET_SITES=5000` is the full size.
 #[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
@@ -42,7 +42,8 @@ fn sites() -> usize {
     configured.unwrap_or(SITES_DEFAULT)
 }
 
-fn host(name: &str, index: usize) -> Host {
+/// A host at an address that some hosts share.
+pub(crate) fn host(name: &str, index: usize) -> Host {
     let network = u8::try_from(1 + index % ADDRESSES).expect("fewer addresses than networks");
     Host::new(name).at([127, 0, network, 1].into())
 }

@@ -21,6 +21,7 @@ mod privacy;
 mod proxy;
 mod reload;
 mod restarts;
+mod stalls;
 mod suffix;
 mod third_parties;
 mod traces;
@@ -73,6 +74,7 @@ on_both_back_ends! {
     faults::a_daemon_exits_with_an_error_when_its_queue_cannot_be_read,
     faults::respects_every_scope_at_once,
     faults::the_api_serves_the_key_of_a_signing_crawler,
+    stalls::a_stalled_crawler_continues_its_visits,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,6 +146,16 @@ async fn four_crawlers_share_one_queue_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_a_fleet_survives_kills_and_a_cut() {
     fleet::a_fleet_survives_kills_and_a_cut().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_stalled_worker_sends_nothing_after_its_leases() {
+    stalls::a_stalled_worker_sends_nothing_after_its_leases().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_stalled_owner_sends_nothing_after_its_membership() {
+    stalls::a_stalled_owner_sends_nothing_after_its_membership().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

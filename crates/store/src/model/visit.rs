@@ -1,5 +1,6 @@
 //! Visits: clocks before their requests, their record when they are saved, and their report.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +11,8 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::groups::Membership;
+use super::groups::{MemberId, Membership};
+use super::lease::LeaseToken;
 use super::paths::PathSlots;
 use super::robots::RobotsRecord;
 use super::seed::{Seed, kept_source};
@@ -33,6 +35,23 @@ pub struct ClockWrite {
     pub progress: Option<VisitProgress>,
     /// The membership that owns the address; `None` without a fleet.
     pub member: Option<Membership>,
+    /// The lease under which the request is sent, with its new end; `None` for a clock after a response.
+    pub lease: Option<LeaseToken>,
+}
+
+/// What has ended, of a batch of clocks: no clock was written under it, and no request may be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedClocks {
+    pub members: HashSet<MemberId>,
+    pub leases: HashSet<LeaseToken>,
+}
+
+impl RefusedClocks {
+    pub(crate) fn contains(&self, write: &ClockWrite) -> bool {
+        let is_member_ended =
+            write.member.is_some_and(|membership| self.members.contains(&membership.member));
+        is_member_ended || write.lease.as_ref().is_some_and(|lease| self.leases.contains(lease))
+    }
 }
 
 /// Progress of a visit, so that another worker can resume it when this one is killed.

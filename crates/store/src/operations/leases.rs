@@ -1,16 +1,15 @@
 //! Leases and politeness clocks.
 
 use async_recursion::async_recursion as boxed;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Store;
 use crate::StoreError;
-use crate::convert::until_ms;
-use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, MemberId, ParkedVisit, WorkerId};
+use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, RefusedClocks, WorkerId};
 
 impl Store {
     /// Leases due sites by priority and planned time, with their stored state. A site is due when its visit is
@@ -32,8 +31,11 @@ impl Store {
         duration: Duration,
         now: DateTime<Utc>,
     ) -> Result<Vec<LeaseToken>, StoreError> {
-        let until_ms = until_ms(now, duration);
-        writing!(self, "leases_renew", lease::leases_renew(tokens, until_ms))
+        let expires_at = now.checked_add_signed(TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX));
+        let expires_at = expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let renewed: Vec<LeaseToken> =
+            tokens.iter().map(|token| LeaseToken { expires_at, ..token.clone() }).collect();
+        writing!(self, "leases_renew", lease::leases_renew(&renewed))
     }
 
     /// Ends every lease of a worker; returns how many there were. For a worker that stops, and for one that starts under the
@@ -55,12 +57,13 @@ impl Store {
         writing!(self, "visit_park", lease::visit_park(token, parked))
     }
 
-    /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the memberships that
-    /// have ended: their clocks were not written, and their requests must not be sent. The other memberships are renewed.
+    /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the leases and
+    /// memberships that have ended: their clocks were not written, and their requests must not be sent. The others are renewed
+    /// in the same transaction.
     #[boxed]
-    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<HashSet<MemberId>, StoreError> {
+    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<RefusedClocks, StoreError> {
         if writes.is_empty() {
-            return Ok(HashSet::new());
+            return Ok(RefusedClocks::default());
         }
         writing!(self, "clocks_save", clock::clocks_save(writes))
     }

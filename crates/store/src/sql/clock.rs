@@ -8,10 +8,10 @@ use serde::Serialize;
 use sqlx::QueryBuilder;
 
 use super::compaction::sites_expand;
-use super::{Connection, Database, batch, batches, convert, group};
+use super::{Connection, Database, batch, batches, convert, group, lease};
 use crate::convert::{RowRef, json, millis, millis_of, names, to_i32};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, Housekeeping, MemberId, VisitProgress};
+use crate::model::{ClockWrite, Housekeeping, RefusedClocks, VisitProgress};
 
 /// Clocks are at most milliseconds ahead; a day covers wrong clocks of workers.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -50,18 +50,19 @@ impl HostWrite {
 }
 
 /// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Returns the
-/// memberships that have ended; their clocks are not written.
+/// memberships and leases that have ended; their clocks are not written.
 pub(crate) async fn clocks_save(
     connection: &mut Connection,
     writes: &[ClockWrite],
-) -> Outcome<HashSet<MemberId>> {
-    let ended = group::members_of_clocks(connection, writes).await?;
-    let is_member = |write: &&ClockWrite| !write.member.is_some_and(|member| ended.contains(&member.member));
-    let writes: Vec<&ClockWrite> = writes.iter().filter(is_member).collect();
+) -> Outcome<RefusedClocks> {
+    let members = group::members_of_clocks(connection, writes).await?;
+    let leases = lease::leases_of_clocks(connection, writes).await?;
+    let refused = RefusedClocks { members, leases };
+    let writes: Vec<&ClockWrite> = writes.iter().filter(|write| !refused.contains(write)).collect();
     if !writes.is_empty() {
         clocks_write(connection, &writes).await?;
     }
-    Ok(ended)
+    Ok(refused)
 }
 
 #[derive(Serialize)]

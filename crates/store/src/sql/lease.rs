@@ -14,13 +14,13 @@ use super::compaction::{SiteRow, compacted_columns, sites_expand};
 use super::rows::decode_by;
 use super::site::{self, States};
 use super::state::{OfSite, RobotsBodies};
-use super::{Connection, Database, batch, convert, skip_locked};
+use super::{Connection, Database, batch, skip_locked};
 use crate::StoreError;
 use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::seed::{PRIORITY_LINKED, PRIORITY_LISTED, PRIORITY_SUBMITTED};
-use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
+use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
 /// Values of `site.priority` of listed sites in the order of leasing. [`PRIORITY_SUBMITTED`] comes before them for a part of a batch,
 /// and [`PRIORITY_LINKED`] after them, with a share.
@@ -54,6 +54,7 @@ pub(super) struct LeaseRow<'a> {
     name: &'a str,
     worker: &'a str,
     fence: i64,
+    lease_until_ms: i64,
     next_visit_at_ms: Option<i64>,
     address_group: Option<u16>,
     due_at_ms: i64,
@@ -65,6 +66,7 @@ impl<'a> LeaseRow<'a> {
             name: token.site.as_str(),
             worker: token.worker.as_str(),
             fence: token.fence,
+            lease_until_ms: millis(token.expires_at),
             next_visit_at_ms: millis_of(next_visit_at),
             address_group: token.address_group,
             due_at_ms: millis(token.due_at),
@@ -268,30 +270,46 @@ async fn lease_named(
     Ok(decode_by(&["site"], "name", &rows))
 }
 
-/// Renews the leases that are held, also expired ones that no other worker has taken. The owner is compared as an
-/// expression, so the planner does not use its index, in which every lease of the worker would be read for each row.
+/// Renews the leases that are held until their `expires_at`, also expired ones that no other worker has taken. A renewal that
+/// arrives late does not shorten a lease. The owner is compared as an expression, so the planner does not use its index, in
+/// which every lease of the worker would be read for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
-    until_ms: i64,
 ) -> Outcome<Vec<LeaseToken>> {
-    let held: Vec<String> = sqlx::query_scalar(concat!(
-        "UPDATE site SET lease_until_ms = $2
+    let held: Vec<(String, i64)> = sqlx::query_as(concat!(
+        "UPDATE site SET lease_until_ms = CASE
+             WHEN site.lease_until_ms BETWEEN batch.lease_until_ms AND batch.lease_until_ms + $2
+             THEN site.lease_until_ms ELSE batch.lease_until_ms END
          FROM ",
-        batch!(name TEXT, worker TEXT, fence BIGINT),
+        batch!(name TEXT, worker TEXT, fence BIGINT, lease_until_ms BIGINT),
         " WHERE site.name = batch.name AND COALESCE(lease_owner, '') = worker AND site.fence = batch.fence
-         RETURNING site.name"
+         RETURNING site.name, site.fence"
     ))
     .bind(LeaseRow::batch(tokens.iter().map(|token| LeaseRow::new(token, None)).collect())?)
-    .bind(until_ms)
+    .bind(LEASE_MAX_MS)
     .fetch_all(&mut *connection)
     .await?;
-    let held: HashSet<String> = held.into_iter().collect();
-    let renewed = tokens.iter().filter(|token| held.contains(token.site.as_str()));
-    convert(renewed.collect(), |token| {
-        let expires_at = RowRef::new("site", token.site.as_str()).time("lease_until_ms", until_ms)?;
-        Ok(LeaseToken { expires_at, ..token.clone() })
-    })
+    let held: HashSet<(&str, i64)> = held.iter().map(|(name, fence)| (name.as_str(), *fence)).collect();
+    let is_held = |token: &&LeaseToken| held.contains(&(token.site.as_str(), token.fence));
+    Ok(tokens.iter().filter(is_held).cloned().collect())
+}
+
+/// Renews the leases of clocks in their transaction, so that writing a clock and taking the lease over exclude each other.
+/// Returns those that are no longer held.
+pub(super) async fn leases_of_clocks(
+    connection: &mut Connection,
+    writes: &[ClockWrite],
+) -> Outcome<HashSet<LeaseToken>> {
+    let mut leases: HashSet<LeaseToken> = writes.iter().filter_map(|write| write.lease.clone()).collect();
+    if leases.is_empty() {
+        return Ok(leases);
+    }
+    let tokens: Vec<LeaseToken> = leases.iter().cloned().collect();
+    for renewed in leases_renew(connection, &tokens).await? {
+        leases.remove(&renewed);
+    }
+    Ok(leases)
 }
 
 /// The end of a visit that is saved.

@@ -156,6 +156,7 @@ pub(crate) async fn does_not_compact_sites_whose_rows_are_needed(db: Db) -> Resu
         address_next_ok_at: None,
         progress: None,
         member: None,
+        lease: None,
     };
     store.clocks_save(&[write]).await?;
     let state = store.site_report(&site("clock.example"), 1).await?.context("the report of the site")?.state;

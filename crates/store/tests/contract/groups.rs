@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use store::{
-    ClockWrite, GroupSet, HandOver, LeaseRequest, LeaseToken, MemberId, Membership, Share, SiteGroup, Store,
-    WorkerLoad,
+    ClockWrite, GroupSet, HandOver, LeaseRequest, LeaseToken, MemberId, Membership, RefusedClocks, Share,
+    SiteGroup, Store, WorkerLoad,
 };
 
 use crate::build::{host, later, leased, request, seed, site, start, visit, worker};
@@ -32,6 +32,7 @@ fn clock(member: MemberId, at: DateTime<Utc>) -> ClockWrite {
         day: 1,
         progress: None,
         member: Some(Membership { member, alive_until: at + TimeDelta::minutes(1) }),
+        lease: None,
     }
 }
 
@@ -93,16 +94,16 @@ pub(crate) async fn worker_without_heartbeat_loses_its_groups(Db { store, .. }: 
 
 pub(crate) async fn does_not_save_clocks_of_an_expired_membership(Db { store, .. }: Db) -> Result<()> {
     let (old, new) = (join(&store, "old", start()).await?, join(&store, "new", start()).await?);
-    assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, HashSet::new());
+    assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, RefusedClocks::default());
     store.member_beat(new, LIFE, later(5)).await?.context("a membership")?;
     let refused = store.clocks_save(&[clock(old, later(9)), clock(new, later(6))]).await?;
-    assert_eq!(refused, HashSet::from([old]));
+    assert_eq!((refused.members, refused.leases.len()), (HashSet::from([old]), 0));
     let clocks = store.address_clocks(&[ADDRESS.into()]).await?;
     assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "the valid clocks of the batch are written");
     let without = ClockWrite { member: None, ..clock(old, later(7)) };
     assert_eq!(
         store.clocks_save(&[without]).await?,
-        HashSet::new(),
+        RefusedClocks::default(),
         "the only worker of a database needs no membership"
     );
     Ok(())
@@ -139,7 +140,7 @@ pub(crate) async fn concurrent_takeover_refuses_or_reads_a_clock(Db { store, .. 
         };
         let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[late]).await?) };
         let ((taken, clocks), refused) = tokio::try_join!(take_over, write)?;
-        let is_written = refused.is_empty();
+        let is_written = refused == RefusedClocks::default();
         found += u32::from(is_written);
         if taken.contains(&7) && is_written {
             assert_eq!(

@@ -9,8 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use policy::RobotsKind;
 use serde_json::json;
 use store::{
-    Backend, ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, RobotsRecord, Seed, StoreError,
-    VisitProgress, VisitRecord,
+    Backend, ClockWrite, Housekeeping, LeaseRequest, LeaseToken, ParkedVisit, RefusedClocks, RobotsRecord,
+    Seed, StoreError, VisitProgress, VisitRecord,
 };
 
 use crate::build::{
@@ -227,7 +227,74 @@ fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
         day,
         progress: None,
         member: None,
+        lease: None,
     }
+}
+
+/// The clock of a request under a lease, which it renews for three minutes.
+fn clock_under(token: &LeaseToken, minutes: i64) -> ClockWrite {
+    let renewed = LeaseToken { expires_at: later(minutes + 3), ..token.clone() };
+    ClockWrite { lease: Some(renewed), ..clock(token.site.as_str(), minutes, 1, 1) }
+}
+
+pub(crate) async fn saves_a_clock_only_under_a_lease_that_is_held(Db { store, .. }: Db) -> Result<()> {
+    let old = leased(&store, "slow.example", start()).await?.token;
+    let other = leased(&store, "other.example", start()).await?.token;
+    let next = LeaseRequest { only: Some(vec![site("slow.example")]), ..request("next", 1, start()) };
+    // a clock renews its lease, even if the lease has expired and no other worker has taken it
+    assert_eq!(store.clocks_save(&[clock_under(&old, 4)]).await?, RefusedClocks::default());
+    assert!(store.sites_lease(&next, later(6)).await?.is_empty(), "the clock renewed the lease");
+    // a renewal that arrives late does not shorten it
+    store.clocks_save(&[clock_under(&old, 1)]).await?;
+    store.leases_renew(std::slice::from_ref(&old), LEASE, later(2)).await?;
+    assert!(store.sites_lease(&next, later(6)).await?.is_empty());
+
+    let new = store.sites_lease(&next, later(7)).await?.pop().context("the lease expired")?;
+    let known = new.site.hosts.first().context("a host")?.next_ok_at;
+    assert_eq!(known, Some(later(4)), "the next worker knows the last clock");
+    let (late, held) = (clock_under(&old, 8), clock_under(&other, 8));
+    let refused = store.clocks_save(&[late.clone(), held, clock_under(&new.token, 8)]).await?;
+    assert_eq!(
+        refused.leases,
+        HashSet::from_iter(late.lease),
+        "only the lease that was taken over has ended"
+    );
+    let requests = |name: &'static str| {
+        let store = &store;
+        async move {
+            let report = store.site_report(&site(name), 1).await?.context("a report")?;
+            Ok::<_, anyhow::Error>(report.state.hosts.first().context("a host")?.requests_today)
+        }
+    };
+    assert_eq!(requests("slow.example").await?, 3, "two of the first worker, one of the next");
+    assert_eq!(requests("other.example").await?, 1, "the valid clocks of the batch are written");
+    store.visit_save(&new.token, &visit("slow.example", later(8), Vec::new())).await?;
+    let ended = store.clocks_save(&[clock_under(&new.token, 9)]).await?;
+    assert_eq!(ended.leases.len(), 1, "a lease ends with its visit");
+    Ok(())
+}
+
+/// When a takeover races with a clock, either the clock is refused or the next worker knows it.
+pub(crate) async fn concurrent_takeover_of_a_site_refuses_or_knows_a_clock(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let mut token = leased(&store, "slow.example", start()).await?.token;
+    for round in 1..=40 {
+        let now = 10 * round;
+        let take_over = async {
+            let taken = store.sites_lease(&request(&format!("w{round}"), 1, later(now)), later(now)).await?;
+            Ok::<_, anyhow::Error>(taken.into_iter().next())
+        };
+        let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[clock_under(&token, now)]).await?) };
+        let (taken, refused) = tokio::try_join!(take_over, write)?;
+        if let Some(taken) = taken {
+            let known = taken.site.hosts.first().context("a host")?.next_ok_at;
+            let is_written = refused == RefusedClocks::default();
+            assert_eq!(is_written, known == Some(later(now)), "round {round}: {known:?} {refused:?}");
+            token = taken.token;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) async fn next_visit_gets_the_progress_of_a_killed_visit(Db { store, .. }: Db) -> Result<()> {

@@ -34,10 +34,12 @@ use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
 use crate::reading::HeldMemory;
 use crate::{clock, metrics};
-use egress::{Cause, Failure, NetworkScope, Reply, Session};
+use egress::{Cause, Failure, LeaveCheck, NetworkScope, Reply, Session};
 
 /// Addresses of a host that are tried for one request; a third would rarely answer when two did not.
 const ADDRESSES_TRIED_MAX: usize = 2;
+/// Attempts of a request that could not leave in time, after which the visit waits: this machine has no time for it.
+const LATE_MAX: u32 = 3;
 /// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
 /// requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -65,6 +67,12 @@ impl Exchange {
             Err(failure) if failure.cause == Cause::Busy => Err(Interrupt::busy(failure.reason.clone())),
             _ => Ok(self),
         }
+    }
+
+    /// Why the request was not sent, if it could not leave in time.
+    fn late(&self) -> Option<&str> {
+        let failure = self.answer.as_ref().err().filter(|failure| failure.cause == Cause::Late)?;
+        Some(&failure.reason)
     }
 }
 
@@ -106,8 +114,8 @@ pub(super) struct Requester<'a> {
     pub(super) memory: HeldMemory,
     /// When the progress was last written.
     written_at: Option<Instant>,
-    /// Set for requests outside a visit, whose lease is not renewed: none begins after this, and none writes its progress.
-    ends_at: Option<Instant>,
+    /// The progress is written with the clocks, for the next worker; not for requests outside a visit.
+    writes_progress: bool,
 }
 
 impl<'a> Requester<'a> {
@@ -133,13 +141,13 @@ impl<'a> Requester<'a> {
             parsed: None,
             memory: HeldMemory::default(),
             written_at: None,
-            ends_at: None,
+            writes_progress: true,
         }
     }
 
-    /// Sets a deadline, for requests outside a visit.
-    pub(super) fn until(self, ends_at: Instant) -> Self {
-        Self { ends_at: Some(ends_at), ..self }
+    /// Keeps the progress out of the store, for requests outside a visit.
+    pub(super) fn without_progress(self) -> Self {
+        Self { writes_progress: false, ..self }
     }
 
     pub(super) fn into_session(self) -> Session {
@@ -193,7 +201,7 @@ impl<'a> Requester<'a> {
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
         let started = Instant::now();
-        let mut tried = 0;
+        let (mut tried, mut late) = (0, 0);
         // everything but the wait for a permit is boxed: thousands of visits wait there
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
@@ -205,6 +213,15 @@ impl<'a> Requester<'a> {
         }
         loop {
             let exchange = self.send_to_first_address(progress, url, body, message).await?;
+            if let Some(reason) = exchange.late() {
+                // nothing was sent: it needs another permit and another clock
+                progress.traffic.requests = progress.traffic.requests.saturating_sub(1);
+                late += 1;
+                if late == LATE_MAX {
+                    return Err(Interrupt::busy(reason));
+                }
+                continue;
+            }
             tried += 1;
             let failure = exchange.answer.as_ref().err();
             let is_unconnected = failure.is_some_and(|failure| self.session.failed_to_connect(failure));
@@ -232,11 +249,7 @@ impl<'a> Requester<'a> {
             progress.traffic.robots_last.remove(&host);
         }
         let member = group_use.as_ref().map(|group_use| group_use.member);
-        Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;
-        // the database may have been unavailable for long
-        if self.has_lost_lease() {
-            return Err(Interrupt::LeaseLost);
-        }
+        let leave = Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;
         let (at, sent) = (clock::now(), Instant::now());
         progress.traffic.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
@@ -244,9 +257,11 @@ impl<'a> Requester<'a> {
         events.write(Event::Request { site, url, conditional });
         let answer = {
             let _waits = self.tools.activity.request();
-            Box::pin(self.exchange(url, body, message)).await
+            Box::pin(self.exchange(url, body, message, leave)).await
         };
-        let took = sent.elapsed();
+        // a stall of this machine says nothing about the server
+        let is_late = answer.as_ref().is_err_and(|failure| failure.cause == Cause::Late);
+        let took = if is_late { Duration::ZERO } else { sent.elapsed() };
         events.write(answer_event(site, url, &answer, took));
         metrics::answered(took);
         self.finish(&mut progress.traffic, &host, &answer, took);
@@ -262,13 +277,14 @@ impl<'a> Requester<'a> {
         url: &ManifestUrl,
         body: BodyKind,
         message: Message<'_>,
+        leave: LeaveCheck,
     ) -> Result<Reply, Failure> {
         let span = fetch_span(url);
         let answer = match message {
             Message::Get(conditions) => {
-                self.session.fetch(url, body, conditions).instrument(span.clone()).await
+                self.session.fetch(url, body, conditions, leave).instrument(span.clone()).await
             }
-            Message::Post(json) => self.session.post_json(url, json).instrument(span.clone()).await,
+            Message::Post(json) => self.session.post_json(url, json, leave).instrument(span.clone()).await,
         };
         if let Ok(reply) = &answer {
             span.record("http.response.status_code", reply.head.status.as_u16());
@@ -378,15 +394,10 @@ impl<'a> Requester<'a> {
         group_use.map(Some).ok_or(Interrupt::HandOver { group: ownership.group })
     }
 
-    /// Whether the lease is lost, or about to end.
-    fn has_lost_lease(&self) -> bool {
-        self.stop.lost.is_cancelled() || self.ends_at.is_some_and(|at| Instant::now() >= at)
-    }
-
     async fn acquire_permit(&mut self, host: &Host) -> Result<Permit, Interrupt> {
         let _waits = self.tools.activity.delay();
         loop {
-            if self.has_lost_lease() {
+            if self.stop.lost.is_cancelled() {
                 return Err(Interrupt::LeaseLost);
             }
             if self.stop.soft.is_cancelled() {
@@ -435,25 +446,27 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// Writes the clocks before the request, and learns of opt-outs.
+    /// Writes the clocks before the request, and learns whether the lease is held, and of opt-outs. Returns the check of the
+    /// departure.
     async fn write_clocks(
         &mut self,
         progress: &mut Progress,
         host: &Host,
         permit: &mut Permit,
         member: Option<MemberId>,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<LeaveCheck, Interrupt> {
         let progress = self.progress_to_write(progress);
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::LeaseLost) };
         let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
-        let departure = Departure { permit, progress, member };
+        let departure = Departure { permit, lease: self.token.clone(), progress, member };
         let clearance = tokio::select! {
             clearance = self.tools.pace.write_clocks(target, clock, site, departure) => clearance?,
             () = self.stop.soft.cancelled() => return Err(Interrupt::End(VisitEnd::Interrupted)),
             () = self.stop.lost.cancelled() => return Err(Interrupt::LeaseLost),
         };
         match clearance {
-            Clearance::Granted => Ok(()),
+            Clearance::Granted(since) => Ok(self.tools.pace.leave_check(since, self.stop.lost.clone())),
+            Clearance::LeaseLost => Err(Interrupt::LeaseLost),
             Clearance::Moved => {
                 let group = authority.ownership.map(|ownership| ownership.group);
                 Err(group.map_or(Interrupt::LeaseLost, |group| Interrupt::HandOver { group }))
@@ -466,7 +479,7 @@ impl<'a> Requester<'a> {
     /// request alone. Where requests follow each other without a gap, it is not written with each of them.
     fn progress_to_write(&mut self, progress: &mut Progress) -> Option<VisitProgress> {
         let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL);
-        if progress.traffic.requests == 0 || !is_time || self.ends_at.is_some() {
+        if progress.traffic.requests == 0 || !is_time || !self.writes_progress {
             return None;
         }
         self.written_at = Some(Instant::now());

@@ -1,5 +1,6 @@
 //! Requests to a leased site over a web and a store of their own.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -14,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::*;
 use crate::config::TextRecords;
 use crate::events::Events;
-use crate::groups::Groups;
+use crate::groups::{Groups, Lifetimes};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{MemoryBudget, Reader};
@@ -56,7 +57,13 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
     let tools = Tools {
         activity: crate::activity::Activity::default(),
         egress: egress.unwrap(),
-        pace: Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &tracker),
+        pace: Pace::start(
+            store.clone(),
+            Duration::ZERO,
+            rate,
+            Lifetimes::of(Duration::from_mins(3)),
+            &tracker,
+        ),
         groups: Groups::unshared(),
         events: Events::default(),
         text_records: TextRecords::Ignored,
@@ -72,15 +79,18 @@ async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
 async fn lease(store: &Store, name: &str) -> LeasedSite {
     let now = clock::now();
     store.seeds_add(&[Seed::of_host(Host::parse(name).unwrap())], now).await.unwrap();
-    let request = LeaseRequest {
-        worker: WorkerId::new("test"),
+    store.sites_lease(&lease_request("test", None), now).await.unwrap().remove(0)
+}
+
+fn lease_request(worker: &str, only: Option<Vec<manifest::SiteName>>) -> LeaseRequest {
+    LeaseRequest {
+        worker: WorkerId::new(worker),
         sites_max: 1,
         duration: Duration::from_mins(3),
         due_before: DateTime::<Utc>::MAX_UTC,
-        only: None,
+        only,
         groups: GroupSet::all(),
-    };
-    store.sites_lease(&request, now).await.unwrap().remove(0)
+    }
 }
 
 fn begun() -> Progress {
@@ -213,11 +223,61 @@ async fn sends_nothing_after_a_stop_or_a_lost_lease() {
     lost.lost.cancel();
     let sent = fixture.requester(&lost).get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
     assert!(matches!(sent, Err(Interrupt::LeaseLost)));
-    let running = Stop::default();
-    let mut late = fixture.requester(&running).until(Instant::now());
-    let sent = late.get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
+    // another worker has taken the site over, and this one has not heard of it
+    let only = Some(vec![fixture.leased.site.name.clone()]);
+    let taken = lease_request("next", only);
+    let after = clock::now() + TimeDelta::minutes(10);
+    assert_eq!(fixture.tools.store.sites_lease(&taken, after).await.unwrap().len(), 1);
+    let unaware = Stop::default();
+    let sent = fixture.requester(&unaware).get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
     assert!(matches!(sent, Err(Interrupt::LeaseLost)));
     assert_eq!(fixture.paths(), [""; 0]);
+}
+
+/// A clock that the test sets: its time passes while a connection is opened, and a request does not leave too late, neither over
+/// a new connection nor over an open one.
+#[tokio::test]
+async fn no_request_leaves_after_its_time() {
+    let fixture = fixture(testweb::Host::new("a.example")).await;
+    let session = fixture.tools.egress.session(fixture.leased.site.name.clone());
+    let url = fixture.url(CARD);
+    session.resolve(&url.host()).await.unwrap();
+    // the time of each check in seconds; the request may leave before the thirtieth
+    let fetch = async |times: &'static [u64]| {
+        let checks = AtomicUsize::new(0);
+        let leave = LeaveCheck::new(move || {
+            let at = checks.fetch_add(1, Ordering::Relaxed).min(times.len() - 1);
+            times.get(at).is_some_and(|seconds| *seconds < 30)
+        });
+        session.fetch(&url, BodyKind::Manifest, &HeaderMap::new(), leave).await
+    };
+    assert_eq!(fetch(&[30]).await.unwrap_err().cause, Cause::Late, "before the connection");
+    assert_eq!(fixture.web.log().connections().len(), 0);
+    assert_eq!(fetch(&[0, 31]).await.unwrap_err().cause, Cause::Late, "while it was opened");
+    assert_eq!(fixture.paths(), [""; 0]);
+    assert!(fetch(&[0, 29]).await.is_ok());
+    assert_eq!(fetch(&[30]).await.unwrap_err().cause, Cause::Late, "over an open connection");
+    assert_eq!(fixture.paths(), [CARD]);
+}
+
+/// A visit whose requests cannot leave in time waits.
+#[tokio::test]
+async fn a_visit_waits_while_its_requests_are_late() {
+    let mut fixture = fixture(testweb::Host::new("a.example")).await;
+    let (store, tracker) = (fixture.tools.store.clone(), TaskTracker::new());
+    let rate = 10_000.try_into().unwrap();
+    let pace = |lease| Pace::start(store.clone(), Duration::ZERO, rate, Lifetimes::of(lease), &tracker);
+    let (stop, url, conditions) = (Stop::default(), fixture.url(CARD), HeaderMap::new());
+    // nothing can leave within no time
+    fixture.tools.pace = pace(Duration::ZERO);
+    let mut progress = begun();
+    let sent = fixture.requester(&stop).get(&mut progress, &url, BodyKind::Manifest, &conditions).await;
+    assert!(matches!(sent, Err(Interrupt::Park { .. })));
+    assert_eq!((fixture.paths().len(), progress.traffic.requests), (0, 0));
+    fixture.tools.pace = pace(Duration::from_mins(3));
+    let sent = fixture.requester(&stop).get(&mut progress, &url, BodyKind::Manifest, &conditions).await;
+    assert!(sent.unwrap().answer.is_ok());
+    assert_eq!((fixture.paths().len(), progress.traffic.requests), (1, 1));
 }
 
 #[tokio::test]

@@ -145,10 +145,20 @@ async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
                 day: 20_000,
                 progress: Some(VisitProgress { site: site(&name), fence: 1, state: "{}".into() }),
                 member: None,
+                lease: None,
             });
         }
         store.clocks_save(&writes).await?;
         judge.judge("clocks_save", 500);
+        let name = expanded(501 + time);
+        let token = lease(store, &name, now()).await?.token;
+        judge.forget();
+        let under_lease =
+            ClockWrite { host: host(&name), lease: Some(token.clone()), ..writes.swap_remove(0) };
+        store.clocks_save(&[ClockWrite { progress: None, ..under_lease }]).await?;
+        judge.judge("clocks_save under a lease", 50);
+        store.standalone_end(&token, &[]).await?;
+        judge.forget();
         store.address_clocks(&[[10, 0, 0, 7].into(), [10, 0, 1, 7].into()]).await?;
         judge.judge("address_clocks", 10);
     }

@@ -1,0 +1,32 @@
+//! Whether a request may still leave: its sender knows until when it may.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Tells whether a request may still leave. It is asked right before a request is sent, and again when a new connection for it is
+/// open.
+#[derive(Clone)]
+pub struct LeaveCheck(Arc<dyn Fn() -> bool + Send + Sync>);
+
+/// The request may no longer leave, and was not sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late;
+
+impl LeaveCheck {
+    pub fn new(may_leave: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(may_leave))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Late> {
+        if (self.0)() { Ok(()) } else { Err(Late) }
+    }
+}
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this crawler was stalled before the request could leave, and did not send it")
+    }
+}
+
+impl Error for Late {}

@@ -1,0 +1,117 @@
+//! Crawlers that do not run for longer than their leases, as when a machine is suspended, swaps, or has too little time for
+//! them: their requests leave under the rules, and what another worker has taken over is left alone.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use testweb::{Host, Web};
+
+use crate::faults::visited_all;
+use crate::fleet::{ROBOTS, host};
+use crate::world::{Backend, World};
+
+/// How often a crawler is stalled; `AGENTDEX_TEST_STALLS=10` with `tests/faults full`.
+const STALLS_DEFAULT: usize = 2;
+const SITES: usize = 12;
+/// Requests of a first visit to a site without manifests.
+const REQUESTS_PER_SITE: usize = 10;
+const LEASE: Duration = Duration::from_secs(1);
+/// Longer than two leases: other workers take the sites over and send requests to them.
+const STALL: Duration = Duration::from_secs(4);
+
+#[expect(clippy::disallowed_methods, reason = "the setting for the full size of one test")]
+fn stalls() -> usize {
+    let configured = std::env::var("AGENTDEX_TEST_STALLS").ok().and_then(|text| text.parse().ok());
+    configured.unwrap_or(STALLS_DEFAULT)
+}
+
+fn signal(child: &Child, name: &str) {
+    let signalled = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success(), "the crawler has ended");
+}
+
+fn spawn(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Stalls a crawler (SIGSTOP) at moments that are spread over the requests of all sites.
+async fn stall(world: &World, crawler: &Child, requests: usize) {
+    for stall in 1..=stalls() {
+        let hits = stall * requests / (stalls() + 2);
+        world.web.log().wait_until(|log| log.hit_count() >= hits).await;
+        signal(crawler, "-STOP");
+        tokio::time::sleep(STALL).await;
+        signal(crawler, "-CONT");
+    }
+}
+
+/// A crawler that is alone continues its visits, and neither begins one a second time nor repeats a request.
+pub(crate) async fn a_stalled_crawler_continues_its_visits(backend: Backend) {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
+    let mut world = World::start(backend, web).await;
+    world.delay = Duration::from_millis(300);
+    world.write_seeds(&names);
+    let crawler = spawn(world.crawler(&["--lease", "1s"]));
+    stall(&world, &crawler, SITES * REQUESTS_PER_SITE).await;
+    visited_all(crawler, SITES).await;
+    world.assert_polite();
+}
+
+/// Sites that another worker has taken over get no request of the stalled one, and are saved once. The request before a stall
+/// may be repeated, as after a kill.
+pub(crate) async fn a_stalled_worker_sends_nothing_after_its_leases() {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_millis(300);
+    world.write_seeds(&names);
+    let requests = SITES * REQUESTS_PER_SITE;
+    fleet_with_a_stalled_worker(&mut world, &[], SITES, requests).await;
+    world.assert_polite();
+}
+
+/// The same with the limits of addresses, which have an owner.
+pub(crate) async fn a_stalled_owner_sends_nothing_after_its_membership() {
+    const SITES: usize = 48;
+    /// robots.txt and the two paths that it allows.
+    const REQUESTS_PER_SITE: usize = 3;
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let hosts = names.iter().enumerate().map(|(index, name)| host(name, index).robots(ROBOTS));
+    let mut world = World::start(Backend::Postgres, Web::builder().hosts(hosts)).await;
+    world.delay = Duration::from_secs(1);
+    world.write_seeds(&names);
+    let requests = SITES * REQUESTS_PER_SITE;
+    fleet_with_a_stalled_worker(&mut world, &["--strict", "--park-wait", "10m"], SITES, requests).await;
+    let policy = audit::Policy {
+        site_gap: Some(Duration::from_secs(1)),
+        address_gap: Some(Duration::from_millis(500)),
+        site_in_flight_max: Some(2),
+        address_in_flight_max: Some(1),
+        ..world.policy()
+    };
+    audit::check(&world.web.log().hits(), &policy).assert_clean();
+}
+
+async fn fleet_with_a_stalled_worker(world: &mut World, more: &[&str], sites: usize, requests: usize) {
+    // each of the two takes half of the sites
+    let (lease, half) = (format!("{}s", LEASE.as_secs()), sites.div_ceil(2).to_string());
+    let flags = [&["--lease", &lease, "--concurrency", &half], more].concat();
+    let commands = [world.crawler(&flags), world.crawler(&flags)];
+    let [stalled, other] = commands.map(spawn);
+    stall(world, &stalled, requests).await;
+    world.kills += stalls();
+    let summaries = [stalled, other].map(|child| async move {
+        let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{log}");
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(summary["failed"], 0, "{summary}\n{log}");
+        summary["sites_visited"].as_u64().unwrap()
+    });
+    let [first, second] = summaries;
+    let visited = tokio::join!(first, second);
+    assert_eq!(visited.0 + visited.1, u64::try_from(sites).unwrap(), "each site is saved once: {visited:?}");
+    assert!(visited.1 > 0, "the other worker visited nothing");
+}
