@@ -224,7 +224,7 @@ fn a_key_that_expired_after_the_visit_verifies_nothing() {
     let card = signed(&key, &header(&key)).to_string();
     let manifest = read_at(CARD_URL, &card, &[(JWKS_URL, key_set(&[jwk]).to_string().into_bytes())]);
     assert_eq!(manifest.keys_expire_at(), Some(now + TimeDelta::seconds(3_600 + 300)));
-    let after = |seconds: i64| manifest.identity().at(now + TimeDelta::seconds(seconds));
+    let after = |seconds: i64| manifest.identity(NamedBy::Site).at(now + TimeDelta::seconds(seconds));
     assert!(after(3_899).verified);
     let expired = after(3_901);
     assert!(!expired.verified);
@@ -233,7 +233,7 @@ fn a_key_that_expired_after_the_visit_verifies_nothing() {
     let unlimited = key_set(&[key.jwk("key-1")]).to_string().into_bytes();
     let manifest = read_at(CARD_URL, &card, &[(JWKS_URL, unlimited)]);
     assert_eq!(manifest.keys_expire_at(), None);
-    assert!(manifest.identity().at(now + TimeDelta::days(10_000)).verified);
+    assert!(manifest.identity(NamedBy::Site).at(now + TimeDelta::days(10_000)).verified);
 }
 
 #[test]
