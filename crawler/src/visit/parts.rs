@@ -49,7 +49,7 @@ impl Visit<'_> {
         };
         let tasks = links::of_manifest(&stored.manifest).tasks;
         let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
-        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() });
+        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() }, task.named_by);
         Ok(())
     }
 
