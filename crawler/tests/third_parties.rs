@@ -13,6 +13,7 @@ use crawler::egress::{Cause, Egress, HostsFile, OwnRules};
 use http::HeaderMap;
 use manifest::{Discovery, ManifestId, ManifestUrl, NamedBy, SiteName};
 use policy::delay::day_of;
+use policy::plan::canary_path;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
 use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
@@ -741,28 +742,29 @@ async fn naming_of(crawl: &Crawl, url: &str) -> NamedBy {
 async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
     const FIRST: &str = "t1.victim.example";
     const SECOND: &str = "t2.victim.example";
-    const CARD: &str = "/.well-known/mcp.json";
-    let card = format!("https://{SECOND}{CARD}");
+    const CATALOG: &str = "/.well-known/api-catalog";
+    let card = format!("https://{SECOND}{MANIFEST}");
     let json = "application/json";
     let first = || Host::new(FIRST).robots("").file("/agent.json", json, awp_with("first"));
     let page = format!("<html><head><link rel='agent-manifest' href='{card}'></head></html>");
     let ways = [
-        first().file(CARD, "application/linkset+json", catalog_of(&[card.as_str()])),
+        first().file(CATALOG, "application/linkset+json", catalog_of(&[card.as_str()])),
         first().robots(&format!("User-agent: *\nAllow: /\nAgentmap: {card}\n")),
         first().route("/", Answer::html(page)),
-        first().redirect(CARD, 302, &card),
+        first().redirect(MANIFEST, 302, &card),
         first().redirect("/robots.txt", 301, &format!("https://{SECOND}/robots.txt")),
     ];
     for (way, first) in ways.into_iter().enumerate() {
-        let second = Host::new(SECOND).robots("").file(CARD, json, awp_with("second"));
+        let second = Host::new(SECOND).robots("").file(MANIFEST, json, awp_with("second"));
         let victim = Host::new(VICTIM).route(MANIFEST, AWP);
         let web = Web::builder().host(victim).host(first).host(second).start().await.unwrap();
         let mut crawl = Crawl::on(web, VICTIM).await;
         crawl.store.seeds_add(&[submitted(&format!("https://{FIRST}/agent.json"))], now()).await.unwrap();
         crawl.pass().await;
+        assert!(!crawl.hits(SECOND).is_empty(), "way {way}: the second host is reached");
         for pass in 0..2 {
             let urls =
-                [format!("https://{FIRST}/agent.json"), format!("https://{FIRST}{CARD}"), card.clone()];
+                [format!("https://{FIRST}/agent.json"), format!("https://{FIRST}{MANIFEST}"), card.clone()];
             for url in urls {
                 let id = ManifestId::of(&ManifestUrl::parse(&url).unwrap());
                 let stored = crawl.store.manifest_find(&id).await.unwrap();
@@ -772,16 +774,16 @@ async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
             assert_eq!(naming_of(&crawl, &format!("https://{VICTIM}{MANIFEST}")).await, NamedBy::Site);
             crawl.pass_again().await;
         }
-        assert!(!crawl.hits(SECOND).is_empty(), "way {way}: the second host is reached");
     }
 }
 
-/// An upload links to one document at many URLs, to URLs that fail, and to one that is limited. The victim answers every other path
-/// with a page.
+/// An upload links to one document at many URLs, to URLs that fail, and to one that is limited. The victim answers the path that cannot
+/// exist with a page.
 #[tokio::test]
 async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
     const UPLOAD: &str = "/u/someone/links.json";
     const COPY: &str = "/u/someone/copy.json";
+    let canary = canary_path(policy::Seed::of(VICTIM));
     let at = |path: &str| format!("https://{VICTIM}{path}");
     let copies = || (0..3).map(|number| at(&format!("{COPY}?{number}")));
     let failing = || (0..2).map(|number| at(&format!("/u/fails/{number}.json")));
@@ -796,13 +798,12 @@ async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
         let limited = || Answer::status(429);
         let mut victim = Host::new(VICTIM)
             .robots("")
-            .catch_all(Answer::html("<html><p>Not here</p></html>"))
+            .route(&canary, Answer::html("<html><p>Not here</p></html>"))
             .route(MANIFEST, AWP)
             .file(UPLOAD, "application/linkset+json", catalog_of(&links))
-            .route("/u/limited.json", limited());
-        for number in 0..3 {
-            let copy = Answer::json(awp_with("copied"));
-            victim = victim.route(&format!("{COPY}?{number}"), copy);
+            .route("/u/limited.json", limited())
+            .file(COPY, "application/json", awp_with("copied"));
+        for number in 0..2 {
             victim = victim.route(&format!("/u/fails/{number}.json"), Answer::status(500));
         }
         let customer = Host::new("t1.victim.example").robots("").route("/u/limited.json", limited());
@@ -852,25 +853,17 @@ async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {
 #[tokio::test]
 async fn a_catalog_names_documents_and_a_home_page_names_hosts() {
     const API: &str = "https://api.victim.example/v1/agent.json";
-    const CARD: &str = "https://docs.victim.example/.well-known/mcp.json";
+    const CARD: &str = "https://docs.victim.example/.well-known/agent.json";
     let json = "application/json";
     let page =
         "<html><head><link rel='agent-manifest' href='https://docs.victim.example/x.json'></head></html>";
-    let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP).route("/", Answer::html(page)).file(
-        "/.well-known/api-catalog",
-        "application/linkset+json",
-        catalog_of(&[API]),
-    );
-    let api = Host::new("api.victim.example").robots("").file("/v1/agent.json", json, awp_with("api")).file(
-        "/agent.json",
-        json,
-        awp_with("usual"),
-    );
-    let docs = Host::new("docs.victim.example").robots("").file("/x.json", json, awp_with("docs")).file(
-        "/.well-known/mcp.json",
-        json,
-        awp_with("card"),
-    );
+    let catalog = Answer::ok("application/linkset+json", catalog_of(&[API]));
+    let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
+    let victim = victim.route("/", Answer::html(page)).route("/.well-known/api-catalog", catalog);
+    let api = Host::new("api.victim.example").robots("");
+    let api = api.file("/v1/agent.json", json, awp_with("api")).file("/agent.json", json, awp_with("usual"));
+    let docs = Host::new("docs.victim.example").robots("");
+    let docs = docs.file("/x.json", json, awp_with("docs")).file(MANIFEST, json, awp_with("card"));
     let web = Web::builder().host(victim).host(api).host(docs).start().await.unwrap();
     let mut crawl = Crawl::on(web, VICTIM).await;
     let submissions = [submitted("https://api.victim.example/agent.json"), submitted(CARD)];

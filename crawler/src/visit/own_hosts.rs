@@ -43,8 +43,93 @@ impl OwnHosts {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
     }
 
+    /// Who names what the document of a task links to: the same as the document, also where the site came to name it after the task
+    /// was planned as that of others.
+    pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
+        let is_named = task.discovery == Discovery::Listed || self.names(&task.url);
+        if is_named { NamedBy::Site } else { task.named_by }
+    }
+
     /// Whether the site names a document.
     pub(super) fn names(&self, url: &ManifestUrl) -> bool {
         self.0.names(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::SiteName;
+    use policy::BodyKind;
+    use store::HostState;
+
+    use super::*;
+
+    const LISTED: &str = "https://listed.a.example/x.json";
+    const NAMED: &str = "https://tenant.a.example/agent.json";
+    const MET: &str = "https://met.a.example/agent.json";
+    const UPLOAD: &str = "https://a.example/u/x.json";
+
+    fn task(at: &str, named_by: NamedBy) -> Task {
+        let url = ManifestUrl::parse(at).unwrap();
+        Task { named_by, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
+    }
+
+    fn own() -> OwnHosts {
+        let host = |at: &str, origin| HostState {
+            host: ManifestUrl::parse(at).unwrap().host(),
+            origin,
+            robots: None,
+            next_ok_at: None,
+            requests_today: 0,
+            requests_day: 0,
+        };
+        let origins = [(LISTED, HostOrigin::Listed), (NAMED, HostOrigin::Named), (MET, HostOrigin::Met)];
+        OwnHosts::of(&SiteState {
+            hosts: origins.map(|(at, origin)| host(at, origin)).into(),
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        })
+    }
+
+    #[test]
+    fn hosts_that_were_met_or_are_unknown_are_not_the_sites_own() {
+        let own = own();
+        for (at, named_by) in [
+            (UPLOAD, NamedBy::Site),
+            ("https://www.a.example/", NamedBy::Site),
+            (LISTED, NamedBy::Site),
+            (NAMED, NamedBy::Others),
+            (MET, NamedBy::Others),
+            ("https://unknown.a.example/", NamedBy::Others),
+        ] {
+            assert_eq!(own.word_of(&ManifestUrl::parse(at).unwrap().host()), named_by, "{at}");
+        }
+    }
+
+    #[test]
+    fn links_are_named_by_whoever_names_their_document() {
+        let own = own();
+        for (at, planned_as, named_by) in [
+            (UPLOAD, NamedBy::Others, NamedBy::Others),
+            (UPLOAD, NamedBy::Site, NamedBy::Site),
+            (MET, NamedBy::Others, NamedBy::Others),
+            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Site),
+        ] {
+            assert_eq!(own.word_of_document(&task(at, planned_as)), named_by, "{at}");
+        }
+        let listed = Task { discovery: Discovery::Listed, ..task(UPLOAD, NamedBy::Others) };
+        assert_eq!(own.word_of_document(&listed), NamedBy::Site);
+    }
+
+    #[test]
+    fn a_host_answers_for_the_site_where_an_own_url_led_to_it() {
+        let (own, met) = (own(), ManifestUrl::parse(MET).unwrap().host());
+        for (task, answers) in [
+            (Some(task("https://a.example/agent.json", NamedBy::Site)), true),
+            (Some(task(UPLOAD, NamedBy::Others)), false),
+            (Some(task(MET, NamedBy::Site)), false),
+            (None, false),
+        ] {
+            assert_eq!(own.answers_for_site(&met, task.as_ref()), answers, "{task:?}");
+        }
     }
 }

@@ -54,12 +54,18 @@ impl Plan {
     /// the tasks of others.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
         for task in tasks.into_iter().rev() {
-            match (self.is_new(&task), task.named_by) {
-                (true, NamedBy::Site) => self.queue.push_front(task),
-                (true, NamedBy::Others) => self.queue.insert_first_of_others(task),
-                (false, NamedBy::Site) if task.linked_from.is_some() => self.queue.link(&task),
-                (false, _) => {}
+            if self.is_new(&task) {
+                self.put_next(task);
+            } else if task.named_by == NamedBy::Site && task.linked_from.is_some() {
+                self.queue.link(&task);
             }
+        }
+    }
+
+    fn put_next(&mut self, task: Task) {
+        match task.named_by {
+            NamedBy::Site => self.queue.push_front(task),
+            NamedBy::Others => self.queue.insert_first_of_others(task),
         }
     }
 
@@ -121,7 +127,7 @@ impl Plan {
             }
             NextStep::RequestCanary => {
                 if let Some(canary) = canary(host) {
-                    self.queue.push_front(Task { named_by: task.named_by, ..canary });
+                    self.put_next(Task { named_by: task.named_by, ..canary });
                 }
             }
             NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => {

@@ -189,8 +189,9 @@ impl Visit<'_> {
             self.follow_word_of_host(FullTableReason::Linked, task, *follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
-            let named_by = task.named_by;
-            self.request_remaining(FullTableReason::ManifestFound, named_by, fetched.outcome.is_present());
+            let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
+            self.request_remaining(reason, task.named_by, is_found);
+            let named_by = OwnHosts::of(self.site).word_of_document(task);
             self.progress.follow(links::of_manifest(manifest), named_by);
         }
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
