@@ -140,7 +140,7 @@ impl Plan {
         ControlFlow::Continue(())
     }
 
-    /// Ends one host that is not the site's own.
+    /// Drops the rest of what is planned at one host. The first end of a host counts.
     pub(crate) fn end_host(&mut self, host: Host, end: VisitEnd) {
         self.ended.entry(host).or_insert(end);
     }
