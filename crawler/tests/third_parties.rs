@@ -13,6 +13,7 @@ use crawler::egress::{Cause, Egress, HostsFile, LeaveCheck, OwnRules};
 use http::HeaderMap;
 use manifest::{Discovery, ManifestId, ManifestUrl, NamedBy, SiteName};
 use policy::delay::day_of;
+use policy::plan::canary_path;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
 use store::{ClockWrite, GroupSet, HostOrigin, LeaseRequest, RobotsRecord, Seed, SeedOrigin, WorkerId};
 use support::{AWP, Crawl, now, shop};
@@ -711,4 +712,174 @@ async fn a_visit_keeps_connections_to_two_hosts_at_most() {
     let most = connections.iter().map(|one| open_at(one.opened_us).count()).max().unwrap_or_default();
     // the third is being closed
     assert!(connections.len() > 12 && most <= 3, "{most} of {} connections at once", connections.len());
+}
+
+/// A URL of the victim that a client submits.
+fn submitted(url: &str) -> Seed {
+    let url = ManifestUrl::parse(url).unwrap();
+    Seed { host: url.host(), url: Some(url), rank: None, origin: SeedOrigin::Submitted, revisit_now: true }
+}
+
+/// An AWP manifest that differs from the others by its action.
+fn awp_with(action: &str) -> String {
+    AWP.replace("buy_book", action)
+}
+
+/// A catalog that links to these URLs.
+fn catalog_of(urls: &[&str]) -> String {
+    let links: Vec<_> = urls.iter().map(|url| format!(r#"{{"href":"{url}"}}"#)).collect();
+    let links = links.join(",");
+    format!(r#"{{"linkset":[{{"anchor":"https://victim.example/","service-desc":[{links}]}}]}}"#)
+}
+
+/// Who names the manifest at a URL, as stored.
+async fn naming_of(crawl: &Crawl, url: &str) -> NamedBy {
+    let id = ManifestId::of(&ManifestUrl::parse(url).unwrap());
+    let stored = crawl.store.manifest_find(&id).await.unwrap();
+    stored.unwrap_or_else(|| panic!("no manifest at {url}")).named_by
+}
+
+/// A customer of the victim has two hosts. A link, a redirect, a robots.txt and a home page of the first lead to the second.
+#[tokio::test]
+async fn a_host_that_only_hosts_of_customers_lead_to_is_not_the_sites_own() {
+    const FIRST: &str = "t1.victim.example";
+    const SECOND: &str = "t2.victim.example";
+    const CATALOG: &str = "/.well-known/api-catalog";
+    let card = format!("https://{SECOND}{MANIFEST}");
+    let json = "application/json";
+    let first = || Host::new(FIRST).robots("").file("/agent.json", json, awp_with("first"));
+    let page = format!("<html><head><link rel='agent-manifest' href='{card}'></head></html>");
+    let ways = [
+        first().file(CATALOG, "application/linkset+json", catalog_of(&[card.as_str()])),
+        first().robots(&format!("User-agent: *\nAllow: /\nAgentmap: {card}\n")),
+        first().route("/", Answer::html(page)),
+        first().redirect(MANIFEST, 302, &card),
+        first().redirect("/robots.txt", 301, &format!("https://{SECOND}/robots.txt")),
+    ];
+    for (way, first) in ways.into_iter().enumerate() {
+        let second = Host::new(SECOND).robots("").file(MANIFEST, json, awp_with("second"));
+        let victim = Host::new(VICTIM).route(MANIFEST, AWP);
+        let web = Web::builder().host(victim).host(first).host(second).start().await.unwrap();
+        let mut crawl = Crawl::on(web, VICTIM).await;
+        crawl.store.seeds_add(&[submitted(&format!("https://{FIRST}/agent.json"))], now()).await.unwrap();
+        crawl.pass().await;
+        assert!(!crawl.hits(SECOND).is_empty(), "way {way}: the second host is reached");
+        for pass in 0..2 {
+            let urls =
+                [format!("https://{FIRST}/agent.json"), format!("https://{FIRST}{MANIFEST}"), card.clone()];
+            for url in urls {
+                let id = ManifestId::of(&ManifestUrl::parse(&url).unwrap());
+                let stored = crawl.store.manifest_find(&id).await.unwrap();
+                let named_by = stored.map(|stored| stored.named_by);
+                assert_ne!(named_by, Some(NamedBy::Site), "way {way}, pass {pass}: {url}");
+            }
+            assert_eq!(naming_of(&crawl, &format!("https://{VICTIM}{MANIFEST}")).await, NamedBy::Site);
+            crawl.pass_again().await;
+        }
+    }
+}
+
+/// An upload links to one document at many URLs, to URLs that fail, and to one that is limited. The victim answers the path that cannot
+/// exist with a page.
+#[tokio::test]
+async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
+    const UPLOAD: &str = "/u/someone/links.json";
+    const COPY: &str = "/u/someone/copy.json";
+    let canary = canary_path(policy::Seed::of(VICTIM));
+    let at = |path: &str| format!("https://{VICTIM}{path}");
+    let copies = || (0..3).map(|number| at(&format!("{COPY}?{number}")));
+    let failing = || (0..2).map(|number| at(&format!("/u/fails/{number}.json")));
+    let cases = [
+        ("copies", copies().collect::<Vec<_>>()),
+        ("failing", failing().collect()),
+        ("limited", vec![at("/u/limited.json")]),
+        ("host", vec!["https://t1.victim.example/u/limited.json".to_owned()]),
+    ];
+    for (case, links) in cases {
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let limited = || Answer::status(429);
+        let mut victim = Host::new(VICTIM)
+            .robots("")
+            .route(&canary, Answer::html("<html><p>Not here</p></html>"))
+            .route(MANIFEST, AWP)
+            .file(UPLOAD, "application/linkset+json", catalog_of(&links))
+            .route("/u/limited.json", limited())
+            .file(COPY, "application/json", awp_with("copied"));
+        for number in 0..2 {
+            victim = victim.route(&format!("/u/fails/{number}.json"), Answer::status(500));
+        }
+        let customer = Host::new("t1.victim.example").robots("").route("/u/limited.json", limited());
+        let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+        let mut crawl = Crawl::on(web, VICTIM).await;
+        crawl.store.seeds_add(&[submitted(&at(UPLOAD))], now()).await.unwrap();
+        crawl.pass().await;
+        for pass in 0..2 {
+            let report = crawl.report(VICTIM).await;
+            assert_eq!(report.visits[0].end, VisitEnd::Completed, "{case}, pass {pass}");
+            assert_eq!(report.state.failures_in_row, 0, "{case}, pass {pass}");
+            assert!(crawl.outcome(VICTIM, MANIFEST).await.is_present(), "{case}, pass {pass}");
+            let requested = links.iter().any(|link| {
+                let link = ManifestUrl::parse(link).unwrap();
+                crawl.paths(link.host().as_str()).contains(&link.path_and_query())
+            });
+            assert!(requested || pass > 0, "{case}: a link of the upload is requested");
+            crawl.pass_again().await;
+        }
+    }
+}
+
+/// The home page of a customer's host redirects to an upload, which links to another one.
+#[tokio::test]
+async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {
+    const UPLOAD: &str = "/u/evil.json";
+    let page = format!("<html><head><link rel='agent-manifest' href='{UPLOAD}'></head></html>");
+    let victim = Host::new(VICTIM)
+        .robots("")
+        .route(MANIFEST, AWP)
+        .route("/u/evil.html", Answer::html(page))
+        .file(UPLOAD, "application/json", awp_with("evil"));
+    let customer = Host::new("t1.victim.example")
+        .robots("")
+        .file("/agent.json", "application/json", awp_with("customer"))
+        .redirect("/", 302, &format!("https://{VICTIM}/u/evil.html"));
+    let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    crawl.store.seeds_add(&[submitted("https://t1.victim.example/agent.json")], now()).await.unwrap();
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Others);
+    assert_eq!(named_by(&crawl, MANIFEST).await, NamedBy::Site);
+}
+
+/// A catalog of the victim links to a document of an API at another host, and the home page links to a host with a card.
+#[tokio::test]
+async fn a_catalog_names_documents_and_a_home_page_names_hosts() {
+    const API: &str = "https://api.victim.example/v1/agent.json";
+    const CARD: &str = "https://docs.victim.example/.well-known/agent.json";
+    let json = "application/json";
+    let page =
+        "<html><head><link rel='agent-manifest' href='https://docs.victim.example/x.json'></head></html>";
+    let catalog = Answer::ok("application/linkset+json", catalog_of(&[API]));
+    let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
+    let victim = victim.route("/", Answer::html(page)).route("/.well-known/api-catalog", catalog);
+    let api = Host::new("api.victim.example").robots("");
+    let api = api.file("/v1/agent.json", json, awp_with("api")).file("/agent.json", json, awp_with("usual"));
+    let docs = Host::new("docs.victim.example").robots("");
+    let docs = docs.file("/x.json", json, awp_with("docs")).file(MANIFEST, json, awp_with("card"));
+    let web = Web::builder().host(victim).host(api).host(docs).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    let submissions = [submitted("https://api.victim.example/agent.json"), submitted(CARD)];
+    crawl.store.seeds_add(&submissions, now()).await.unwrap();
+    for _ in 0..3 {
+        crawl.pass_again().await;
+    }
+    for (url, named_by) in [
+        (API, NamedBy::Site),
+        ("https://docs.victim.example/x.json", NamedBy::Site),
+        (CARD, NamedBy::Site),
+        ("https://api.victim.example/agent.json", NamedBy::Others),
+    ] {
+        assert_eq!(naming_of(&crawl, url).await, named_by, "{url}");
+    }
+    assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::Completed);
 }

@@ -4,7 +4,7 @@
 //! submit it. It is read as a document of the site, but the site does not stand for it, so what it declares must not
 //! become part of what the site declares.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use manifest::{Discovery, Host, ManifestUrl, NamedBy, SiteName};
 
@@ -31,38 +31,62 @@ enum Naming {
 }
 
 /// What a site itself names: its documents, and the hosts below its domain. A customer of the site may have such a host, with a
-/// home page and a robots.txt, so a host has to be named like a document.
+/// home page and a robots.txt, so a host has to be named too. A document that links to another one names that document alone, and
+/// not the host where it is: catalogs of a site list the documents of its customers.
 #[derive(Debug)]
 pub struct SiteNaming {
     site: SiteName,
     found: HashMap<ManifestUrl, FoundBy>,
-    hosts: HashSet<Host>,
+    /// The named hosts besides the main ones, with their number of links from what the site itself publishes.
+    hosts: HashMap<Host, usize>,
 }
 
 impl SiteNaming {
-    /// `found` has the documents of the site, and `hosts` those that the operator listed or redirects of visits led to.
+    /// `found` has the documents of the site, and `hosts` those that the operator listed.
     pub fn new(
         site: SiteName,
         found: HashMap<ManifestUrl, FoundBy>,
         hosts: impl IntoIterator<Item = Host>,
     ) -> Self {
-        let mut naming = Self { site, found, hosts: hosts.into_iter().collect() };
+        let hosts = hosts.into_iter().map(|host| (host, 0)).collect();
+        let mut naming = Self { site, found, hosts };
         for _ in 0..LINKS_MAX {
-            let linked =
-                naming.found.keys().filter(|url| !naming.names_host(&url.host()) && naming.names(url));
-            let linked: Vec<Host> = linked.map(ManifestUrl::host).collect();
+            let linked: Vec<(Host, usize)> =
+                naming.found.iter().filter_map(|(url, found_by)| naming.nearer_host(url, found_by)).collect();
             if linked.is_empty() {
                 break;
             }
-            naming.hosts.extend(linked);
+            for (host, links) in linked {
+                let nearest = naming.hosts.entry(host).or_insert(links);
+                *nearest = links.min(*nearest);
+            }
         }
         naming
     }
 
-    /// Whether the site names a host: the domain, its `www.` host, a host that the operator listed or a redirect led to, or one
-    /// that a document of such a host links to.
+    /// The host of a document that the robots.txt, the DNS records or the home page of a named host link to, with its number of
+    /// links, if that is less than the known one.
+    fn nearer_host(&self, url: &ManifestUrl, found_by: &FoundBy) -> Option<(Host, usize)> {
+        let is_word_of_host = matches!(
+            found_by.discovery,
+            Discovery::Agentmap | Discovery::Dns | Discovery::HtmlLink | Discovery::LinkHeader
+        );
+        if !is_word_of_host || naming(&self.site, found_by) != Naming::Site {
+            return None;
+        }
+        let links = self.links_to_host(&found_by.linked_from.as_ref()?.host())? + 1;
+        let host = url.host();
+        self.links_to_host(&host).is_none_or(|known| links < known).then_some((host, links))
+    }
+
+    /// Whether the site names a host: the domain, its `www.` host, a host that the operator listed, or one to which the robots.txt,
+    /// the DNS records or the home page of such a host link.
     pub fn names_host(&self, host: &Host) -> bool {
-        is_main_host(&self.site, host) || self.hosts.contains(host)
+        self.links_to_host(host).is_some()
+    }
+
+    fn links_to_host(&self, host: &Host) -> Option<usize> {
+        if is_main_host(&self.site, host) { Some(0) } else { self.hosts.get(host).copied() }
     }
 
     /// [`Self::names`] as it is stored with a manifest.
@@ -76,20 +100,23 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
-    /// The number of links from what the site itself publishes to a document, less than [`LINKS_MAX`] + 1: 0 at a usual path, and
-    /// for a URL of the operator's list. `None` if only others name it.
+    /// The number of links from what the site itself publishes to a document, at most twice [`LINKS_MAX`]: 0 at a usual path of the
+    /// domain and of a listed host, and for a URL of the operator's list. At a usual path of another host it is that of the host.
+    /// `None` if only others name the document.
     pub fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
         let mut current = url;
         for links in 0..LINKS_MAX {
-            if is_usual(current) && self.names_host(&current.host()) {
-                return Some(links);
+            if is_usual(current)
+                && let Some(to_host) = self.links_to_host(&current.host())
+            {
+                return Some(links + to_host);
             }
             let found_by = self.found.get(current)?;
             match (naming(&self.site, found_by), &found_by.linked_from) {
                 (Naming::LikeThis, Some(from)) => current = from,
                 (Naming::Site, _) if found_by.discovery == Discovery::Listed => return Some(links),
-                (Naming::Site, Some(from)) => return self.names_host(&from.host()).then_some(links + 1),
-                (Naming::Site, None) => return self.names_host(&current.host()).then_some(links),
+                (Naming::Site, Some(from)) => return Some(self.links_to_host(&from.host())? + links + 1),
+                (Naming::Site, None) => return Some(self.links_to_host(&current.host())? + links),
                 _ => return None,
             }
         }
@@ -198,6 +225,31 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_as_many_links_away_as_what_names_it() {
+        let (page, robots) = ("https://a.example/", "https://b.a.example/agent.json");
+        let (at_b, at_c) = ("https://b.a.example/x.json", "https://c.a.example/x.json");
+        let of_catalog = "https://d.a.example/.well-known/mcp.json";
+        let found_by = |discovery, from: Option<&str>| FoundBy { discovery, linked_from: from.map(url) };
+        let found = HashMap::from([
+            (url(at_b), found_by(Discovery::HtmlLink, Some(page))),
+            (url(at_c), found_by(Discovery::Agentmap, Some(robots))),
+            (url(of_catalog), found_by(Discovery::CatalogEntry, Some("https://c.a.example/agents.json"))),
+        ]);
+        let naming = SiteNaming::new(SiteName::parse("a.example").unwrap(), found, []);
+        for (at, links) in [
+            ("https://www.a.example/agent.json", Some(0)),
+            (at_b, Some(1)),
+            ("https://b.a.example/agent.json", Some(1)),
+            (at_c, Some(2)),
+            ("https://c.a.example/.well-known/agent-card.json", Some(2)),
+            (of_catalog, Some(3)),
+            ("https://d.a.example/agent.json", None),
+        ] {
+            assert_eq!(naming.links_away(&url(at)), links, "{at}");
+        }
+    }
+
+    #[test]
     fn what_others_name_does_not_become_the_sites_own_by_links_of_its_own() {
         let (one, two) = ("https://a.example/u/one.json", "https://a.example/u/two.json");
         for (discovery, from) in [
@@ -215,6 +267,7 @@ mod tests {
             assert!(!is_named(&[], &format!("https://a.example{odd}")), "{odd}");
         }
     }
+
     #[test]
     fn hosts_of_customers_name_nothing() {
         let (card, upload) = ("https://tenant.a.example/agent.json", "https://a.example/u/evil.json");
@@ -235,7 +288,8 @@ mod tests {
             (linked, Discovery::Pointer, Some(catalog)),
             (card, Discovery::Root, None),
         ];
-        assert!(is_named(&by_site, linked) && is_named(&by_site, card), "the site links to the host");
+        assert!(is_named(&by_site, linked), "the site links to the document");
+        assert!(!is_named(&by_site, card), "and not to the others of that host");
         let listed = SiteNaming::new(
             SiteName::parse("a.example").unwrap(),
             HashMap::new(),

@@ -173,11 +173,8 @@ fn naming_after(visit: &VisitRecord, known: &Known, after: &[ResourceState]) -> 
         (resource.url.clone(), FoundBy { discovery: resource.discovery, linked_from })
     };
     let found = known.resources.values().chain(after).map(found_by).collect();
-    let listed_or_met = known.hosts.iter().filter(|(_, origin)| **origin != HostOrigin::Named);
-    let newly_met = visit.robots.iter().map(|robots| &robots.host);
-    let newly_met = newly_met.filter(|host| !known.hosts.contains_key(*host));
-    let hosts = listed_or_met.map(|(host, _)| host).chain(newly_met).cloned();
-    SiteNaming::new(visit.site.clone(), found, hosts)
+    let listed = known.hosts.iter().filter(|(_, origin)| **origin == HostOrigin::Listed);
+    SiteNaming::new(visit.site.clone(), found, listed.map(|(host, _)| host.clone()))
 }
 
 /// Plans to store who names the manifests that stay in the index, where that changed or was not stored. Returns whether it changed.

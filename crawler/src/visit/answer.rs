@@ -269,9 +269,9 @@ impl Visit<'_> {
 
     /// The links of a page; none if they could not be read in time.
     async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Result<Option<FollowUps>, Interrupt> {
-        let (url, head) = (task.current().clone(), reply.head.clone());
+        let (from, url, head) = (task.url.clone(), task.current().clone(), reply.head.clone());
         let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
-        unless_busy(self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await)
+        unless_busy(self.tools.reader.run(move || links::of_page((&from, &url), &head, &bytes)).await)
     }
 
     fn redirected(&mut self, task: &mut Task, reply: &Reply, at: DateTime<Utc>) -> ControlFlow<Box<Fetched>> {
@@ -283,7 +283,7 @@ impl Visit<'_> {
             }
             RedirectDecision::OtherSite(next) => {
                 let reason = format!("redirects to {next}, which is another site");
-                self.progress.follow(FollowUps::of_redirect(next, &task.url));
+                self.progress.follow(FollowUps::of_redirect(next, &task.url), task.named_by);
                 (FetchOutcome::RedirectedAway, reason)
             }
             RedirectDecision::Refuse(refusal) => {

@@ -76,7 +76,7 @@ impl FollowUps {
         discovery: Discovery,
         media_type: Option<&str>,
     ) {
-        let Some(url) = base.join(reference).ok().filter(|url| url != from) else { return };
+        let Some(url) = base.join(reference).ok().filter(|url| url != from && url != base) else { return };
         let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
         let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
         self.add(from, Task::new(url, body, discovery));
@@ -106,25 +106,26 @@ pub(super) fn is_kept(url: &ManifestUrl) -> bool {
     url.as_str().len() <= LINK_BYTES_MAX
 }
 
-/// The links of a home page: its Link headers first, then its head.
-pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> FollowUps {
-    let mut follow_ups = of_headers(url, head);
+/// The links of a home page: its Link headers first, then its head. They are links of `from`, the URL that was requested, also
+/// where it redirects: the host that it names decides who names them. References are relative to `url`, where the page is.
+pub(crate) fn of_page((from, url): (&ManifestUrl, &ManifestUrl), head: &Head, body: &[u8]) -> FollowUps {
+    let mut follow_ups = of_headers((from, url), head);
     let page = web::read_head(body);
     let base = page.base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
     for link in page.links.iter().filter(|link| has_manifest_rel(&link.rels)) {
         let media_type = link.media_type.as_deref();
-        follow_ups.add_reference((url, &base), &link.href, Discovery::HtmlLink, media_type);
+        follow_ups.add_reference((from, &base), &link.href, Discovery::HtmlLink, media_type);
     }
     follow_ups
 }
 
-/// The targets of the Link headers of an answer.
-pub(crate) fn of_headers(url: &ManifestUrl, head: &Head) -> FollowUps {
+/// The targets of the Link headers of an answer; likewise.
+pub(crate) fn of_headers((from, url): (&ManifestUrl, &ManifestUrl), head: &Head) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let links = head.texts(&LINK).flat_map(web::link_header);
     for link in links.filter(|link| has_manifest_rel(&link.rels)) {
         let media_type = link.media_type.as_deref();
-        follow_ups.add_reference((url, url), &link.href, Discovery::LinkHeader, media_type);
+        follow_ups.add_reference((from, url), &link.href, Discovery::LinkHeader, media_type);
     }
     follow_ups
 }
@@ -210,6 +211,21 @@ mod tests {
         Head { status: StatusCode::OK, headers, address: None }
     }
 
+    /// The links of a page that did not redirect.
+    fn headers_of(page: &ManifestUrl, head: &Head) -> FollowUps {
+        of_headers((page, page), head)
+    }
+
+    #[test]
+    fn links_of_a_page_are_those_of_the_url_that_was_requested() {
+        let (from, at) = (url("https://tenant.a.example/"), url("https://a.example/u/evil.html"));
+        let page = b"<link rel=ard href=two.json><link rel=ard href=/u/evil.html>";
+        let follow_ups = of_page((&from, &at), &head("<one.json>; rel=ard"), page);
+        let tasks: Vec<_> = follow_ups.tasks.iter().map(|task| task.url.as_str()).collect();
+        assert_eq!(tasks, ["https://a.example/u/one.json", "https://a.example/u/two.json"]);
+        assert!(follow_ups.tasks.iter().all(|task| task.linked_from.as_deref() == Some(&from)));
+    }
+
     #[test]
     fn follows_links_on_the_same_site_and_seeds_others() {
         let head = head(
@@ -218,7 +234,7 @@ mod tests {
         );
         let page =
             b"<head><base href='/app/'><link rel=service-desc href=openapi.json><link rel=icon href=/i>";
-        let follow_ups = of_page(&url("https://a.example/"), &head, page);
+        let follow_ups = of_page((&url("https://a.example/"), &url("https://a.example/")), &head, page);
         let tasks: Vec<&str> = follow_ups.tasks.iter().map(|task| task.url.as_str()).collect();
         assert_eq!(tasks, ["https://a.example/a.json", "https://a.example/app/openapi.json"]);
         assert_eq!(follow_ups.tasks[0].discovery, Discovery::LinkHeader);
@@ -232,13 +248,13 @@ mod tests {
         let head = head(
             "<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard",
         );
-        assert_eq!(of_headers(&url("https://a.example/"), &head), FollowUps::default());
+        assert_eq!(headers_of(&url("https://a.example/"), &head), FollowUps::default());
     }
 
     #[test]
     fn ignores_links_to_invalid_sites() {
         let from = url("https://a.example/");
-        let link = |to: &str| of_headers(&from, &head(&format!("<{to}>; rel=ard"))).seeds.len();
+        let link = |to: &str| headers_of(&from, &head(&format!("<{to}>; rel=ard"))).seeds.len();
         for refused in [
             "https://co.uk/a.json",
             "https://b.internal/a.json",
@@ -257,7 +273,7 @@ mod tests {
         assert_eq!(link("https://b.test/a.json"), 1);
         assert_eq!(FollowUps::of_redirect(url("https://b.test/"), &from).seeds.len(), 1);
         let inside = url("https://a.internal/");
-        assert_eq!(of_headers(&inside, &head("</a.json>; rel=ard")).tasks.len(), 1, "its own documents");
+        assert_eq!(headers_of(&inside, &head("</a.json>; rel=ard")).tasks.len(), 1, "its own documents");
     }
 
     #[test]
@@ -273,7 +289,7 @@ mod tests {
         assert_eq!(seeds(LINK_BYTES_MAX + 1, 30), 0);
         assert_eq!(seeds(30, LINK_BYTES_MAX + 1), 0);
         let followed = |from: usize| {
-            let follow_ups = of_headers(&of_length("a.example", from), &head("</a.json>; rel=ard"));
+            let follow_ups = headers_of(&of_length("a.example", from), &head("</a.json>; rel=ard"));
             follow_ups.tasks.into_iter().map(|task| task.linked_from.is_some()).collect::<Vec<_>>()
         };
         assert_eq!(followed(LINK_BYTES_MAX), [true]);
@@ -284,7 +300,7 @@ mod tests {
     fn links_of_one_document_share_its_url() {
         let text: Vec<String> =
             (0..20).map(|number| format!("<https://b{number}.example/>; rel=ard")).collect();
-        let follow_ups = of_headers(&url("https://a.example/"), &head(&text.join(", ")));
+        let follow_ups = headers_of(&url("https://a.example/"), &head(&text.join(", ")));
         let sources: Vec<_> = follow_ups.seeds.iter().filter_map(|seed| seed.origin.source()).collect();
         assert_eq!(sources.len(), 20);
         assert!(sources.iter().all(|source| Arc::ptr_eq(source, sources[0])));

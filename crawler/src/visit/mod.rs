@@ -225,6 +225,13 @@ impl<'a> Visit<'a> {
             let plan = &mut self.progress.plan;
             plan.current = None;
             match done {
+                // What a host of somebody else asks for is not what the site asks for.
+                Ok(NextStep::Stop(end @ VisitEnd::RateLimited))
+                    if task.named_by == NamedBy::Site
+                        && !OwnHosts::of(self.site).contains(&task.url.host()) =>
+                {
+                    plan.end_host(task.url.host(), end);
+                }
                 Ok(next) => {
                     if let ControlFlow::Break(end) = plan.apply(&task, next) {
                         self.progress.ended_at = Some(task.url.host());
@@ -243,7 +250,7 @@ impl<'a> Visit<'a> {
                 }
             }
             let active = self.progress.traffic.active;
-            if let NextStep::Stop(end) = self.progress.plan.rules(&task.url.host()).observe_time(active) {
+            if let NextStep::Stop(end) = self.progress.plan.rules(&task).observe_time(active) {
                 let is_of_others = task.named_by == NamedBy::Others;
                 return Ok(if is_of_others { self.overall_end() } else { end });
             }

@@ -1,41 +1,135 @@
 //! What a site itself names: the hosts whose answers say something about it, and its documents.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use manifest::{Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl};
 use policy::naming::{FoundBy, SiteNaming};
-use store::{HostOrigin, HostState, ResourceState, SiteState};
+use store::{HostOrigin, ResourceState, SiteState};
+
+use super::task::{NamedBy, Task};
 
 /// Hosts whose answers say something about their site. Anybody can name any host below a domain, so a link or a submission is
-/// not enough ([`SiteNaming::names_host`]), and neither is a manifest: a customer of the site may have the host.
-pub(super) struct OwnHosts<'a> {
-    naming: SiteNaming,
-    /// The hosts that are not the site's own.
-    named: HashSet<&'a Host>,
-}
+/// not enough ([`SiteNaming::names_host`]), and neither is a manifest or a redirect: a customer of the site may have the host.
+pub(super) struct OwnHosts(SiteNaming);
 
-impl<'a> OwnHosts<'a> {
-    pub(super) fn of(site: &'a SiteState) -> Self {
+impl OwnHosts {
+    pub(super) fn of(site: &SiteState) -> Self {
         let found_by = |resource: &ResourceState| {
             let found = FoundBy { discovery: resource.discovery, linked_from: resource.linked_from.clone() };
             (resource.url.clone(), found)
         };
         let found: HashMap<ManifestUrl, FoundBy> = site.resources.iter().map(found_by).collect();
-        let hosts = site.hosts.iter().filter(|state| state.origin != HostOrigin::Named);
-        let naming = SiteNaming::new(site.name.clone(), found, hosts.map(|state| state.host.clone()));
-        let is_named =
-            |state: &&HostState| state.origin == HostOrigin::Named && !naming.names_host(&state.host);
-        let named = site.hosts.iter().filter(is_named).map(|state| &state.host).collect();
-        Self { naming, named }
+        let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
+        Self(SiteNaming::new(site.name.clone(), found, listed.map(|state| state.host.clone())))
     }
 
-    /// Whether a host is the site's own. A host that the store does not know was found in this visit, and is.
+    /// Whether a host is the site's own. One that was first met in this visit is not, whoever led to it.
     pub(super) fn contains(&self, host: &Host) -> bool {
-        !self.named.contains(host)
+        self.0.names_host(host)
+    }
+
+    /// Whether the response of a host to a task says something about the site: the host is its own, an own host redirects there, or
+    /// the operator lists the URL.
+    pub(super) fn answers_for_site(&self, host: &Host, task: Option<&Task>) -> bool {
+        let is_of_site = |task: &Task| {
+            let is_own = task.discovery == Discovery::Listed || self.contains(&task.url.host());
+            task.named_by == NamedBy::Site && is_own
+        };
+        self.contains(host) || task.is_some_and(is_of_site)
+    }
+
+    /// Who names what the robots.txt, the DNS records and the home page of a host link to.
+    pub(super) fn word_of(&self, host: &Host) -> NamedBy {
+        if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
+    }
+
+    /// Who names what the document of a task links to: the same as the document, also where the site came to name it after the task
+    /// was planned as that of others.
+    pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
+        let is_named = task.discovery == Discovery::Listed || self.names(&task.url);
+        if is_named { NamedBy::Site } else { task.named_by }
     }
 
     /// Whether the site names a document.
     pub(super) fn names(&self, url: &ManifestUrl) -> bool {
-        self.naming.names(url)
+        self.0.names(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use manifest::SiteName;
+    use policy::BodyKind;
+    use store::HostState;
+
+    use super::*;
+
+    const LISTED: &str = "https://listed.a.example/x.json";
+    const NAMED: &str = "https://tenant.a.example/agent.json";
+    const MET: &str = "https://met.a.example/agent.json";
+    const UPLOAD: &str = "https://a.example/u/x.json";
+
+    fn task(at: &str, named_by: NamedBy) -> Task {
+        let url = ManifestUrl::parse(at).unwrap();
+        Task { named_by, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
+    }
+
+    fn own() -> OwnHosts {
+        let host = |at: &str, origin| HostState {
+            host: ManifestUrl::parse(at).unwrap().host(),
+            origin,
+            robots: None,
+            next_ok_at: None,
+            requests_today: 0,
+            requests_day: 0,
+        };
+        let origins = [(LISTED, HostOrigin::Listed), (NAMED, HostOrigin::Named), (MET, HostOrigin::Met)];
+        OwnHosts::of(&SiteState {
+            hosts: origins.map(|(at, origin)| host(at, origin)).into(),
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        })
+    }
+
+    #[test]
+    fn hosts_that_were_met_or_are_unknown_are_not_the_sites_own() {
+        let own = own();
+        for (at, named_by) in [
+            (UPLOAD, NamedBy::Site),
+            ("https://www.a.example/", NamedBy::Site),
+            (LISTED, NamedBy::Site),
+            (NAMED, NamedBy::Others),
+            (MET, NamedBy::Others),
+            ("https://unknown.a.example/", NamedBy::Others),
+        ] {
+            assert_eq!(own.word_of(&ManifestUrl::parse(at).unwrap().host()), named_by, "{at}");
+        }
+    }
+
+    #[test]
+    fn links_are_named_by_whoever_names_their_document() {
+        let own = own();
+        for (at, planned_as, named_by) in [
+            (UPLOAD, NamedBy::Others, NamedBy::Others),
+            (UPLOAD, NamedBy::Site, NamedBy::Site),
+            (MET, NamedBy::Others, NamedBy::Others),
+            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Site),
+        ] {
+            assert_eq!(own.word_of_document(&task(at, planned_as)), named_by, "{at}");
+        }
+        let listed = Task { discovery: Discovery::Listed, ..task(UPLOAD, NamedBy::Others) };
+        assert_eq!(own.word_of_document(&listed), NamedBy::Site);
+    }
+
+    #[test]
+    fn a_host_answers_for_the_site_where_an_own_url_led_to_it() {
+        let (own, met) = (own(), ManifestUrl::parse(MET).unwrap().host());
+        for (task, answers) in [
+            (Some(task("https://a.example/agent.json", NamedBy::Site)), true),
+            (Some(task(UPLOAD, NamedBy::Others)), false),
+            (Some(task(MET, NamedBy::Site)), false),
+            (None, false),
+        ] {
+            assert_eq!(own.answers_for_site(&met, task.as_ref()), answers, "{task:?}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::context::Interrupt;
 use super::fetched;
 use super::findings::known;
 use super::links::{self, FollowUps};
+use super::own_hosts::OwnHosts;
 use super::task::{Role, Task};
 use crate::clock;
 use crate::reading::Reading;
@@ -49,7 +50,8 @@ impl Visit<'_> {
         };
         let tasks = links::of_manifest(&stored.manifest).tasks;
         let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
-        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() });
+        let named_by = OwnHosts::of(self.site).word_of_document(task);
+        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() }, named_by);
         Ok(())
     }
 

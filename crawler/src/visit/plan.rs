@@ -27,6 +27,9 @@ pub(crate) struct Plan {
     #[serde(skip)]
     planned: HashSet<u64>,
     rules: BTreeMap<Host, Box<VisitRules>>,
+    /// Those for responses to tasks that others named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    rules_of_others: BTreeMap<Host, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
 }
 
@@ -47,14 +50,22 @@ impl Plan {
         }
     }
 
-    /// Adds tasks that a document of the site links to at the front in their order, once per URL.
+    /// Adds tasks that a response leads to at the front in their order, once per URL. Those that only others named are first among
+    /// the tasks of others.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
         for task in tasks.into_iter().rev() {
             if self.is_new(&task) {
-                self.queue.push_front(task);
-            } else if task.linked_from.is_some() {
+                self.put_next(task);
+            } else if task.named_by == NamedBy::Site && task.linked_from.is_some() {
                 self.queue.link(&task);
             }
+        }
+    }
+
+    fn put_next(&mut self, task: Task) {
+        match task.named_by {
+            NamedBy::Site => self.queue.push_front(task),
+            NamedBy::Others => self.queue.insert_first_of_others(task),
         }
     }
 
@@ -96,8 +107,13 @@ impl Plan {
         self.queue.paths_at(host)
     }
 
-    pub(crate) fn rules(&mut self, host: &Host) -> &mut VisitRules {
-        self.rules.entry(host.clone()).or_default()
+    /// The rules for the responses to a task at its host. What others name does not count together with what the site names.
+    pub(crate) fn rules(&mut self, task: &Task) -> &mut VisitRules {
+        let rules = match task.named_by {
+            NamedBy::Site => &mut self.rules,
+            NamedBy::Others => &mut self.rules_of_others,
+        };
+        rules.entry(task.url.host()).or_default()
     }
 
     /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a URL that others named, only
@@ -111,17 +127,22 @@ impl Plan {
             }
             NextStep::RequestCanary => {
                 if let Some(canary) = canary(host) {
-                    self.queue.push_front(Task { named_by: task.named_by, ..canary });
+                    self.put_next(Task { named_by: task.named_by, ..canary });
                 }
             }
             NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => {
                 return ControlFlow::Break(end);
             }
             NextStep::Stop(end) => {
-                self.ended.entry(host.clone()).or_insert(end);
+                self.end_host(host.clone(), end);
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Drops the rest of what is planned at one host. The first end of a host counts.
+    pub(crate) fn end_host(&mut self, host: Host, end: VisitEnd) {
+        self.ended.entry(host).or_insert(end);
     }
 
     /// Drops every task that others named.
@@ -143,6 +164,8 @@ fn fingerprint_of(url: &ManifestUrl) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use policy::FetchOutcome;
+
     use super::*;
 
     fn url(text: &str) -> ManifestUrl {
@@ -235,6 +258,37 @@ mod tests {
         }
         let opted_out = plan().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
         assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
+    }
+
+    #[test]
+    fn links_of_what_others_named_are_first_among_the_tasks_of_others() {
+        let mut plan = Plan::default();
+        for task in [task("https://a.example/own"), by_others("https://a.example/theirs")] {
+            plan.add(task);
+        }
+        let linked = |text: &str| Task {
+            discovery: Discovery::CatalogEntry,
+            linked_from: Some(Box::new(url("https://a.example/u/upload.json"))),
+            ..by_others(text)
+        };
+        let links = ["https://a.example/1", "https://a.example/theirs", "https://a.example/2"];
+        plan.add_next(links.map(linked).into());
+        let tasks: Vec<Task> = plan.tasks().collect();
+        assert_eq!(tasks[3], by_others("https://a.example/theirs"), "their link changes nothing");
+        let urls = ["own", "1", "2", "theirs"].map(|path| format!("https://a.example/{path}"));
+        assert_eq!(rest(plan), urls);
+    }
+
+    #[test]
+    fn responses_to_urls_that_others_named_are_counted_by_themselves() {
+        let (own, theirs) = (task("https://a.example/own"), by_others("https://a.example/theirs"));
+        let mut plan = Plan::default();
+        let mut fail = |task: &Task| plan.rules(task).observe(FetchOutcome::ServerError, task.body, None);
+        assert_eq!([fail(&theirs), fail(&own)], [NextStep::Continue; 2]);
+        assert_eq!(fail(&own), NextStep::Stop(VisitEnd::ServerErrors));
+        let mut read: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+        let failed = read.rules(&theirs).observe(FetchOutcome::ServerError, theirs.body, None);
+        assert_eq!(failed, NextStep::Stop(VisitEnd::ServerErrors), "also after an interruption");
     }
 
     #[test]

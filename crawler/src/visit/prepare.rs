@@ -1,6 +1,8 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
 //! `policy::plan` chooses, home pages, and then URLs and hosts that only others name.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
@@ -34,7 +36,11 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     let mut pages = Vec::new();
     let mut foreign = Vec::new();
     let own_hosts = OwnHosts::of(site);
-    let named: Vec<&HostState> = site.hosts.iter().filter(|state| !own_hosts.contains(&state.host)).collect();
+    let named: Vec<&HostState> = site
+        .hosts
+        .iter()
+        .filter(|state| !own_hosts.contains(&state.host) && is_requested(site, state))
+        .collect();
     for state in own(site, &own_hosts) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
@@ -45,6 +51,9 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         }
         foreign.extend(others.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task }));
         pages.extend(last);
+    }
+    for task in linked_elsewhere(site, &own_hosts, &named) {
+        progress.plan.add(task);
     }
     for task in pages {
         progress.plan.add(task);
@@ -61,12 +70,34 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
 }
 
 /// The own hosts of this visit.
-fn own<'a>(site: &'a SiteState, own: &OwnHosts<'_>) -> impl Iterator<Item = &'a HostState> {
+fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a HostState> {
     let own = site.hosts.iter().filter(|state| own.contains(&state.host));
     // The delays of other hosts do not come before the domain itself.
     let (main, others): (Vec<&HostState>, Vec<&HostState>) =
         own.partition(|state| is_main_host(site.name.as_str(), state.host.as_str()));
     main.into_iter().chain(in_turn(others, HOSTS_MAX, site.visits))
+}
+
+/// Whether there is something to request at a host: it is searched, or a document of it is known.
+fn is_requested(site: &SiteState, state: &HostState) -> bool {
+    state.is_seeded() || site.resources.iter().any(|known| known.url.host() == state.host)
+}
+
+/// The documents that the site names at hosts that are not its own: its catalogs link to them.
+fn linked_elsewhere(site: &SiteState, own: &OwnHosts, others: &[&HostState]) -> Vec<Task> {
+    let is_linked = |known: &&ResourceState| {
+        !own.contains(&known.url.host())
+            && own.names(&known.url)
+            && !is_named_by_others(known)
+            && is_asked_again(site, known)
+    };
+    let mut linked: HashMap<Host, Vec<&ResourceState>> = HashMap::new();
+    for known in site.resources.iter().filter(is_linked) {
+        linked.entry(known.url.host()).or_default().push(known);
+    }
+    let hosts = others.iter().copied().filter(|state| linked.contains_key(&state.host)).collect();
+    let hosts = in_turn(hosts, HOSTS_MAX, site.visits);
+    hosts.filter_map(|state| linked.get(&state.host)).flatten().map(|known| known_task(known)).collect()
 }
 
 /// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
@@ -270,6 +301,7 @@ mod tests {
                 host("a.example", HostOrigin::Listed),
                 host("tenant.a.example", HostOrigin::Named),
                 host("docs.a.example", HostOrigin::Named),
+                host("met.a.example", HostOrigin::Met),
             ],
             resources: vec![
                 manifest("https://a.example/-/upload.json", Discovery::CatalogEntry, evil),
@@ -285,6 +317,8 @@ mod tests {
                     Discovery::Pointer,
                     Some("https://a.example/agent.json"),
                 ),
+                manifest("https://docs.a.example/.well-known/mcp.json", Discovery::WellKnown, None),
+                manifest("https://met.a.example/agent.json", Discovery::CatalogEntry, evil),
             ],
             ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         };
@@ -298,7 +332,12 @@ mod tests {
             "https://a.example/x/linked.json",
             "https://docs.a.example/api.json",
         ];
-        for of_others in ["https://a.example/-/upload.json", "https://tenant.a.example/agent.json"] {
+        for of_others in [
+            "https://a.example/-/upload.json",
+            "https://tenant.a.example/agent.json",
+            "https://docs.a.example/.well-known/mcp.json",
+            "https://met.a.example/agent.json",
+        ] {
             assert!(own.iter().all(|own| at(own) < at(of_others)), "{of_others} in {tasks:?}");
             assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
         }

@@ -14,7 +14,7 @@ use super::findings::Findings;
 use super::links::FollowUps;
 use super::plan::Plan;
 use super::seeds;
-use super::task::Role;
+use super::task::{NamedBy, Role, Task};
 use super::traffic::Traffic;
 
 /// Bytes by which the written progress usually grows with an answer.
@@ -192,12 +192,13 @@ impl Progress {
         serde_json::to_value(&*self)
     }
 
-    /// Plans the requests that an answer leads to, and keeps its links to other sites.
-    pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
+    /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
+    pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
             self.findings.treat_part_as_manifest(&task.url);
         }
-        self.plan.add_next(follow_ups.tasks);
+        let tasks = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task });
+        self.plan.add_next(tasks.collect());
         self.findings.add_seeds(follow_ups.seeds);
     }
 
@@ -227,7 +228,6 @@ mod tests {
     use store::{RobotsRecord, Seed};
 
     use super::super::fetched::{Document, Fetched};
-    use super::super::task::Task;
     use super::*;
 
     const MIB: usize = 1024 * 1024;
@@ -275,7 +275,7 @@ mod tests {
             progress.findings.fetched.push(fetched);
         }
         let linked = Task { role: Role::Manifest, ..part };
-        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() });
+        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, NamedBy::Site);
         let roles: Vec<Role> = progress.findings.fetched.iter().map(|fetched| fetched.role).collect();
         assert_eq!(roles, [Role::Manifest, Role::Part]);
     }
@@ -357,10 +357,10 @@ mod tests {
             (0..count).map(|number| Seed::linked(to(number), Arc::clone(&from))).collect()
         };
         let mut progress = begun();
-        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) });
+        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) }, NamedBy::Site);
         assert!(progress.write_json(now).is_some_and(|state| state.len() < 64 * 1024));
         let mut many_links = progress.clone();
-        many_links.follow(FollowUps { tasks: Vec::new(), seeds: seeds(20_000) });
+        many_links.follow(FollowUps { tasks: Vec::new(), seeds: seeds(20_000) }, NamedBy::Site);
         assert_eq!(many_links.write_json(now), None, "too many links");
         for number in 0..120 {
             progress.plan.add(task(&format!("https://a.example/{number}?{}", "a".repeat(7_900))));

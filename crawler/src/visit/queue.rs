@@ -33,12 +33,20 @@ impl Queue {
 
     /// Adds a task after the tasks of the site itself.
     pub(crate) fn insert_before_others(&mut self, task: Task) {
-        let is_of_others =
-            |segment: &Segment| matches!(segment, Segment::Task(task) if task.named_by == NamedBy::Others);
-        let first = self.0.iter().position(is_of_others).unwrap_or(self.0.len());
-        let others = self.0.split_off(first);
+        let others = self.0.split_off(self.first_of_others());
         self.push_back(task);
         self.0.extend(others);
+    }
+
+    /// Adds a task that others named before their other tasks, and after those of the site itself.
+    pub(crate) fn insert_first_of_others(&mut self, task: Task) {
+        self.0.insert(self.first_of_others(), Segment::Task(Box::new(task)));
+    }
+
+    fn first_of_others(&self) -> usize {
+        let is_of_others =
+            |segment: &Segment| matches!(segment, Segment::Task(task) if task.named_by == NamedBy::Others);
+        self.0.iter().position(is_of_others).unwrap_or(self.0.len())
     }
 
     pub(crate) fn push_front(&mut self, task: Task) {

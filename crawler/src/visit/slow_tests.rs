@@ -1,6 +1,7 @@
 //! Visits to a site that asks for long delays, under a clock that the test sets ahead.
 
-use policy::claim::{ClaimAuthority, FILE_PATH, KEY_BYTES, Proof, TOKEN_PREFIX};
+use policy::claim::{ClaimAuthority, FILE_PATH, Proof, TOKEN_PREFIX};
+use policy::key::KEY_BYTES;
 use store::{GroupSet, LeaseRequest, Seed, WorkerId};
 use testweb::Answer;
 

@@ -10,13 +10,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::{ManifestUrl, SiteName};
+use manifest::{Discovery, ManifestUrl, SiteName};
 use policy::{BodyKind, VisitEnd};
 use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
 
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::requester::{Message, Requester, Robots};
+use super::task::Task;
 use crate::clock;
 use crate::groups::Groups;
 use crate::retry::retry_while_unavailable;
@@ -189,6 +190,7 @@ async fn request_allowed(
     message: Message<'_>,
 ) -> Result<Result<Reply, StandaloneError>, Interrupt> {
     let host = url.host();
+    progress.plan.current = Some(Task::new(url.clone(), kind, Discovery::Listed));
     let Robots::Verdict(verdict) = requester.robots(progress, &host).await? else {
         let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
         return Ok(Err(StandaloneError::Failed(failure)));

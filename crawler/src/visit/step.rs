@@ -11,7 +11,8 @@ use super::Visit;
 use super::context::Interrupt;
 use super::fetched::Fetched;
 use super::findings::known;
-use super::links;
+use super::links::{self, FollowUps};
+use super::own_hosts::OwnHosts;
 use super::parts::StoredCopy;
 use super::prepare;
 use super::requester::Robots;
@@ -80,24 +81,30 @@ impl Visit<'_> {
         let mut paths = vec![task.url.path_and_query()];
         paths.extend(self.progress.plan.paths_at(host));
         let decisions = self.requester.decisions(verdict, paths).await?;
-        let rules = self.progress.plan.rules(host);
+        let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
         match next {
             NextStep::Stop(_) => self.deny_known(host, verdict).await?,
             _ => {
                 if let Some(file) = verdict.file() {
                     let follow_ups = links::of_robots(&task.url, file);
-                    self.request_remaining(FullTableReason::Agentmap, task, !follow_ups.tasks.is_empty());
-                    self.progress.follow(follow_ups);
+                    self.follow_word_of_host(FullTableReason::Agentmap, task, follow_ups);
                 }
             }
         }
         Ok(next)
     }
 
-    /// Plans the paths that were left for later, if `task` led to a reason for it at one of the site's own URLs.
-    fn request_remaining(&mut self, reason: FullTableReason, task: &Task, is_given: bool) {
-        if is_given && task.named_by == NamedBy::Site {
+    /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are the site's if the host is.
+    fn follow_word_of_host(&mut self, reason: FullTableReason, task: &Task, follow_ups: FollowUps) {
+        let named_by = OwnHosts::of(self.site).word_of(&task.url.host());
+        self.request_remaining(reason, named_by, !follow_ups.tasks.is_empty());
+        self.progress.follow(follow_ups, named_by);
+    }
+
+    /// Plans the paths that were left for later, if there is a reason for it in what the site itself names.
+    fn request_remaining(&mut self, reason: FullTableReason, named_by: NamedBy, is_given: bool) {
+        if is_given && named_by == NamedBy::Site {
             let tasks = prepare::remaining(self.site, &self.tools.priors.now(), reason);
             self.progress.plan.add_own(tasks);
         }
@@ -116,8 +123,7 @@ impl Visit<'_> {
             found.extend(targets.iter().map(|target| links::of_service_record(&task.url, target)));
         }
         for follow_ups in found {
-            self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
-            self.progress.follow(follow_ups);
+            self.follow_word_of_host(FullTableReason::Linked, task, follow_ups);
         }
     }
 
@@ -162,7 +168,7 @@ impl Visit<'_> {
         mut fetched: Fetched,
         known: Option<&ResourceState>,
     ) -> Result<NextStep, Interrupt> {
-        let rules = self.progress.plan.rules(&task.url.host());
+        let rules = self.progress.plan.rules(task);
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),
             // links may lead to pages
@@ -180,12 +186,13 @@ impl Visit<'_> {
             fetched.reject(FetchOutcome::NotAManifest, reason);
         }
         if let Some(follow_ups) = fetched.page.take() {
-            self.request_remaining(FullTableReason::Linked, task, !follow_ups.tasks.is_empty());
-            self.progress.follow(*follow_ups);
+            self.follow_word_of_host(FullTableReason::Linked, task, *follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
-            self.request_remaining(FullTableReason::ManifestFound, task, fetched.outcome.is_present());
-            self.progress.follow(links::of_manifest(manifest));
+            let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
+            self.request_remaining(reason, task.named_by, is_found);
+            let named_by = OwnHosts::of(self.site).word_of_document(task);
+            self.progress.follow(links::of_manifest(manifest), named_by);
         }
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
         self.progress.findings.record(task.slot, fetched);

@@ -66,7 +66,7 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostOrigin {
-    /// A redirect pointed to it during a visit.
+    /// A redirect or a link led a visit to it, whoever named it.
     #[default]
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.

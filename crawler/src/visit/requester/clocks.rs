@@ -10,6 +10,7 @@ use store::{HostState, SiteState};
 
 use super::super::context::Interrupt;
 use super::super::own_hosts::OwnHosts;
+use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::Requester;
 use super::failure::sample_of;
@@ -34,13 +35,20 @@ impl Requester<'_> {
     }
 
     /// Applies and stores the Retry-After of any response. A 429 or 503 without Retry-After does not delay the site if others
-    /// named the host: load balancers answer this way for names that they do not know.
-    pub(super) async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
+    /// named the host: load balancers answer this way for names that they do not know. `task` is the one in progress.
+    pub(super) async fn apply_retry_after(
+        &mut self,
+        host: &Host,
+        task: Option<&Task>,
+        head: &Head,
+    ) -> Result<(), Interrupt> {
         let outcome = FetchOutcome::of_response(head.status.as_u16(), &head.headers);
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        if matches!(retry_after, RetryAfter::Absent(_)) && !OwnHosts::of(self.site).contains(host) {
+        if matches!(retry_after, RetryAfter::Absent(_))
+            && !OwnHosts::of(self.site).answers_for_site(host, task)
+        {
             return Ok(());
         }
         self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));

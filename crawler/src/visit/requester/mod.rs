@@ -267,7 +267,7 @@ impl<'a> Requester<'a> {
         self.finish(&mut progress.traffic, &host, &answer, took);
         drop((permit, group_use));
         if let Some(head) = head_of(&answer) {
-            Box::pin(self.apply_retry_after(&host, head)).await?;
+            Box::pin(self.apply_retry_after(&host, progress.plan.current.as_ref(), head)).await?;
         }
         Ok(Exchange { answer, at, took })
     }

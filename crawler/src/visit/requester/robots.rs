@@ -17,7 +17,7 @@ use policy::{BodyKind, RobotsDecision, RobotsKind, RobotsResponse, RobotsVerdict
 use store::{RobotsRecord, Seed, SiteState, StoreError};
 
 use super::super::context::{Interrupt, NO_MEMORY, unless_busy};
-use super::super::links::{FollowUps, is_kept};
+use super::super::links::is_kept;
 use super::super::progress::Progress;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
@@ -255,7 +255,7 @@ impl Requester<'_> {
                     continue;
                 }
                 Step::OtherSite(next) => {
-                    progress.follow(seed_of(&next, &current));
+                    progress.findings.add_seeds(seed_of(&next, &current));
                     RobotsResponse::OtherSite
                 }
                 Step::Done(answer) => answer,
@@ -351,8 +351,7 @@ fn step<'a>(
 }
 
 /// The other site that a robots.txt redirects to, by its host alone: nothing says that it has a manifest.
-fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> FollowUps {
+fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Vec<Seed> {
     let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
-    let seed = may_be_seed.then(|| Seed::linked_host(target.host(), from.clone()));
-    FollowUps { tasks: Vec::new(), seeds: seed.into_iter().collect() }
+    may_be_seed.then(|| Seed::linked_host(target.host(), from.clone())).into_iter().collect()
 }
