@@ -16,7 +16,13 @@ use crate::object::Object;
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema::{Location, Parameters, Presence, object_descriptor};
+use crate::text;
 use crate::walk::List;
+
+/// Scopes of one scheme that are kept, of all capabilities together.
+const SCOPES_OF_SCHEME_MAX: usize = 256;
+/// Places of a parameter.
+const LOCATIONS: &[&str] = &["query", "path", "header", "body"];
 
 findings! {
     shape ROOT("agents_txt", "agents.txt 1.0 §3.2") {
@@ -44,7 +50,7 @@ findings! {
     }
     shape PARAMETER("agents_txt.parameter", "agents.txt 1.0 §3.4") {
         must("name", Kind::Text, "Name the parameter."),
-        must("in", Kind::OneOf(&["query", "path", "header", "body"]), "State query, path, header or body."),
+        must("in", Kind::OneOf(LOCATIONS), "State query, path, header or body."),
         must("type", Kind::Text, "State the type."),
     }
     shape ACCESS("agents_txt.access", "agents.txt 1.0 §3.5") {
@@ -178,15 +184,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.policies.access_disallow = draft::tags(access.texts("disallow"));
     }
     match root.value("agents") {
-        Some(agents @ Value::Object(_)) => {
-            draft.manifest.hints.insert("agents".to_owned(), agents.clone());
-            // The policy of `*` applies to every agent.
-            draft.manifest.rate_limit = agents
-                .pointer("/*/rateLimit")
-                .and_then(lenient::rate_limit)
-                .filter(|limit| limit.requests.is_some());
+        Some(agents @ Value::Object(_)) => read_agents(agents, draft),
+        Some(listed) => {
+            draft.report_rule(&AGENTS_LIST, root.at("agents"));
+            let by_name = Value::Object(agents_by_name(listed));
+            read_agents(&by_name, draft);
         }
-        Some(_) => draft.report_rule(&AGENTS_LIST, root.at("agents")),
         None => {}
     }
     draft.link(root, "agentsJson", "agents-json", Some(Follow::Manifest));
@@ -196,12 +199,34 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(root, "capabilities", &List::of(&CAPABILITY).unique("id", &DUPLICATE), read_capability);
 }
 
+/// Keeps the policies for agents by their name. That of `*` applies to every agent.
+fn read_agents(agents: &Value, draft: &mut Draft<'_>) {
+    if agents.as_object().is_some_and(Map::is_empty) {
+        return;
+    }
+    draft.manifest.hints.insert("agents".to_owned(), agents.clone());
+    let limit = agents.pointer("/*/rateLimit").and_then(lenient::rate_limit);
+    draft.manifest.rate_limit = limit.filter(|limit| limit.requests.is_some());
+}
+
+/// The policies of a list by the names that its elements state.
+fn agents_by_name(listed: &Value) -> Map<String, Value> {
+    let policies = listed.as_array().into_iter().flatten().filter_map(Value::as_object);
+    let named = policies.filter_map(|policy| {
+        let name = policy.get("name")?.as_str()?;
+        let others = policy.iter().filter(|(key, _)| *key != "name");
+        let others = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Some((text::capped(name, draft::NAME_CHARS_MAX).to_owned(), Value::Object(others)))
+    });
+    named.collect()
+}
+
 fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     let mut capability = draft.begin(CapabilityKind::Action, object, &["id"], &[]);
     address(object, &mut capability, draft);
     let mut parameters = Parameters::default();
     for parameter in object.objects("parameters").chain(object.objects("params")) {
-        draft.check(&parameter, &PARAMETER);
+        check_parameter(&parameter, draft);
         let Some(name) = parameter.text("name") else { continue };
         let (schema, presence) = object_descriptor(parameter.map);
         let location = match parameter.text_of(&["in", "location"]) {
@@ -222,6 +247,21 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     });
     draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
     draft.push(capability);
+}
+
+/// Checks a parameter. Its place may be called `location`, as in the published examples.
+fn check_parameter(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let place = parameter.value("location").filter(|_| !parameter.has("in"));
+    let Some(place) = place.filter(|place| place.as_str().is_some_and(is_location)) else {
+        return draft.check(parameter, &PARAMETER);
+    };
+    let mut renamed = parameter.map.clone();
+    renamed.insert("in".to_owned(), place.clone());
+    draft.check(&Object::new(&renamed, parameter.pointer.clone()), &PARAMETER);
+}
+
+fn is_location(word: &str) -> bool {
+    LOCATIONS.contains(&word)
 }
 
 /// Sets endpoint and protocol. Only HTTP has a method, by default GET.
@@ -271,11 +311,13 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     }
     capability.auth = lenient::required_by(&found);
     for auth in found {
-        let known = draft
-            .manifest
-            .auth
-            .iter()
-            .any(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        let mut stated = draft.manifest.auth.iter_mut();
+        let known = stated.find(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        let known = known.map(|known| {
+            let room = SCOPES_OF_SCHEME_MAX.saturating_sub(known.scopes.len());
+            known.scopes.extend(auth.scopes.clone().into_iter().take(room));
+        });
+        let known = known.is_some();
         let docs = auth.docs_url.clone().filter(|docs| {
             known && !draft.manifest.auth.iter().any(|auth| auth.docs_url.as_ref() == Some(docs))
         });
