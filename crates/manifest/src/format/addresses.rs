@@ -287,12 +287,19 @@ pub(crate) fn labelled_files(line: &str) -> Vec<&str> {
     let names: Vec<&str> = listed
         .map(|name| name.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter)))
         .collect();
-    let is_document = |name: &&str| {
-        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        ending.is_some_and(|ending| FILE_ENDINGS.contains(&ending.as_str()))
-    };
-    let are_files = names.iter().all(|name| is_relative(name)) && names.iter().any(is_document);
+    let are_files = names.iter().all(|name| is_relative(name)) && names.iter().any(|name| is_document(name));
     if are_files { names } else { Vec::new() }
+}
+
+/// Whether a path or the name of a file has the ending of a document that people and models read.
+pub(crate) fn is_document(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| FILE_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
+/// Whether a text is the relative path of a document: `docs/keys.md`.
+pub(crate) fn is_relative_document(text: &str) -> bool {
+    is_document(text) && is_relative(text)
 }
 
 /// Names of files of one line that are read.

@@ -59,10 +59,8 @@ impl Labels {
             self.is_auth = text::words(text::capped(line, LABEL_CHARS_MAX)).iter().any(is_word);
         }
         read_credential_headers(line, draft);
-        if draft.manifest.payments.is_empty()
-            && let Some(payment) = payment_words::in_sentence(line)
-        {
-            draft.keep(payment);
+        if draft.manifest.payments.is_empty() {
+            draft.keep_all(payment_words::in_sentence(line));
         }
         let Some((label, value)) = labelled(line) else { return };
         if self.is_auth && read_scheme(&label, &value, draft) {

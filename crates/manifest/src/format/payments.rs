@@ -66,10 +66,11 @@ fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
     if !draft.manifest.payments.is_empty() {
         return;
     }
-    let mut found = None;
+    let mut found = Vec::new();
     outbound::each_text(root.map, &mut |text| {
-        if found.is_none() && text.contains(" on ") {
-            found = text.split(['.', ';']).take(WORDS_MAX).find_map(in_sentence);
+        if found.is_empty() && text.contains(" on ") {
+            let stated = text.split(['.', ';']).take(WORDS_MAX).map(in_sentence);
+            found = stated.into_iter().find(|payments| !payments.is_empty()).unwrap_or_default();
         }
     });
     draft.keep_all(found);
@@ -179,7 +180,7 @@ fn of_plan(plan: &str, payment: Payment) -> Payment {
 }
 
 fn of_scheme(scheme: &str) -> Payment {
-    if let Some(split) = in_sentence(scheme).filter(|split| split.scheme.is_some()) {
+    if let Some(split) = in_sentence(scheme).into_iter().next().filter(|split| split.scheme.is_some()) {
         return split;
     }
     Payment { scheme: Some(text::capped(scheme, 100).to_owned()), ..Payment::default() }
@@ -275,6 +276,7 @@ pub(super) const NETWORKS: &[&str] = &[
     "sui",
     "near",
     "xrpl",
+    "xrp",
     "xahau",
     "polygon",
     "arbitrum",

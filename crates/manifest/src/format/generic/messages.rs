@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::format::{header, outbound};
 use crate::model::{CapabilityKind, Protocol};
-use crate::object::Object;
+use crate::object::{Object, children};
 use crate::schema;
 
 /// Messages of one document that are read.
@@ -18,37 +18,52 @@ const MESSAGE_KEYS: &[&str] = &[
     "client_events",
     "clientEvents",
 ];
-/// Blocks that describe a connection.
-const BLOCKS: &[&str] = &["protocol", "websocket", "webSocket", "ws", "transport", "realtime", "streaming"];
 
 /// Adds each message of a client as an operation of the WebSocket, if the document names one. What a message looks like on
 /// the wire is not stated, so that none can be sent by its declaration alone.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let holders: Vec<Object<'_>> = std::iter::once(root.clone()).chain(root.object("transport")).collect();
-    let blocks = holders.iter().flat_map(|holder| BLOCKS.iter().filter_map(|key| holder.object(key)));
-    let listed = holders.iter().cloned().chain(blocks).find_map(|holder| {
-        let key = MESSAGE_KEYS.iter().copied().find(|key| holder.list(key).is_some())?;
-        Some((holder, key))
-    });
-    let Some((holder, key)) = listed else { return };
-    let Some(url) = socket(root).and_then(|url| draft.origin_url(url)) else { return };
-    for message in holder.objects(key).take(MESSAGES_MAX) {
-        let Some(name) = message.text_of(&["type", "name", "event", "id"]) else { continue };
+    let Some((holder, key)) = listed(root) else { return };
+    let Some((url, is_template)) = socket(root, draft) else { return };
+    let Some(messages) = holder.value(key) else { return };
+    for (name, message, pointer) in children(messages, &holder.at(key)).take(MESSAGES_MAX) {
+        let Some(map) = message.as_object() else { continue };
+        let message = Object::new(map, pointer);
+        let Some(name) = message.text_of(&["type", "name", "event", "id"]).or(name) else { continue };
         let mut capability = draft.capability(CapabilityKind::Operation, name, name, message.pointer.clone());
         capability.description = header::description_of(&message);
-        capability.invocation.protocol = Some(Protocol::WebSocket);
-        capability.invocation.url = Some(url.clone());
+        let invocation = &mut capability.invocation;
+        invocation.protocol = Some(Protocol::WebSocket);
+        let address = if is_template { &mut invocation.url_template } else { &mut invocation.url };
+        *address = Some(url.clone());
         capability.parameters = schema::of_call(message.map, &capability.invocation);
         draft.push(capability);
     }
 }
 
-/// The first address of a WebSocket that a document names.
-fn socket<'v>(root: &Object<'v>) -> Option<&'v str> {
+/// The object that lists the messages: the root, a block of any name, or a block in it.
+fn listed<'v>(root: &Object<'v>) -> Option<(Object<'v>, &'static str)> {
+    let of = |holder: &Object<'v>| {
+        let is_listed =
+            |key: &&str| holder.value(key).is_some_and(|value| value.is_array() || value.is_object());
+        MESSAGE_KEYS.iter().copied().find(is_listed).map(|key| (holder.clone(), key))
+    };
+    let blocks = || root.members().map(|(_, block)| block);
+    let inner = || blocks().find_map(|block| block.members().find_map(|(_, inner)| of(&inner)));
+    of(root).or_else(|| blocks().find_map(|block| of(&block))).or_else(inner)
+}
+
+/// The first address of a WebSocket that a document names, and whether it has variables.
+fn socket(root: &Object<'_>, draft: &Draft<'_>) -> Option<(String, bool)> {
     let mut found = None;
     outbound::each_text(root.map, &mut |text| {
         let is_socket = (text.starts_with("wss://") || text.starts_with("ws://")) && !text.contains(' ');
         found = found.or_else(|| is_socket.then_some(text));
     });
-    found
+    if let Some(url) = found.and_then(|url| draft.origin_url(url)) {
+        return Some((url, false));
+    }
+    let mut sockets = draft.manifest.capabilities.iter().map(|capability| &capability.invocation);
+    let socket =
+        sockets.find(|call| call.protocol == Some(Protocol::WebSocket) && call.endpoint().is_some())?;
+    Some((socket.endpoint()?.to_owned(), socket.url.is_none()))
 }

@@ -81,9 +81,14 @@ pub(crate) fn base_of(root: &Object<'_>, draft: &Draft<'_>) -> Option<Url> {
     Context::of_root(root, draft).base.or_else(|| of(&root.object_of(&["api", "service", "server"])?))
 }
 
+/// The address of a path below a base, or on the origin of the document.
+pub(crate) fn address_of(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<Address> {
+    element::resolve(published, base, document)
+}
+
 /// A path below a base, or on the origin of the document.
 pub(crate) fn absolute(published: &str, base: Option<&Url>, document: &ManifestUrl) -> Option<String> {
-    element::resolve(published, base, document).map(Address::into_string)
+    address_of(published, base, document).map(Address::into_string)
 }
 
 /// Every element of a list or map as a capability.

@@ -284,7 +284,7 @@ pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) ->
                 AuthScheme::ApiKey
             } else if has(&["oauth"]) {
                 AuthScheme::OAuth2
-            } else if has(&["bearer "]) {
+            } else if has(&["bearer ", " jwt"]) {
                 AuthScheme::Bearer
             } else if has(&["session-based", "session cookie"]) {
                 AuthScheme::Session

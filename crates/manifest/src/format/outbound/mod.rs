@@ -90,6 +90,8 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
     let (mut links_left, mut paths_left, mut sentences_left) = (LINKS_MAX, TRIES_MAX, TRIES_MAX);
     let mut has_sentences = false;
     each(root, &mut |names, published, owner| {
+        let rooted = relative_page(names, published).filter(|_| !is_core);
+        let published = rooted.as_deref().unwrap_or(published);
         if !is_address(published) {
             has_sentences |= addresses::may_hold_address(published);
             return;
@@ -157,6 +159,38 @@ pub(crate) fn read(root: &Map<String, Value>, folder: Option<&Url>, draft: &mut 
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+}
+
+/// Words of members that hold pages.
+const PAGE_WORDS: &[&str] = &[
+    "doc",
+    "docs",
+    "documentation",
+    "guide",
+    "guides",
+    "manual",
+    "readme",
+    "quickstart",
+    "tutorial",
+    "tutorials",
+    "reference",
+    "changelog",
+    "faq",
+    "spec",
+    "specification",
+    "terms",
+    "policy",
+    "license",
+];
+
+/// The path of a page without its leading slash, in a member that holds pages: `"docs": "docs/keys.md"`.
+fn relative_page(names: &[&str], published: &str) -> Option<String> {
+    if !addresses::is_relative_document(published) {
+        return None;
+    }
+    let mut holds_pages = false;
+    text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
+    holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
 
 /// An absolute address: a path below the folder of the service, if it has one, else on the origin.
