@@ -5,20 +5,27 @@
 //!
 //! Follows agents.txt 1.0 §3 and §4 (kaylacar/agents-txt), draft-car-agents-txt-wellknown-00.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Block, Line, blocks, listed};
+use crate::address::is_method_in_any_case;
+use crate::auth;
 use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, lenient};
-use crate::model::{Capability, CapabilityKind, Follow, Interface, Link, Protocol};
-use crate::object::Object;
+use crate::json::at_index;
+use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Follow, Interface, Link, Protocol};
+use crate::object::{Object, children};
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema::{Location, Parameters, Presence, object_descriptor};
 use crate::text;
 use crate::walk::List;
 
+/// Policies for agents that are compared with the capabilities.
+const AGENTS_MAX: usize = 1_000;
 /// Scopes of one scheme that are kept, of all capabilities together.
 const SCOPES_OF_SCHEME_MAX: usize = 256;
 /// Places of a parameter.
@@ -44,7 +51,7 @@ findings! {
         must("endpoint", Kind::Url, "Name the absolute URL of the endpoint."),
         must("protocol", Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]), "State REST, MCP, A2A, GraphQL or WebSocket."),
         may("description", Kind::Text, "Describe the capability in a string."),
-        may("method", Kind::Text, "State the HTTP method."),
+        may("method", Kind::Form(is_method_in_any_case, "an HTTP method"), "State the HTTP method."),
         may("openapi", Kind::Url, "Name an absolute URL."),
         may("scopes", Kind::Texts, "List scopes as strings."),
     }
@@ -63,6 +70,13 @@ findings! {
         "two capabilities have the same id" => "Give every capability a unique id.";
     rule NO_TOKEN_ENDPOINT: Must("agents_txt.auth.endpoint.missing", "agents.txt 1.0 §3.4")
         "a bearer token or OAuth 2 is demanded without saying where agents obtain one" => "Name Auth-Endpoint.";
+    rule AUTH_UNKNOWN: Should("agents_txt.auth.unknown", "agents.txt 1.0 §3.4")
+        "no agent knows the scheme of the credentials" => "State none, api-key, bearer-token or oauth2.";
+    rule RATE_UNREADABLE: Should("agents_txt.rate_limit.invalid", "agents.txt 1.0 §3.4")
+        "the rate limit is no rate" => "Write the rate as number/unit, such as 60/minute.";
+    rule AGENT_CAPABILITY_UNKNOWN: Should("agents_txt.agent.capability.unknown", "agents.txt 1.0 §3.6")
+        "the policy for an agent names a capability that is not declared"
+            => "Declare the capability, or correct its id.";
     rule AGENTS_LIST: Must("agents_txt.agents.not_a_map", "agents.txt 1.0 §4")
         "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
 }
@@ -197,6 +211,35 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_rule(&NO_CAPABILITY, root.at("capabilities"));
     }
     draft.each(root, "capabilities", &List::of(&CAPABILITY).unique("id", &DUPLICATE), read_capability);
+    check_policies(root, draft);
+}
+
+/// Reports the capabilities of policies that the document does not declare.
+fn check_policies(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let declared: HashSet<&str> = root.objects("capabilities").filter_map(|it| it.text("id")).collect();
+    let Some(agents) = root.value("agents") else { return };
+    for (_, policy, pointer) in children(agents, &root.at("agents")).take(AGENTS_MAX) {
+        let Some(map) = policy.as_object() else { continue };
+        let policy = Object::new(map, pointer);
+        check_rate(&policy, draft);
+        for (index, name) in policy.list("capabilities").unwrap_or_default().iter().enumerate() {
+            let Some(name) = name.as_str().filter(|name| *name != "*" && !declared.contains(name.trim()))
+            else {
+                continue;
+            };
+            let pointer = at_index(&policy.at("capabilities"), index);
+            let text = format!("\"{}\" is not a capability", text::capped(name, 100));
+            draft.report(&AGENT_CAPABILITY_UNKNOWN, pointer, text);
+        }
+    }
+}
+
+/// Reports a limit in words that state no rate.
+fn check_rate(object: &Object<'_>, draft: &mut Draft<'_>) {
+    if let Some(limit) = object.text("rateLimit").filter(|limit| !quantity::is_rate(limit)) {
+        let text = format!("\"{}\" is no rate", text::capped(limit, 100));
+        draft.report(&RATE_UNREADABLE, object.at("rateLimit"), text);
+    }
 }
 
 /// Keeps the policies for agents by their name. That of `*` applies to every agent.
@@ -241,6 +284,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     }
     capability.parameters = parameters.finish();
     read_auth(object, &mut capability, draft);
+    check_rate(object, draft);
     capability.rate_limit = object.value("rateLimit").and_then(|limit| match limit {
         Value::String(text) => Some(quantity::rate(text)),
         other => lenient::rate_limit(other),
@@ -296,6 +340,10 @@ fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'
 fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(published) = object.value("auth") else { return };
     let mut found = lenient::auth(published);
+    let is_known = |auth: &Auth| auth.declared.as_deref().is_none_or(auth::is_scheme_of_http);
+    if found.iter().any(|auth| auth.scheme == AuthScheme::Other && !is_known(auth)) {
+        draft.report_rule(&AUTH_UNKNOWN, object.at("auth"));
+    }
     let described = object.object("auth");
     let address = |key: &str| lenient::address_of(described.as_ref()?, &[key]);
     let (token_url, docs_url) = (address("tokenEndpoint"), address("docsUrl"));
@@ -303,8 +351,7 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
         auth.token_url.clone_from(&token_url);
         auth.docs_url.clone_from(&docs_url);
         auth.scopes.extend(lenient::scopes(object).map(|scope| (scope, String::new())));
-        let tokens =
-            matches!(auth.scheme, crate::model::AuthScheme::Bearer | crate::model::AuthScheme::OAuth2);
+        let tokens = matches!(auth.scheme, AuthScheme::Bearer | AuthScheme::OAuth2);
         if tokens && auth.token_url.is_none() {
             draft.report_rule(&NO_TOKEN_ENDPOINT, object.at("auth"));
         }
