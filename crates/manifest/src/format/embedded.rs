@@ -10,8 +10,8 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, generic, header, inner_auth, lenient, listed_calls, named_tools, oauth,
-    outbound, payments, request_headers, terms, x402,
+    addresses, ai_txt, commands, generic, header, inline, inner_auth, lenient, listed_calls, named_tools,
+    oauth, outbound, payments, request_headers, terms, x402,
 };
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Payment, Protocol, Tristate};
 use crate::object::Object;
@@ -47,6 +47,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(agents) = agents {
         generic::read_service_list("agents", agents, &root.at("agents"), draft);
     }
+    if !draft.format().is_core() {
+        read_cards(root, draft);
+    }
     if draft.format() == Format::X402 {
         x402::check_resources(draft);
     }
@@ -78,6 +81,20 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         named_tools::read(root.map, draft);
         read_described_calls(draft);
         open_described(listed, draft);
+    }
+}
+
+/// Members that hold an agent card inside a document of another format.
+const CARD_KEYS: &[&str] = &["a2a_profile", "a2aProfile", "a2a_card", "a2aCard", "agent_card", "agentCard"];
+
+/// Agent cards whose skills no list of the document holds.
+fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
+    for card in CARD_KEYS.iter().filter_map(|key| root.object(key)) {
+        let below = [&card.pointer, "/"].concat();
+        let is_read = draft.manifest.capabilities.iter().any(|known| known.pointer.starts_with(&below));
+        if !is_read {
+            inline::read(&card, draft);
+        }
     }
 }
 

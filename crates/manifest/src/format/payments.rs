@@ -2,6 +2,8 @@
 //!
 //! They are recorded and never acted upon. Formats that define their own terms have their own readers.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::auth;
@@ -54,11 +56,23 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         plan_limits(root, draft);
     }
     let known = &draft.manifest.payments;
-    let new: Vec<Payment> = found.0.into_iter().filter(|payment| !known.contains(payment)).collect();
+    // The name of a scheme repeats the terms that are stated for it elsewhere.
+    let terms = known.iter().chain(&found.0).filter(|payment| !is_name(payment));
+    let described: HashSet<String> = terms.filter_map(|payment| payment.scheme.clone()).collect();
+    let repeats = |payment: &Payment| {
+        is_name(payment) && payment.scheme.as_ref().is_some_and(|scheme| described.contains(scheme))
+    };
+    let is_new = |payment: &&Payment| !known.contains(payment) && !repeats(payment);
+    let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
     draft.keep_all(new);
     if !draft.format().is_core() {
         read_sentences(root, draft);
     }
+}
+
+/// Whether a payment states nothing but its scheme.
+fn is_name(payment: &Payment) -> bool {
+    Payment { scheme: None, ..payment.clone() } == Payment::default()
 }
 
 /// The terms that a sentence of the document states, if no member does.
