@@ -57,8 +57,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         mark_paid(draft);
     }
     generic::read_workflows(root, draft);
-    generic::apply_by_name(root, draft);
     header::complete(root, draft);
+    generic::apply_by_name(root, draft);
     if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);

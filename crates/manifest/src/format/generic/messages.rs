@@ -1,7 +1,10 @@
 //! Messages that clients send over a WebSocket, which a document lists beside its address.
 
+use serde_json::{Map, Value};
+
 use crate::draft::Draft;
 use crate::format::{header, outbound};
+use crate::json::at_name;
 use crate::model::{CapabilityKind, Protocol};
 use crate::object::{Object, children};
 use crate::schema;
@@ -42,14 +45,27 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The object that lists the messages: the root, a block of any name, or a block in it.
 fn listed<'v>(root: &Object<'v>) -> Option<(Object<'v>, &'static str)> {
-    let of = |holder: &Object<'v>| {
-        let is_listed =
-            |key: &&str| holder.value(key).is_some_and(|value| value.is_array() || value.is_object());
-        MESSAGE_KEYS.iter().copied().find(is_listed).map(|key| (holder.clone(), key))
-    };
-    let blocks = || root.members().map(|(_, block)| block);
-    let inner = || blocks().find_map(|block| block.members().find_map(|(_, inner)| of(&inner)));
-    of(root).or_else(|| blocks().find_map(|block| of(&block))).or_else(inner)
+    if let Some(key) = key_in(root.map) {
+        return Some((root.clone(), key));
+    }
+    let blocks = || root.map.iter().filter_map(|(name, block)| Some((name, block.as_object()?)));
+    let direct = blocks().find_map(|(name, block)| Some((Object::new(block, root.at(name)), key_in(block)?)));
+    direct.or_else(|| {
+        blocks().find_map(|(name, block)| {
+            let mut inner = block.iter().filter_map(|(name, inner)| Some((name, inner.as_object()?)));
+            let (inner_name, inner, key) =
+                inner.find_map(|(name, inner)| Some((name, inner, key_in(inner)?)))?;
+            Some((Object::new(inner, at_name(&root.at(name), inner_name)), key))
+        })
+    })
+}
+
+/// The member of a map that lists messages.
+fn key_in(map: &Map<String, Value>) -> Option<&'static str> {
+    let may_be = |name: &&String| name.starts_with("client") || name.starts_with("messages");
+    let is_list = |name: &&String| map.get(*name).is_some_and(|value| value.is_array() || value.is_object());
+    let mut names = map.keys().filter(may_be).filter(is_list);
+    names.find_map(|name| MESSAGE_KEYS.iter().copied().find(|key| key == name))
 }
 
 /// The first address of a WebSocket that a document names, and whether it has variables.

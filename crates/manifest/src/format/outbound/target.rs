@@ -79,9 +79,10 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
 /// The document at the address of a server: a server of MCP or A2A is no file, but its card is.
 fn described(found: Target, published: &str) -> Target {
     let path = published.split(['?', '#']).next().unwrap_or_default();
+    let is_json = || path.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"));
     match found {
-        Target::Server(Protocol::Mcp) if path.ends_with(".json") => Target::follow("mcp-server-card"),
-        Target::Server(Protocol::A2a) if path.ends_with(".json") => Target::follow("agent-card"),
+        Target::Server(Protocol::Mcp) if is_json() => Target::follow("mcp-server-card"),
+        Target::Server(Protocol::A2a) if is_json() => Target::follow("agent-card"),
         other => other,
     }
 }
