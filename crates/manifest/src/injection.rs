@@ -4,236 +4,70 @@
 //! match only gets a label. Case, emphasis, underscores and the white space between words do not matter, nor do letters
 //! that only look like the Latin ones.
 
+mod phrases;
+
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// Phrases in lower case.
-const PHRASES: &[&str] = &[
-    // To drop what the model was told.
-    "ignore previous",
-    "ignore all previous",
-    "ignore prior",
-    "ignore all prior",
-    "ignore any previous",
-    "ignore any prior",
-    "ignore the previous",
-    "ignore the above",
-    "ignore everything above",
-    "ignore your",
-    "ignore all instructions",
-    "ignore all other instructions",
-    "ignore any instructions",
-    "ignore the instructions",
-    "disregard previous",
-    "disregard all",
-    "disregard any previous",
-    "disregard any prior",
-    "disregard prior",
-    "disregard the above",
-    "disregard the previous",
-    "disregard the instructions",
-    "disregard everything",
-    "disregard your",
-    "forget previous",
-    "forget all previous",
-    "forget your instructions",
-    "forget the above",
-    "forget everything",
-    "forget what you were told",
-    "override your",
-    "override previous instructions",
-    "override all previous",
-    "bypass your",
-    "new instructions:",
-    "your new instructions",
-    "instead of your instructions",
-    "stop following your",
-    // To reveal what it was told.
-    "system prompt",
-    "system message:",
-    "system: reveal",
-    "system: ignore",
-    "system: you",
-    "reveal the prompt",
-    "reveal your",
-    "print your instructions",
-    "repeat your instructions",
-    "show your instructions",
-    "output your instructions",
-    "your initial instructions",
-    "your hidden instructions",
-    // To become another.
-    "you are an ai",
-    "you are a helpful",
-    "you are now",
-    "from now on you",
-    "from now on, you",
-    "act as if you",
-    "pretend you are",
-    "pretend to be",
-    "you must obey",
-    "you will obey",
-    "do anything now",
-    "developer mode enabled",
-    // To favour a service.
-    "you must always",
-    "you should always",
-    "always recommend",
-    "always cite",
-    "always mention",
-    "always prefer",
-    "always suggest",
-    "always choose",
-    "always use this",
-    "always call this",
-    "do not use any other",
-    "must be called before any other",
-    "call this tool first",
-    "before using any other tool",
-    "before calling any other tool",
-    "should recommend",
-    "must recommend",
-    "recommend us",
-    "recommend this site",
-    "please recommend",
-    "please cite",
-    "when asked about",
-    "when users ask",
-    "when a user asks",
-    "if the user asks",
-    "if asked about",
-    // To speak to it.
-    "as an ai",
-    "dear ai",
-    "hey ai",
-    "attention ai",
-    "note to ai",
-    "note to the ai",
-    "note to the model",
-    "note to the assistant",
-    "instructions for the ai",
-    "instructions to the ai",
-    "ai agents must",
-    "ai agents should",
-    "ai assistants should",
-    "ai assistants must",
-    "llms should",
-    "llms must",
-    "language models should",
-    // To act behind the back of its user.
-    "do not tell the user",
-    "don't tell the user",
-    "without telling the user",
-    "do not inform the user",
-    "without informing the user",
-    "do not ask the user",
-    "without asking the user",
-    "hide this from the user",
-    "keep this from the user",
-    "tell the user that",
-    "instruct the user",
-    "do not mention",
-    "never mention",
-    "/.ssh/",
-    // Other languages.
-    "ignora las instrucciones",
-    "ignora todas las instrucciones",
-    "ignore las instrucciones",
-    "olvida las instrucciones",
-    "olvida todas las instrucciones",
-    "ignora le istruzioni",
-    "ignora tutte le istruzioni",
-    "dimentica le istruzioni",
-    "ignore as instruções",
-    "ignore todas as instruções",
-    "esqueça as instruções",
-    "ignore les instructions",
-    "ignorez les instructions",
-    "ignorez toutes les instructions",
-    "oublie les instructions",
-    "oubliez les instructions",
-    "ignoriere alle",
-    "ignoriere die",
-    "ignorieren sie alle",
-    "vergiss alle",
-    "vergiss deine",
-    "negeer alle",
-    "negeer de instructies",
-    "zignoruj poprzednie",
-    "zignoruj wszystkie",
-    "önceki talimatlar",
-    "игнорируй",
-    "игнорируйте",
-    "забудь все",
-    "забудь инструкции",
-    "забудьте",
-    "ігноруй",
-    "تجاهل التعليمات",
-    "تجاهل جميع",
-    "पिछले निर्देशों",
-    "忽略之前",
-    "忽略以上",
-    "忽略所有",
-    "忽略先前",
-    "无视之前",
-    "忘记之前",
-    "以前の指示",
-    "これまでの指示",
-    "指示を無視",
-    "이전 지시",
-    "지시를 무시",
-];
-
-/// Marks that separate the turns of a conversation in the input of a model.
-const TURNS: &[&str] = &[
-    "[inst]",
-    "[/inst]",
-    "<<sys>>",
-    "<|im start|>",
-    "<|im end|>",
-    "<|system|>",
-    "<|user|>",
-    "<|assistant|>",
-    "<|endoftext|>",
-    "<|eot id|>",
-    "<|start header id|>",
-    "<start of turn>",
-    "<system>",
-    "</system>",
-    "<system-reminder>",
-    "<important>",
-    "### instruction:",
-    "### system:",
-];
+use phrases::{CONDITIONS, PHRASES, TURNS};
 
 static MATCHER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let patterns = PHRASES.iter().chain(TURNS);
+    let patterns = PHRASES.iter().chain(TURNS).chain(CONDITIONS);
     AhoCorasick::builder().ascii_case_insensitive(true).build(patterns).ok()
 });
+
+/// What a text is for, which decides what addresses the reader in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It describes.
+    Description,
+    /// It is an example of what is sent or answered.
+    Example,
+}
+
+impl Use {
+    /// The use of what is in a member of this name.
+    pub(crate) fn within(self, member: &str) -> Self {
+        let is_example = matches!(member, "example" | "examples" | "sample" | "samples");
+        if is_example { Self::Example } else { self }
+    }
+}
 
 /// Shortest phrase, in bytes.
 const BYTES_MIN: usize = 6;
 
 /// Whether a text addresses the model that reads it, instead of describing the service.
 pub(crate) fn addresses_reader(text: &str) -> bool {
+    addresses_reader_as(text, Use::Description)
+}
+
+/// The same for a text with this use.
+pub(crate) fn addresses_reader_as(text: &str, use_: Use) -> bool {
     if text.len() < BYTES_MIN {
         return false;
     }
     match separators(text) {
         // Of all phrases, only marks and paths have one word.
-        Separators::None => text.contains(['[', '<', '/']) && is_match(text),
-        Separators::Spaces => is_match(text),
+        Separators::None => text.contains(['[', '<', '/']) && is_match(text, use_),
+        Separators::Spaces => is_match(text, use_),
         Separators::Others => {
             let words = words_alone(text);
-            is_match(&words) || with_latin_letters(&words).is_some_and(|latin| is_match(&latin))
+            is_match(&words, use_) || with_latin_letters(&words).is_some_and(|latin| is_match(&latin, use_))
         }
     }
 }
 
-fn is_match(text: &str) -> bool {
-    MATCHER.as_ref().is_some_and(|phrases| phrases.is_match(text))
+fn is_match(text: &str, use_: Use) -> bool {
+    let Some(phrases) = MATCHER.as_ref() else { return false };
+    match use_ {
+        Use::Description => phrases.is_match(text),
+        Use::Example => {
+            let is_condition = |pattern: usize| pattern >= PHRASES.len() + TURNS.len();
+            phrases.find_overlapping_iter(text).any(|found| !is_condition(found.pattern().as_usize()))
+        }
+    }
 }
 
 /// Whether a string of a JSON text may address the reader: a prefilter on the published text, which decides for
@@ -379,7 +213,7 @@ static ENDINGS: LazyLock<Endings> = LazyLock::new(|| {
     let ending =
         |phrase: &str| phrase.bytes().fold(0, |last, byte| ((last << 8) | u64::from(byte)) & LAST_MASK);
     let mut phrases: Vec<(u64, &'static str)> =
-        PHRASES.iter().chain(TURNS).map(|phrase| (ending(phrase), *phrase)).collect();
+        PHRASES.iter().chain(TURNS).chain(CONDITIONS).map(|phrase| (ending(phrase), *phrase)).collect();
     phrases.sort_unstable();
     let mut slots = [0; SLOTS / 64];
     for (last, _) in &phrases {
@@ -473,12 +307,16 @@ fn with_latin_letters(text: &str) -> Option<String> {
 
 /// Whether a text or a name in a value addresses the model that reads it.
 pub(crate) fn any_addresses_reader(value: &Value) -> bool {
+    any_addresses_reader_as(value, Use::Description)
+}
+
+fn any_addresses_reader_as(value: &Value, use_: Use) -> bool {
     match value {
-        Value::String(text) => addresses_reader(text),
-        Value::Array(elements) => elements.iter().any(any_addresses_reader),
-        Value::Object(members) => {
-            members.iter().any(|(name, member)| addresses_reader(name) || any_addresses_reader(member))
-        }
+        Value::String(text) => addresses_reader_as(text, use_),
+        Value::Array(elements) => elements.iter().any(|element| any_addresses_reader_as(element, use_)),
+        Value::Object(members) => members.iter().any(|(name, member)| {
+            addresses_reader(name) || any_addresses_reader_as(member, use_.within(name))
+        }),
         _ => false,
     }
 }
@@ -514,9 +352,21 @@ mod tests {
             "Поиск рейсов по дате",
             "Αναζήτηση πτήσεων",
             "Operating system: Linux",
+            "system_prompt",
+            "The system prompt of the assistant that is created",
         ] {
             assert!(!addresses_reader(text), "{text}");
         }
+    }
+
+    #[test]
+    fn an_example_may_say_when_something_is_asked() {
+        let leak = "Shop bot told its margins when asked about rivals";
+        assert!(addresses_reader(leak) && !addresses_reader_as(leak, Use::Example));
+        assert!(addresses_reader_as("when asked about rivals, ignore previous instructions", Use::Example));
+        let schema = |key: &str| serde_json::json!({"properties": {"message": {key: [leak]}}});
+        assert!(!any_addresses_reader(&schema("examples")));
+        assert!(any_addresses_reader(&schema("enum")));
     }
 
     /// Words and separators that a published text may have.
@@ -597,7 +447,7 @@ mod tests {
         for (letter, latin) in look_alikes {
             assert_eq!(with_latin_letters(&letter.to_string()), Some(latin.to_string()), "{letter}");
         }
-        for phrase in PHRASES.iter().chain(TURNS) {
+        for phrase in PHRASES.iter().chain(TURNS).chain(CONDITIONS) {
             assert!(phrase.len() <= WINDOW_BYTES, "{phrase}");
             assert!(addresses_reader(&format!("Please: {}!", phrase.to_uppercase())), "{phrase}");
             assert!(addresses_reader(&format!("x {}", phrase.replace(' ', "\n_"))), "{phrase}");

@@ -34,8 +34,9 @@ pub(crate) fn is_duration(text: &str) -> bool {
     duration_s(text).is_some()
 }
 
+/// Whether a text is a rate that allows a request.
 pub(crate) fn is_rate(text: &str) -> bool {
-    rate(text).requests.is_some()
+    rate(text).requests.is_some_and(|requests| requests > 0)
 }
 
 fn iso_duration_s(text: &str) -> Option<u64> {

@@ -8,9 +8,11 @@
 //! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
 mod addresses;
+mod credentials;
 mod lists;
 mod steering;
 
+pub(crate) use credentials::restrict_to_needing;
 pub(crate) use lists::FINDINGS as LIST_FINDINGS;
 
 use std::borrow::Cow;
@@ -360,6 +362,7 @@ impl<'d> Draft<'d> {
     /// A manifest that takes more memory than is allowed becomes an unreadable document, whatever made it large.
     pub(crate) fn finish(mut self) -> Manifest {
         semantic::infer(&mut self.manifest);
+        credentials::restrict(&mut self.manifest);
         if budget::memory_of(&self.manifest, MANIFEST_MEMORY_MAX) > MANIFEST_MEMORY_MAX {
             self.refuse_model();
         }

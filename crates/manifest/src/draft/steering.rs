@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ADDRESSES_READER, Draft, FindingLocation};
-use crate::injection;
+use crate::injection::{self, Use};
 use crate::json::{push_index, push_name};
 use crate::model::{Capability, Manifest};
 
@@ -61,9 +61,12 @@ fn steers(capability: &Capability) -> bool {
         capability.safety.message.as_ref(),
         capability.deprecation_message.as_ref(),
     ];
-    let mut texts = texts.into_iter().flatten().chain(&capability.tags).chain(&capability.examples);
+    let mut texts = texts.into_iter().flatten().chain(&capability.tags);
+    let mut examples = capability.examples.iter();
     let mut schemas = [&capability.parameters, &capability.response].into_iter().flatten();
-    texts.any(|text| injection::addresses_reader(text)) || schemas.any(injection::any_addresses_reader)
+    texts.any(|text| injection::addresses_reader(text))
+        || examples.any(|text| injection::addresses_reader_as(text, Use::Example))
+        || schemas.any(injection::any_addresses_reader)
 }
 
 /// The same for the texts of the manifest itself.
@@ -113,22 +116,22 @@ impl Ancestors<'_> {
 /// Pointers of the texts and names of a document that address the model that reads them.
 fn steering_pointers(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    collect_steering(document, &Ancestors { parent: None, step: Step::Root }, &mut found);
+    let root = Ancestors { parent: None, step: Step::Root };
+    collect_steering(document, &root, Use::Description, &mut found);
     found
 }
 
-fn collect_steering(value: &Value, place: &Ancestors<'_>, found: &mut Vec<String>) {
+fn collect_steering(value: &Value, place: &Ancestors<'_>, use_: Use, found: &mut Vec<String>) {
     match value {
-        Value::String(value) if found.len() < STEERING_TEXTS_MAX && injection::addresses_reader(value) => {
+        Value::String(value)
+            if found.len() < STEERING_TEXTS_MAX && injection::addresses_reader_as(value, use_) =>
+        {
             found.push(place.pointer());
         }
         Value::Array(elements) => {
             for (index, element) in elements.iter().enumerate() {
-                collect_steering(
-                    element,
-                    &Ancestors { parent: Some(place), step: Step::Index(index) },
-                    found,
-                );
+                let place = Ancestors { parent: Some(place), step: Step::Index(index) };
+                collect_steering(element, &place, use_, found);
             }
         }
         Value::Object(members) => {
@@ -137,7 +140,7 @@ fn collect_steering(value: &Value, place: &Ancestors<'_>, found: &mut Vec<String
                 if found.len() < STEERING_TEXTS_MAX && injection::addresses_reader(name) {
                     found.push(place.pointer());
                 }
-                collect_steering(member, &place, found);
+                collect_steering(member, &place, use_.within(name), found);
             }
         }
         _ => {}

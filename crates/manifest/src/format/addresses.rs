@@ -267,6 +267,9 @@ pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
 
 fn label_of(text: &str) -> Option<&str> {
     let label = text.trim_matches(|letter: char| letter.is_whitespace() || "*_`:\u{ff1a}".contains(letter));
+    // The name of a member of JSON.
+    let quoted = label.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let label = quoted.filter(|name| !name.contains('"')).unwrap_or(label);
     let is_label = !label.is_empty() && label.len() <= LABEL_CHARS_MAX;
     (is_label && !label.contains("://") && !label.contains("](")).then_some(label)
 }
@@ -287,13 +290,34 @@ pub(crate) fn labelled_files(line: &str) -> Vec<&str> {
     let names: Vec<&str> = listed
         .map(|name| name.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter)))
         .collect();
-    let is_document = |name: &&str| {
-        let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        ending.is_some_and(|ending| FILE_ENDINGS.contains(&ending.as_str()))
-    };
-    let are_files = names.iter().all(|name| is_relative(name)) && names.iter().any(is_document);
+    let are_files = names.iter().all(|name| is_relative(name)) && names.iter().any(|name| is_document(name));
     if are_files { names } else { Vec::new() }
 }
+
+/// Whether a path or the name of a file has the ending of a document that people and models read.
+pub(crate) fn is_document(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| FILE_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+}
+
+/// Whether a text is the relative path of a document: `docs/keys.md`.
+pub(crate) fn is_relative_document(text: &str) -> bool {
+    is_document(text) && is_relative(text)
+}
+
+/// The name of a file before its description: `README.md - How to begin`. Only documents that are read as a page.
+pub(crate) fn described_file(line: &str) -> Option<LinkInText<'_>> {
+    let item = line.trim_start_matches(['-', '*', '+', '>', ' ', '\t']);
+    let (name, described) =
+        [" - ", " \u{2014} ", " \u{2013} "].iter().find_map(|mark| item.split_once(mark))?;
+    let name = name.trim_matches(|letter: char| letter.is_whitespace() || "*`".contains(letter));
+    let is_page = PAGE_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let title = label_of(described)?;
+    (is_page && is_relative(name)).then_some(LinkInText { title: Some(title), address: name })
+}
+
+/// Endings of documents that are read as a page.
+const PAGE_ENDINGS: &[&str] = &[".md", ".mdx", ".txt", ".html", ".pdf"];
 
 /// Names of files of one line that are read.
 const FILES_MAX: usize = 50;
@@ -391,6 +415,7 @@ mod tests {
             ("* **Book a room:** `https://a.example/b`", Some(("Book a room", "https://a.example/b"))),
             ("- https://a.example/b \u{2014} Book a room", Some(("Book a room", "https://a.example/b"))),
             ("Rooms \u{2192} /rooms/all", Some(("Rooms", "/rooms/all"))),
+            ("\"site\": \"https://a.example/\"", Some(("site", "https://a.example/"))),
             ("See https://a.example/b: it is new", None),
             ("- Search: no address", None),
             ("https://a.example/b", None),
@@ -413,6 +438,17 @@ mod tests {
             ("Docs: https://a.example/README.md", &[]),
         ] {
             assert_eq!(labelled_files(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_file_before_its_description() {
+        let of = |line| described_file(line).map(|file| (file.address, file.title.unwrap_or_default()));
+        assert_eq!(of("- `docs/keys.md` - How keys work"), Some(("docs/keys.md", "How keys work")));
+        assert_eq!(of("README.md \u{2014} Start here"), Some(("README.md", "Start here")));
+        for line in ["src/main.py - The program", "Open README.md - it helps", "README.md", "1.5 - a number"]
+        {
+            assert_eq!(of(line), None, "{line}");
         }
     }
 

@@ -8,6 +8,7 @@ use crate::document::MANIFEST_BYTES_MAX;
 use crate::draft::{self, Draft};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::product_lines::ProductLines;
 use crate::format::{addresses, listed_calls};
 use crate::json;
 
@@ -16,12 +17,16 @@ const LINES_MAX: usize = 5_000;
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
-    let mut above = "";
+    let (mut above, mut products) = ("", ProductLines::default());
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }
-        if !tools.read_line(line) && !listed_calls::read(line, None, draft) {
+        if !tools.read_line(line)
+            && !products.read_paths(line, draft)
+            && !listed_calls::read(line, None, draft)
+        {
+            products.read_line(line, draft);
             addresses::keep_below(std::mem::replace(&mut above, line), line, draft);
             labels.read_line(line, draft);
         }

@@ -127,12 +127,24 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
         "websocket" => Protocol::WebSocket,
         _ => Protocol::Other,
     };
-    let url = draft.document_url(interface, "url");
+    let mut url = draft.document_url(interface, "url");
     if let (true, Some(url)) = (folded == "openapi", url.clone()) {
         draft.keep(Link::new("service-desc", url, Some(Follow::Manifest)));
+    } else if let Some(described) = url.take_if(|url| is_description(url)) {
+        // What is at the address describes the interface; messages are sent elsewhere.
+        let may_be_followed = described.starts_with("https://") && protocol != Protocol::Other;
+        let follow = may_be_followed.then_some(Follow::Manifest);
+        draft.keep(Link::new("describedby", described, follow));
     }
     let mut found = Interface::new(protocol, url);
     found.declared = draft::name(Some(declared));
     found.version = interface.string("version");
     draft.keep(found);
+}
+
+/// Whether an address is that of a document, which describes a server.
+fn is_description(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    addresses::classify(url).follow.is_some()
+        || [".json", ".jsonld", ".yaml", ".yml"].iter().any(|ending| path.ends_with(ending))
 }

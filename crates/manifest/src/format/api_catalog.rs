@@ -60,7 +60,13 @@ fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(context, &CONTEXT);
     if let Some(anchor) = draft.url(context, "anchor") {
         let known = draft.has_interface(&anchor);
-        if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
+        // A declaration is described by links as a server is, but is none.
+        let is_document = addresses::classify(&anchor).follow.is_some();
+        if !known
+            && !is_document
+            && draft.manifest.interfaces.len() < LINKS_MAX
+            && anchor != draft.base().as_str()
+        {
             let protocol = protocol_of(context, &anchor);
             let mut interface = Interface::new(protocol, Some(anchor));
             let title = draft::name(context.text("title"));

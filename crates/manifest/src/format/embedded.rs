@@ -9,8 +9,8 @@ use crate::address;
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::{
-    addresses, ai_txt, commands, described_calls, generic, header, inner_auth, lenient, named_tools, oauth,
-    outbound, payments, request_headers, terms, x402,
+    addresses, ai_txt, commands, described_calls, generic, header, inline, inner_auth, lenient, named_tools,
+    oauth, outbound, payments, request_headers, terms, x402,
 };
 use crate::model::{
     Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Link, Payment, Protocol, SafetyClass, Tristate,
@@ -50,6 +50,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(agents) = agents {
         generic::read_service_list("agents", agents, &root.at("agents"), draft);
     }
+    if !draft.format().is_core() {
+        read_cards(root, draft);
+    }
     if draft.format() == Format::X402 {
         x402::check_resources(draft);
     }
@@ -57,8 +60,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         mark_paid(draft);
     }
     generic::read_workflows(root, draft);
-    generic::apply_by_name(root, draft);
     header::complete(root, draft);
+    generic::apply_by_name(root, draft);
     if !draft.format().is_core() {
         oauth::read_endpoints(root, draft);
         request_headers::read(root, draft);
@@ -102,6 +105,20 @@ fn apply_described_effects(listed: usize, draft: &mut Draft<'_>) {
             SafetyClass::Read => capability.auth = reads.clone(),
             SafetyClass::Unknown => {}
             _ => capability.auth = writes.clone(),
+        }
+    }
+}
+
+/// Members that hold an agent card inside a document of another format.
+const CARD_KEYS: &[&str] = &["a2a_profile", "a2aProfile", "a2a_card", "a2aCard", "agent_card", "agentCard"];
+
+/// Agent cards whose skills no list of the document holds.
+fn read_cards(root: &Object<'_>, draft: &mut Draft<'_>) {
+    for card in CARD_KEYS.iter().filter_map(|key| root.object(key)) {
+        let below = [&card.pointer, "/"].concat();
+        let is_read = draft.manifest.capabilities.iter().any(|known| known.pointer.starts_with(&below));
+        if !is_read {
+            inline::read(&card, draft);
         }
     }
 }

@@ -62,10 +62,10 @@ impl Labels {
         }
         self.subjects.extend(read_credential_headers(line, draft));
         let payments = &mut draft.manifest.payments;
-        if payments.iter().all(payment_words::is_bare) {
-            let stated = payment_words::all_in_sentence(line);
-            if payments.is_empty() || stated.iter().any(|payment| !payment_words::is_bare(payment)) {
-                payments.clear();
+        if !payments.iter().any(payment_words::has_asset) {
+            let stated = payment_words::in_sentence(line);
+            if payments.is_empty() || stated.iter().any(payment_words::has_asset) {
+                payments.retain(|payment| !payment_words::is_name(payment));
                 draft.keep_all(stated);
             }
         }

@@ -239,14 +239,25 @@ fn read_endpoints(item: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> bool
     let Some((label, listed)) = item.split_once(':').filter(|(label, _)| is_label(label)) else {
         return false;
     };
-    let paths = || listed.split([' ', ',', '|']).filter(|path| !path.is_empty()).take(CALLS_MAX);
-    let is_path =
-        |path: &str| path.len() > 1 && path.starts_with('/') && addresses::classify(path).rel == "page";
-    if paths().count() < 2 || !paths().all(is_path) {
+    let is_call = |path: &str| addresses::classify(path).rel == "page";
+    if paths(listed).count() < 2 || !paths(listed).all(is_call) {
         return false;
     }
-    let is_free = text::words(label).iter().any(|word| word == "free");
-    for path in paths() {
+    read_paths(listed, text::words(label).iter().any(|word| word == "free"), base, draft)
+}
+
+fn paths(listed: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |letter: char| letter.is_whitespace() || matches!(letter, ',' | '|');
+    listed.split(is_mark).filter(|path| !path.is_empty()).take(CALLS_MAX)
+}
+
+/// Reads paths that are listed without methods, and tells whether the text holds nothing else.
+pub(crate) fn read_paths(listed: &str, is_free: bool, base: Option<&Url>, draft: &mut Draft<'_>) -> bool {
+    let is_path = |path: &str| path.len() > 1 && path.starts_with('/');
+    if paths(listed).next().is_none() || !paths(listed).all(is_path) {
+        return false;
+    }
+    for path in paths(listed) {
         let address = resolve(path, base, draft).filter(|_| draft.manifest.capabilities.len() < CALLS_MAX);
         let Some(address) = address else { continue };
         let mut capability = draft.capability(CapabilityKind::Operation, path, path, String::new());

@@ -58,6 +58,9 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         for name in addresses::labelled_files(line) {
             addresses::keep(&LinkInText { title: Some(name), address: name }, draft);
         }
+        if let Some(file) = addresses::described_file(line) {
+            addresses::keep(&file, draft);
+        }
         addresses::keep_line(line, draft);
         labels.read_line(line, draft);
     }

@@ -3,14 +3,9 @@
 use crate::format::payments::NETWORKS;
 use crate::model::Payment;
 
-/// The first payment that a sentence states.
-pub(crate) fn in_sentence(sentence: &str) -> Option<Payment> {
-    all_in_sentence(sentence).into_iter().next()
-}
-
 /// The payments that a sentence states: each asset on a network, with or without its scheme (`x402 with USDC on Base`), or the
 /// scheme alone (`Payment via x402`).
-pub(crate) fn all_in_sentence(sentence: &str) -> Vec<Payment> {
+pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
     const ON: &str = " on ";
     let may_state = sentence.contains(ON) || sentence.contains("402");
     if !may_state || !is_about_payment(sentence) {
@@ -20,7 +15,10 @@ pub(crate) fn all_in_sentence(sentence: &str) -> Vec<Payment> {
     let is_scheme = |word: &str| SCHEMES.iter().find(|scheme| scheme.eq_ignore_ascii_case(word)).copied();
     let scheme = words().find_map(is_scheme).map(str::to_owned);
     let mut found: Vec<Payment> = Vec::new();
-    for (at, _) in sentence.match_indices(ON).take(PAYMENTS_MAX) {
+    for (at, _) in sentence.match_indices(ON).take(WORDS_MAX) {
+        if found.len() == PAYMENTS_MAX {
+            break;
+        }
         let named = asset_before(sentence, at).zip(network_after(sentence, at + ON.len()));
         let payment = named.map(|(asset, network)| Payment {
             scheme: scheme.clone(),
@@ -48,9 +46,14 @@ pub(crate) fn all_in_sentence(sentence: &str) -> Vec<Payment> {
     found
 }
 
-/// Whether a payment says no more than its scheme.
-pub(crate) const fn is_bare(payment: &Payment) -> bool {
-    payment.network.is_none() && payment.asset.is_none()
+/// Whether a payment states with what is paid: an asset or a network.
+pub(crate) const fn has_asset(payment: &Payment) -> bool {
+    payment.network.is_some() || payment.asset.is_some()
+}
+
+/// Whether a payment states nothing but its scheme.
+pub(crate) const fn is_name(payment: &Payment) -> bool {
+    !has_asset(payment) && payment.price.is_none() && payment.address.is_none()
 }
 
 fn is_mark(letter: char) -> bool {
@@ -102,7 +105,7 @@ mod tests {
     #[test]
     fn finds_every_payment_of_a_sentence() {
         let of = |sentence| {
-            let found = all_in_sentence(sentence).into_iter();
+            let found = in_sentence(sentence).into_iter();
             found
                 .map(|p| [p.scheme, p.asset, p.network].map(Option::unwrap_or_default).join(" "))
                 .collect::<Vec<_>>()
@@ -111,9 +114,15 @@ mod tests {
             of("Pay with x402: USDC on Base or RLUSD on XRP Ledger"),
             ["x402 USDC Base", "x402 RLUSD XRP Ledger"]
         );
+        assert_eq!(
+            of("Payment in RLUSD on XRP Ledger or USDC on Base via x402"),
+            ["x402 RLUSD XRP Ledger", "x402 USDC Base"]
+        );
+        assert_eq!(of("Pay with RLUSD on XRP via x402"), ["x402 RLUSD XRP"]);
         assert_eq!(of("Gated by RLUSD micropayments on the XRP Ledger"), [" RLUSD XRP Ledger"]);
         assert_eq!(of("Payment via X402 protocol"), ["x402  "]);
         assert!(of("Payment via x402 is planned").is_empty());
         assert!(of("Answers 402 on failure").is_empty());
+        assert!(of("Agents earn USDC on Base").is_empty());
     }
 }

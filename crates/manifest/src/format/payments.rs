@@ -2,11 +2,13 @@
 //!
 //! They are recorded and never acted upon. Formats that define their own terms have their own readers.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::payment_words::{WORDS_MAX, all_in_sentence, in_sentence, is_bare};
+use crate::format::payment_words::{WORDS_MAX, has_asset, in_sentence, is_name};
 use crate::format::{lenient, outbound};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
@@ -54,7 +56,14 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         plan_limits(root, draft);
     }
     let known = &draft.manifest.payments;
-    let new: Vec<Payment> = found.0.into_iter().filter(|payment| !known.contains(payment)).collect();
+    // The name of a scheme repeats the terms that are stated for it elsewhere.
+    let terms = known.iter().chain(&found.0).filter(|payment| !is_name(payment));
+    let described: HashSet<String> = terms.filter_map(|payment| payment.scheme.clone()).collect();
+    let repeats = |payment: &Payment| {
+        is_name(payment) && payment.scheme.as_ref().is_some_and(|scheme| described.contains(scheme))
+    };
+    let is_new = |payment: &&Payment| !known.contains(payment) && !repeats(payment);
+    let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
     draft.keep_all(new);
     if !draft.format().is_core() {
         read_sentences(root, draft);
@@ -68,10 +77,10 @@ fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let mut found: Vec<Payment> = Vec::new();
     outbound::each_text(root.map, &mut |text| {
-        if found.iter().all(is_bare) && (text.contains(" on ") || text.contains("402")) {
-            for stated in text.split(['.', ';']).take(WORDS_MAX).map(all_in_sentence) {
+        if !found.iter().any(has_asset) && (text.contains(" on ") || text.contains("402")) {
+            for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
                 let is_first = found.is_empty() && !stated.is_empty();
-                if is_first || (found.iter().all(is_bare) && !stated.iter().all(is_bare)) {
+                if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
                     found = stated;
                 }
             }
@@ -184,7 +193,7 @@ fn of_plan(plan: &str, payment: Payment) -> Payment {
 }
 
 fn of_scheme(scheme: &str) -> Payment {
-    if let Some(split) = in_sentence(scheme).filter(|split| split.scheme.is_some()) {
+    if let Some(split) = in_sentence(scheme).into_iter().next().filter(|split| split.scheme.is_some()) {
         return split;
     }
     Payment { scheme: Some(text::capped(scheme, 100).to_owned()), ..Payment::default() }
@@ -280,6 +289,7 @@ pub(super) const NETWORKS: &[&str] = &[
     "sui",
     "near",
     "xrpl",
+    "xrp",
     "xahau",
     "polygon",
     "arbitrum",

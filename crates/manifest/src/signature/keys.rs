@@ -90,9 +90,8 @@ impl KeyLocation {
     pub(super) fn check_place(&self, signed: &ManifestUrl) -> Result<(), Refusal> {
         let Some((_, url)) = self.document() else { return Ok(()) };
         if !signed.is_well_known() && !url.is_well_known() {
-            return Err(Refusal::unresolvable(format!(
-                "neither the document nor its key is at a path below /.well-known/: users of a site may have written both"
-            )));
+            let reason = "neither the document nor its key is at a path below /.well-known/: users of a site may have written both";
+            return Err(Refusal::unresolvable(reason.to_owned()));
         }
         let (signed, key) = (signed.host(), url.host());
         let parent = key.as_str().strip_prefix("www.").unwrap_or(key.as_str());

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header, lenient};
+use crate::format::{addresses, endpoint, header, lenient};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::object::Object;
 use crate::rule::FindingTable;
@@ -180,7 +180,9 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
-    let mut preferred = Interface::new(Protocol::A2a, draft.server_url(root, "url"));
+    // A card inside another document may name the document instead of a server.
+    let is_server = |url: &String| root.pointer.is_empty() || addresses::classify(url).follow.is_none();
+    let mut preferred = Interface::new(Protocol::A2a, draft.server_url(root, "url").filter(is_server));
     preferred.version = draft::name(root.text("protocolVersion"));
     preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());
     let version = preferred.version.clone();

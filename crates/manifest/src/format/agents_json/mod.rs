@@ -179,6 +179,8 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     }
     let mut sessions = Sessions { required_ids, ..Sessions::default() };
     match &session {
+        // A value of another type is reported as such.
+        None if root.has("session") => {}
         None => draft.report_rule(&rules::SESSION_MISSING, root.pointer.clone()),
         Some(session) => {
             if flavour == Flavour::Schema {

@@ -5,18 +5,31 @@
 //!
 //! Follows agents.txt 1.0 §3 and §4 (kaylacar/agents-txt), draft-car-agents-txt-wellknown-00.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Block, Line, blocks, listed};
+use crate::address::is_method_in_any_case;
+use crate::auth;
 use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, lenient};
-use crate::model::{Capability, CapabilityKind, Follow, Interface, Link, Protocol};
-use crate::object::Object;
+use crate::json::at_index;
+use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Follow, Interface, Link, Protocol};
+use crate::object::{Object, children};
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
 use crate::schema::{Location, Parameters, Presence, object_descriptor};
+use crate::text;
 use crate::walk::List;
+
+/// Policies for agents that are compared with the capabilities.
+const AGENTS_MAX: usize = 1_000;
+/// Scopes of one scheme that are kept, of all capabilities together.
+const SCOPES_OF_SCHEME_MAX: usize = 256;
+/// Places of a parameter.
+const LOCATIONS: &[&str] = &["query", "path", "header", "body"];
 
 findings! {
     shape ROOT("agents_txt", "agents.txt 1.0 §3.2") {
@@ -38,13 +51,13 @@ findings! {
         must("endpoint", Kind::Url, "Name the absolute URL of the endpoint."),
         must("protocol", Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]), "State REST, MCP, A2A, GraphQL or WebSocket."),
         may("description", Kind::Text, "Describe the capability in a string."),
-        may("method", Kind::Text, "State the HTTP method."),
+        may("method", Kind::Form(is_method_in_any_case, "an HTTP method"), "State the HTTP method."),
         may("openapi", Kind::Url, "Name an absolute URL."),
         may("scopes", Kind::Texts, "List scopes as strings."),
     }
     shape PARAMETER("agents_txt.parameter", "agents.txt 1.0 §3.4") {
         must("name", Kind::Text, "Name the parameter."),
-        must("in", Kind::OneOf(&["query", "path", "header", "body"]), "State query, path, header or body."),
+        must("in", Kind::OneOf(LOCATIONS), "State query, path, header or body."),
         must("type", Kind::Text, "State the type."),
     }
     shape ACCESS("agents_txt.access", "agents.txt 1.0 §3.5") {
@@ -57,6 +70,13 @@ findings! {
         "two capabilities have the same id" => "Give every capability a unique id.";
     rule NO_TOKEN_ENDPOINT: Must("agents_txt.auth.endpoint.missing", "agents.txt 1.0 §3.4")
         "a bearer token or OAuth 2 is demanded without saying where agents obtain one" => "Name Auth-Endpoint.";
+    rule AUTH_UNKNOWN: Should("agents_txt.auth.unknown", "agents.txt 1.0 §3.4")
+        "no agent knows the scheme of the credentials" => "State none, api-key, bearer-token or oauth2.";
+    rule RATE_UNREADABLE: Should("agents_txt.rate_limit.invalid", "agents.txt 1.0 §3.4")
+        "the rate limit is no rate" => "Write the rate as number/unit, such as 60/minute.";
+    rule AGENT_CAPABILITY_UNKNOWN: Should("agents_txt.agent.capability.unknown", "agents.txt 1.0 §3.6")
+        "the policy for an agent names a capability that is not declared"
+            => "Declare the capability, or correct its id.";
     rule AGENTS_LIST: Must("agents_txt.agents.not_a_map", "agents.txt 1.0 §4")
         "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
 }
@@ -178,15 +198,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.policies.access_disallow = draft::tags(access.texts("disallow"));
     }
     match root.value("agents") {
-        Some(agents @ Value::Object(_)) => {
-            draft.manifest.hints.insert("agents".to_owned(), agents.clone());
-            // The policy of `*` applies to every agent.
-            draft.manifest.rate_limit = agents
-                .pointer("/*/rateLimit")
-                .and_then(lenient::rate_limit)
-                .filter(|limit| limit.requests.is_some());
+        Some(agents @ Value::Object(_)) => read_agents(agents, draft),
+        Some(listed) => {
+            draft.report_rule(&AGENTS_LIST, root.at("agents"));
+            let by_name = Value::Object(agents_by_name(listed));
+            read_agents(&by_name, draft);
         }
-        Some(_) => draft.report_rule(&AGENTS_LIST, root.at("agents")),
         None => {}
     }
     draft.link(root, "agentsJson", "agents-json", Some(Follow::Manifest));
@@ -194,6 +211,57 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_rule(&NO_CAPABILITY, root.at("capabilities"));
     }
     draft.each(root, "capabilities", &List::of(&CAPABILITY).unique("id", &DUPLICATE), read_capability);
+    check_policies(root, draft);
+}
+
+/// Reports the capabilities of policies that the document does not declare.
+fn check_policies(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let declared: HashSet<&str> = root.objects("capabilities").filter_map(|it| it.text("id")).collect();
+    let Some(agents) = root.value("agents") else { return };
+    for (_, policy, pointer) in children(agents, &root.at("agents")).take(AGENTS_MAX) {
+        let Some(map) = policy.as_object() else { continue };
+        let policy = Object::new(map, pointer);
+        check_rate(&policy, draft);
+        for (index, name) in policy.list("capabilities").unwrap_or_default().iter().enumerate() {
+            let Some(name) = name.as_str().filter(|name| *name != "*" && !declared.contains(name.trim()))
+            else {
+                continue;
+            };
+            let pointer = at_index(&policy.at("capabilities"), index);
+            let text = format!("\"{}\" is not a capability", text::capped(name, 100));
+            draft.report(&AGENT_CAPABILITY_UNKNOWN, pointer, text);
+        }
+    }
+}
+
+/// Reports a limit in words that state no rate.
+fn check_rate(object: &Object<'_>, draft: &mut Draft<'_>) {
+    if let Some(limit) = object.text("rateLimit").filter(|limit| !quantity::is_rate(limit)) {
+        let text = format!("\"{}\" is no rate", text::capped(limit, 100));
+        draft.report(&RATE_UNREADABLE, object.at("rateLimit"), text);
+    }
+}
+
+/// Keeps the policies for agents by their name. That of `*` applies to every agent.
+fn read_agents(agents: &Value, draft: &mut Draft<'_>) {
+    if agents.as_object().is_some_and(Map::is_empty) {
+        return;
+    }
+    draft.manifest.hints.insert("agents".to_owned(), agents.clone());
+    let limit = agents.pointer("/*/rateLimit").and_then(lenient::rate_limit);
+    draft.manifest.rate_limit = limit.filter(|limit| limit.requests.is_some());
+}
+
+/// The policies of a list by the names that its elements state.
+fn agents_by_name(listed: &Value) -> Map<String, Value> {
+    let policies = listed.as_array().into_iter().flatten().filter_map(Value::as_object);
+    let named = policies.filter_map(|policy| {
+        let name = policy.get("name")?.as_str()?;
+        let others = policy.iter().filter(|(key, _)| *key != "name");
+        let others = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Some((text::capped(name, draft::NAME_CHARS_MAX).to_owned(), Value::Object(others)))
+    });
+    named.collect()
 }
 
 fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
@@ -201,7 +269,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     address(object, &mut capability, draft);
     let mut parameters = Parameters::default();
     for parameter in object.objects("parameters").chain(object.objects("params")) {
-        draft.check(&parameter, &PARAMETER);
+        check_parameter(&parameter, draft);
         let Some(name) = parameter.text("name") else { continue };
         let (schema, presence) = object_descriptor(parameter.map);
         let location = match parameter.text_of(&["in", "location"]) {
@@ -216,12 +284,28 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     }
     capability.parameters = parameters.finish();
     read_auth(object, &mut capability, draft);
+    check_rate(object, draft);
     capability.rate_limit = object.value("rateLimit").and_then(|limit| match limit {
         Value::String(text) => Some(quantity::rate(text)),
         other => lenient::rate_limit(other),
     });
     draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
     draft.push(capability);
+}
+
+/// Checks a parameter. Its place may be called `location`, as in the published examples.
+fn check_parameter(parameter: &Object<'_>, draft: &mut Draft<'_>) {
+    let place = parameter.value("location").filter(|_| !parameter.has("in"));
+    let Some(place) = place.filter(|place| place.as_str().is_some_and(is_location)) else {
+        return draft.check(parameter, &PARAMETER);
+    };
+    let mut renamed = parameter.map.clone();
+    renamed.insert("in".to_owned(), place.clone());
+    draft.check(&Object::new(&renamed, parameter.pointer.clone()), &PARAMETER);
+}
+
+fn is_location(word: &str) -> bool {
+    LOCATIONS.contains(&word)
 }
 
 /// Sets endpoint and protocol. Only HTTP has a method, by default GET.
@@ -256,6 +340,10 @@ fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'
 fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(published) = object.value("auth") else { return };
     let mut found = lenient::auth(published);
+    let is_known = |auth: &Auth| auth.declared.as_deref().is_none_or(auth::is_scheme_of_http);
+    if found.iter().any(|auth| auth.scheme == AuthScheme::Other && !is_known(auth)) {
+        draft.report_rule(&AUTH_UNKNOWN, object.at("auth"));
+    }
     let described = object.object("auth");
     let address = |key: &str| lenient::address_of(described.as_ref()?, &[key]);
     let (token_url, docs_url) = (address("tokenEndpoint"), address("docsUrl"));
@@ -263,19 +351,20 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
         auth.token_url.clone_from(&token_url);
         auth.docs_url.clone_from(&docs_url);
         auth.scopes.extend(lenient::scopes(object).map(|scope| (scope, String::new())));
-        let tokens =
-            matches!(auth.scheme, crate::model::AuthScheme::Bearer | crate::model::AuthScheme::OAuth2);
+        let tokens = matches!(auth.scheme, AuthScheme::Bearer | AuthScheme::OAuth2);
         if tokens && auth.token_url.is_none() {
             draft.report_rule(&NO_TOKEN_ENDPOINT, object.at("auth"));
         }
     }
     capability.auth = lenient::required_by(&found);
     for auth in found {
-        let known = draft
-            .manifest
-            .auth
-            .iter()
-            .any(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        let mut stated = draft.manifest.auth.iter_mut();
+        let known = stated.find(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        let known = known.map(|known| {
+            let room = SCOPES_OF_SCHEME_MAX.saturating_sub(known.scopes.len());
+            known.scopes.extend(auth.scopes.clone().into_iter().take(room));
+        });
+        let known = known.is_some();
         let docs = auth.docs_url.clone().filter(|docs| {
             known && !draft.manifest.auth.iter().any(|auth| auth.docs_url.as_ref() == Some(docs))
         });

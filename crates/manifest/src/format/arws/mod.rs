@@ -151,6 +151,9 @@ fn check_scheme(contract: &Object<'_>, scheme: AuthScheme, draft: &mut Draft<'_>
                 draft.report_rule(&rules::SCOPES_MISSING, contract.at("scopes"));
             }
         }
+        AuthScheme::Other if contract.text("type").is_some_and(|word| !auth::is_scheme_of_http(word)) => {
+            draft.report_rule(&rules::SCHEME_UNKNOWN, contract.at("type"));
+        }
         AuthScheme::None if parts.is_some() => {
             draft.report_rule(&rules::AUTH_CONTRADICTED, contract.at("type"));
         }

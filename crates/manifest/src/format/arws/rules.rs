@@ -25,6 +25,8 @@ findings! {
     rule SCOPES_MISSING: Should("arws.auth.scopes.missing", "ARWS layer 4")
         "`scopes` is missing, so no agent knows what to ask for"
             => "List the scopes of agents, such as agent:read.";
+    rule SCHEME_UNKNOWN: Should("arws.auth.type.unknown", "ARWS layer 1")
+        "`type` is a scheme that no agent knows" => "Name a known scheme, such as oauth2.";
     rule AUTH_CONTRADICTED: Should("arws.auth.contradicted", "ARWS layer 1")
         "`type` says that no authentication is needed, and tokens are described"
             => "Name the scheme, or drop `token_url` and `scopes`.";

@@ -141,7 +141,8 @@ fn authorization(
             schemes.push(scheme);
         }
     }
-    if schemes.is_empty() {
+    // The identity of an agent is no way to get a scope.
+    if schemes.iter().all(|scheme| *scheme == AuthScheme::AgentIdentity) {
         draft.report_rule(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {
         for (index, value) in published.list("requiredScopes").unwrap_or_default().iter().enumerate() {

@@ -150,7 +150,7 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
                 (other.as_str(), errors.at(code))
             }
         };
-        match recovery.map(|text| Actionable::of(text, &actions)) {
+        match recovery.filter(|_| value.is_object()).map(|text| Actionable::of(text, &actions)) {
             Some(Actionable::No) => draft.report_rule(&rules::ERROR_NOT_ACTIONABLE, pointer),
             Some(Actionable::Vaguely) => draft.report_rule(&rules::ERROR_VAGUE, pointer),
             Some(Actionable::Yes) | None => {}

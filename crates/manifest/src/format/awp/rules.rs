@@ -201,11 +201,8 @@ fn is_date(text: &str) -> bool {
         || chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
-/// A host with an optional port; published with a scheme too.
+/// A host with an optional port.
 fn is_domain(text: &str) -> bool {
-    let text = text.trim();
-    let text = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or(text);
-    let text = text.strip_suffix('/').unwrap_or(text);
     !text.contains(['/', '@', '?', '#'])
         && crate::name::parse_url(&format!("https://{text}/")).is_ok_and(|url| url.has_host())
 }

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::{described_calls, header, lenient};
 use crate::model::{
-    AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Manifest, Payment, Protocol, SafetyClass,
-    Tristate,
+    Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::safety;
@@ -168,30 +167,9 @@ pub(super) fn apply_auth(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     draft.manifest.auth = credentials;
+    // Such a document tells apart the calls that need a scheme, though it may say nothing of some.
     if by_effect.is_some() || stated.is_some_and(|stated| stated.is_of_server) {
-        limit_credentials(&mut draft.manifest);
-    }
-}
-
-/// Most capabilities that the credentials of some of them name.
-const NAMED_MAX: usize = 500;
-
-/// Says of each scheme which capabilities it is for, in a document that tells calls that read from those that write, or that
-/// states the credentials of one server.
-fn limit_credentials(manifest: &mut Manifest) {
-    if manifest.capabilities.len() > NAMED_MAX {
-        return;
-    }
-    for auth in manifest.auth.iter_mut().filter(|auth| auth.applies_to == AppliesTo::All) {
-        let is_for = |needed: &CapabilityAuth| match auth.scheme {
-            AuthScheme::None => needed.required == Tristate::No,
-            scheme => needed.schemes.contains(&scheme),
-        };
-        let named = manifest.capabilities.iter().filter(|capability| is_for(&capability.auth));
-        let ids: Vec<String> = named.map(|capability| capability.native_id.clone()).collect();
-        if !ids.is_empty() && ids.len() < manifest.capabilities.len() {
-            auth.applies_to = AppliesTo::Ids { ids };
-        }
+        draft::restrict_to_needing(&mut draft.manifest);
     }
 }
 

@@ -26,6 +26,19 @@ pub(crate) fn apply_by_name(root: &Object<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let positions: HashMap<String, usize> = draft.capability_positions();
+    let limits = header::LIMIT_KEYS.iter().filter_map(|key| root.value(key));
+    let is_of_calls = |limit: &Value| {
+        limit.as_object().is_some_and(|map| {
+            !map.is_empty() && map.len() <= NAMES_MAX && map.keys().all(|name| positions.contains_key(name))
+        })
+    };
+    // The limit of one call is none of the service.
+    if draft.manifest.rate_limit.is_some()
+        && root.value_of(header::LIMIT_KEYS).is_some()
+        && limits.clone().all(is_of_calls)
+    {
+        draft.manifest.rate_limit = None;
+    }
     each_named(root, header::LIMIT_KEYS, |name, value| {
         let capability =
             positions.get(name).and_then(|position| draft.manifest.capabilities.get_mut(*position));

@@ -10,7 +10,7 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{described_calls, endpoint, header, idempotency, lenient, mcp};
+use crate::format::{addresses, described_calls, endpoint, header, idempotency, lenient, mcp};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
@@ -131,7 +131,7 @@ impl Context {
             .or_else(|| object.text_of(SERVER_KEYS))
             .or_else(in_block)
             .or_else(|| address_of_server(&object.object_of(SERVER_KEYS)?))
-            .filter(|text| crate::format::addresses::classify(text).follow.is_none());
+            .filter(|text| addresses::classify(text).follow.is_none());
         let absolute = |text: &str| {
             let is_address = text.starts_with('/') || text.contains("://");
             let completed = (!is_address).then(|| address::completed(text)).flatten();
@@ -331,6 +331,7 @@ impl<'o, 'v> Call<'o, 'v> {
         let called_as = if is_over_mcp(object) { ListKind::of_tools() } else { kind };
         set_tool(called_as, context, &mut capability);
         set_protocol(kind, object, &mut capability);
+        set_card(kind, &mut capability);
         set_socket(object, &mut capability);
         read_call(object, &mut capability);
         query::read(object, published.map(|(_, address)| address), &mut capability);
@@ -345,6 +346,20 @@ fn set_protocol(kind: ListKind, object: &Object<'_>, capability: &mut Capability
     let named = object.text("protocol").filter(|_| kind.is_agents()).map(auth::protocol);
     if let Some(protocol) = named.filter(|protocol| *protocol != Protocol::Other) {
         capability.invocation.protocol = Some(protocol);
+    }
+}
+
+/// The address of a card describes an agent: it is not where the agent is called.
+fn set_card(kind: ListKind, capability: &mut Capability) {
+    let invocation = &mut capability.invocation;
+    let is_card = |url: &String| addresses::classify(url).follow.is_some();
+    if !kind.is_agents() || invocation.method.is_some() || !invocation.url.as_ref().is_some_and(is_card) {
+        return;
+    }
+    invocation.described_by = invocation.url.take();
+    if invocation.protocol == Some(Protocol::Http) {
+        let is_a2a = |url: &String| addresses::classify(url).rel == "agent-card";
+        invocation.protocol = invocation.described_by.as_ref().is_some_and(is_a2a).then_some(Protocol::A2a);
     }
 }
 

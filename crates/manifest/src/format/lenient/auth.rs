@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::auth_words::auth_in_words;
 use crate::auth;
 use crate::draft::{DESCRIPTION_CHARS_MAX, Draft, NAME_CHARS_MAX};
 use crate::model::{Auth, AuthScheme, CapabilityAuth, OAuthFlow, SCHEMES_PER_CAPABILITY_MAX, Tristate};
@@ -231,7 +232,7 @@ const REGISTRATION_KEYS: &[&str] = &[
 ];
 
 /// The first address or path of a text: `POST /register (returns a key)` holds `/register`.
-fn first_address(text: &str) -> Option<String> {
+pub(super) fn first_address(text: &str) -> Option<String> {
     let is_address = |word: &&str| word.contains("://") || (word.starts_with('/') && word.len() > 1);
     let word = text.split_whitespace().find(is_address).filter(|word| word.len() <= URL_BYTES_MAX)?;
     let start = word.find("http").filter(|_| word.contains("://")).unwrap_or_default();
@@ -280,9 +281,10 @@ fn auth_by_name(object: &Object<'_>) -> Vec<Auth> {
         // `{"reads": "none", "writes": "jwt_bearer"}`.
         for word in object.map.values().filter_map(Value::as_str).filter(|word| !word.contains(' ')) {
             let named = auth_of_word(word);
-            let is_new = found.iter().all(|known| known.scheme != named.scheme);
-            if is_new && named.scheme != AuthScheme::Other {
-                found.push(named);
+            match found.iter_mut().find(|known| known.scheme == named.scheme) {
+                Some(known) => known.declared = known.declared.take().or(named.declared),
+                None if named.scheme != AuthScheme::Other => found.push(named),
+                None => {}
             }
         }
     }
@@ -294,62 +296,7 @@ fn auth_in_sentences(map: &Map<String, Value>) -> Vec<Auth> {
     auth_in_words(map.values().filter_map(Value::as_str))
 }
 
-/// Clauses of one text that are searched for credentials.
-pub(super) const CLAUSES_MAX: usize = 50;
-
-/// Credentials that sentences name.
-pub(crate) fn auth_in_words<'t>(sentences: impl IntoIterator<Item = &'t str>) -> Vec<Auth> {
-    let mut found: Vec<Auth> = Vec::new();
-    let clauses = sentences.into_iter().flat_map(|text| text.split(". ").take(CLAUSES_MAX));
-    for text in clauses {
-        let registered = first_address(text).filter(|url| url.contains("://"));
-        for scheme in schemes_in(&text.to_ascii_lowercase()) {
-            if found.iter().any(|known| known.scheme == scheme) {
-                continue;
-            }
-            let registration_url = registered.clone().filter(|_| scheme != AuthScheme::None);
-            let name = header_in(text).filter(|_| scheme == AuthScheme::ApiKey).map(str::to_owned);
-            let location = name.as_ref().map(|_| "header".to_owned());
-            found.push(Auth { location, name, registration_url, ..Auth::new(scheme) });
-        }
-    }
-    found
-}
-
-/// The schemes that a sentence in lower-case letters names: one in each of its parts that names what calls of one kind need,
-/// else the first.
-fn schemes_in(sentence: &str) -> Vec<AuthScheme> {
-    let parts = sentence.split(", ").take(CLAUSES_MAX);
-    let of_kind = parts.filter(|part| READING.iter().chain(WRITING).any(|words| part.contains(words)));
-    let found: Vec<AuthScheme> = of_kind.filter_map(scheme_in).collect();
-    if found.is_empty() { scheme_in(sentence).into_iter().collect() } else { found }
-}
-
-/// The scheme that a clause in lower-case letters names.
-fn scheme_in(clause: &str) -> Option<AuthScheme> {
-    let has = |words: &[&str]| words.iter().any(|word| clause.contains(word));
-    Some(
-        if has(&["no auth", "no api key", "no key", "without auth", "none required", "not required"])
-            || has(&["needs nothing", "need nothing", "no jwt required", "no token required"])
-        {
-            AuthScheme::None
-        } else if has(&["api key", "api-key", "apikey", "x-api-key"]) {
-            AuthScheme::ApiKey
-        } else if has(&["oauth"]) {
-            AuthScheme::OAuth2
-        } else if has(&["bearer ", "needs the token", "need the token", "needs a token", "need a token"])
-            || has(&["requires the token", "require the token", "requires a token", "require a token"])
-        {
-            AuthScheme::Bearer
-        } else if has(&["session-based", "session cookie"]) {
-            AuthScheme::Session
-        } else {
-            return None;
-        },
-    )
-}
-
-fn auth_of_word(word: &str) -> Auth {
+pub(super) fn auth_of_word(word: &str) -> Auth {
     let scheme = auth::scheme(word);
     let mut auth = Auth::new(scheme);
     if matches!(scheme, AuthScheme::Other | AuthScheme::ApiKey) && header_in(word) == Some(word.trim()) {
@@ -474,75 +421,6 @@ pub(crate) fn stated(value: &Value) -> (Vec<Auth>, CapabilityAuth) {
         needed.required = Tristate::from_option(Some(required));
     }
     (found, needed)
-}
-
-/// What calls that read and calls that write need, where a document tells them apart: `{"public_reads": "none", "writes":
-/// "bearer"}`, or in words: "None required for browsing. Writing needs the token."
-pub(crate) fn by_effect(value: &Value) -> Option<(CapabilityAuth, CapabilityAuth)> {
-    match value {
-        Value::String(sentences) => by_effect_in_words(sentences),
-        Value::Object(map) => by_effect_in_members(map).or_else(|| {
-            let remarks = ["description", "note", "notes"].iter().filter_map(|key| map.get(*key)?.as_str());
-            remarks.take(CLAUSES_MAX).find_map(by_effect_in_words)
-        }),
-        _ => None,
-    }
-}
-
-fn by_effect_in_members(map: &Map<String, Value>) -> Option<(CapabilityAuth, CapabilityAuth)> {
-    let stated = |wanted: fn(&str) -> bool| {
-        let is_wanted = |name: &str| text::words(name).iter().any(|word| wanted(word));
-        let (_, value) = map.iter().take(SCHEMES_PER_CAPABILITY_MAX).find(|(name, _)| is_wanted(name))?;
-        let stated = value.as_str()?;
-        if stated.contains(' ') {
-            let found = auth_in_words([stated]);
-            return (!found.is_empty()).then(|| required_by(&found));
-        }
-        (auth::scheme(stated) != AuthScheme::Other).then(|| required_by(&[auth_of_word(stated)]))
-    };
-    let reads = stated(|word| matches!(word, "read" | "reads" | "reading" | "browse" | "browsing"))?;
-    Some((reads, stated(|word| matches!(word, "write" | "writes" | "writing"))?))
-}
-
-/// Words of a clause about calls that read, and about calls that write.
-const READING: &[&str] = &[
-    "browsing",
-    "to browse",
-    "reading",
-    "to read",
-    "for reads",
-    "reads need",
-    "read access",
-    "for read-only",
-    "viewing",
-];
-const WRITING: &[&str] = &[
-    "writing",
-    "to write",
-    "for writes",
-    "writes need",
-    "write access",
-    "write operations",
-    "to post",
-    "posting",
-];
-
-/// What the clauses of a text say of calls that read and of calls that write. Where nothing is said of those that write, that
-/// is unknown.
-fn by_effect_in_words(sentences: &str) -> Option<(CapabilityAuth, CapabilityAuth)> {
-    let folded = sentences.to_ascii_lowercase();
-    let about = |words: &[&str], others: &[&str]| {
-        let mut clauses =
-            folded.split(['.', ',', ';', '\u{2014}']).flat_map(|part| part.split(" but ")).take(CLAUSES_MAX);
-        clauses.find_map(|clause| {
-            let has = |words: &[&str]| words.iter().any(|word| clause.contains(word));
-            let scheme = scheme_in(clause).filter(|_| has(words) && !has(others))?;
-            Some(required_by(&[Auth::new(scheme)]))
-        })
-    };
-    let (reads, writes) = (about(READING, WRITING), about(WRITING, READING));
-    let is_told_apart = reads.is_some() || writes.is_some();
-    is_told_apart.then(|| (reads.unwrap_or_default(), writes.unwrap_or_default()))
 }
 
 /// Whether a remark beside the schemes says that some calls need no credentials.

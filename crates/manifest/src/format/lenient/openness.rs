@@ -1,6 +1,6 @@
 //! Texts that say that no credentials are needed.
 
-use super::auth::CLAUSES_MAX;
+use super::auth_words::CLAUSES_MAX;
 
 /// Whether a text says of the whole service that it needs no credentials. A clause with a condition says less.
 pub(crate) fn says_open(text: &str) -> bool {

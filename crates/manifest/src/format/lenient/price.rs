@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::draft::NAME_CHARS_MAX;
 use crate::model::{Capability, Payment};
 use crate::object::{self, Members, Object};
 use crate::text;
@@ -91,6 +92,11 @@ fn price_of_map(map: &Map<String, Value>) -> Payment {
         let has = |key: &&str| members.get(key).is_some();
         let named = !["price", "amount"].iter().any(has) && in_dollars.iter().any(has);
         asset = named.then(|| "USD".to_owned());
+    }
+    if price.is_none()
+        && let Some(drops) = members.get("amount_drops").or_else(|| members.get("amountDrops"))
+    {
+        price = scalar(drops).map(|drops| scaled(&drops, DECIMALS_OF_XRP));
     }
     if price.is_none()
         && let Some((found, named)) = map.iter().find_map(|(name, value)| price_of_member(name, value))
@@ -232,6 +238,11 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
     }
     let mut words = text::words(name);
     let at = words.iter().position(|word| is_price(word))?;
+    // A fee for something else than a call: `listing_fee_usdc`.
+    let is_other = |word: &String| OTHER_FEES.contains(&word.as_str());
+    if words.get(at).is_some_and(|word| word == "fee") && words.iter().take(at).any(is_other) {
+        return None;
+    }
     let is_currency = |word: &String| CURRENCIES.contains(&word.as_str());
     let after = words.split_off(at + 1);
     let period = match after.as_slice() {
@@ -245,6 +256,22 @@ fn price_of_member(name: &str, value: &Value) -> Option<(String, Option<String>)
     (asset.is_some() || is_range).then_some((price + &period, asset))
 }
 
+/// What a fee is for that calls do not pay.
+const OTHER_FEES: &[&str] = &[
+    "listing",
+    "registration",
+    "signup",
+    "setup",
+    "membership",
+    "withdrawal",
+    "deposit",
+    "network",
+    "gas",
+    "platform",
+    "shipping",
+    "delivery",
+];
+
 /// Periods that a price in the name of its member is for: `price_usd_per_month`.
 const PERIODS: &[&str] = &["minute", "hour", "day", "week", "month", "year"];
 
@@ -253,6 +280,40 @@ fn range(value: &Value) -> Option<String> {
     let bound = |key: &str| value.get(key).and_then(Value::as_number);
     Some(format!("{}-{}", bound("min")?, bound("max")?))
 }
+
+/// The prices in a text, each with the name of what it is for: `Scan 0.05 USDC | Report 2 USDC`. None without a currency.
+pub(crate) fn prices_in_text(text: &str) -> Vec<Payment> {
+    let pieces = text.split(['|', ';', ',']).take(ALTERNATIVES_MAX).map(str::trim);
+    pieces.filter(|piece| !piece.contains("://")).filter_map(price_in_words).collect()
+}
+
+fn price_in_words(piece: &str) -> Option<Payment> {
+    let is_amount = |word: &str| {
+        let digits = word.trim_start_matches(['$', '\u{20ac}', '\u{a3}', '~']);
+        digits.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let is_currency = |word: &str| {
+        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        CURRENCIES.contains(&bare.to_ascii_lowercase().as_str())
+    };
+    let words = piece.split_whitespace().take(WORDS_MAX);
+    let amount = words.clone().find(|word| is_amount(word))?;
+    let has_sign = amount.starts_with(['$', '\u{20ac}', '\u{a3}']);
+    if !has_sign && !words.clone().any(is_currency) {
+        return None;
+    }
+    let (name, price) = piece.split_at(piece.find(amount)?);
+    let name = name.trim_end_matches(|letter: char| !letter.is_alphanumeric() && letter != ')');
+    let scheme = (!name.is_empty()).then(|| text::capped(name, NAME_CHARS_MAX).to_owned());
+    Some(Payment {
+        scheme,
+        price: Some(text::capped(price, NAME_CHARS_MAX).to_owned()),
+        ..Payment::default()
+    })
+}
+
+/// Words of one price in a text.
+const WORDS_MAX: usize = 20;
 
 /// Codes that name the asset of a price in the name of a member.
 const CURRENCIES: &[&str] =
@@ -272,6 +333,8 @@ fn scaled(amount: &str, decimals: u64) -> String {
     [units, point, rest].concat()
 }
 
+/// A drop is a millionth of an XRP.
+const DECIMALS_OF_XRP: u64 = 6;
 /// Most decimals of an asset; most tokens have 6 or 18.
 const DECIMALS_MAX: usize = 36;
 

@@ -12,6 +12,10 @@ use crate::object::{Object, children};
 use crate::schema;
 
 const RESOURCE_KEYS: &[&str] = &["resources", "resourceTemplates", "resource_templates"];
+/// Members that list the pages of an application in the server (MCP Apps).
+const PAGE_KEYS: &[&str] = &["uiResources", "ui_resources"];
+/// Pages of one server that are read.
+const PAGES_MAX: usize = 200;
 
 /// Reads the lists at the root, or in the member that holds the description of the server.
 pub(super) fn read(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
@@ -22,6 +26,7 @@ pub(super) fn read(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_
         }
         each(&object, "prompts", draft, |item, draft| prompt(item, server, draft));
     }
+    read_pages(root, server, draft);
 }
 
 /// One element of a list: the name of the member in a map, the value and its pointer.
@@ -42,6 +47,27 @@ fn each<'d>(
             return;
         }
         if let Some(capability) = read(&item, draft) {
+            draft.push(capability);
+        }
+    }
+}
+
+/// The pages of applications, at the root or in the metadata. Those among the resources are known.
+fn read_pages(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
+    let described = ["metadata", "_meta", "extensions"].into_iter().filter_map(|key| root.object(key));
+    let blocks: Vec<Object<'_>> = std::iter::once(root.clone()).chain(described).collect();
+    let inner = blocks.iter().flat_map(Object::members).map(|(_, inner)| inner);
+    let holders: Vec<Object<'_>> = blocks.iter().cloned().chain(inner).collect();
+    let listed = holders.iter().flat_map(|holder| {
+        PAGE_KEYS.iter().filter_map(|key| Some(children(holder.value(key)?, &holder.at(key))))
+    });
+    for item in listed.flatten().take(PAGES_MAX) {
+        let uri = item.1.as_str().or_else(|| item.1.get("uri")?.as_str());
+        let Some(uri) = uri.filter(|uri| uri.starts_with("ui://")) else { continue };
+        if draft.is_full() || draft.manifest.capabilities.iter().any(|known| known.native_id == uri) {
+            continue;
+        }
+        if let Some(capability) = resource(&item, server, draft) {
             draft.push(capability);
         }
     }

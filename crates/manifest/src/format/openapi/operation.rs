@@ -12,9 +12,7 @@ use super::parameters::{Input, Parameters, collect, is_true, path_names, preferr
 use super::{Reading, rules, security, servers};
 use crate::draft::{self, Draft};
 use crate::format::lenient;
-use crate::model::{
-    Capability, CapabilityAuth, CapabilityKind, Confirmation, ExecutionModel, Payment, Protocol, Tristate,
-};
+use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Payment, Protocol, Tristate};
 use crate::object;
 use crate::reference::Resolver;
 
@@ -66,8 +64,8 @@ pub(super) fn read<'a>(
         Some(security) => security::requirement(Some(security), &reading.schemes),
         None => reading.auth.clone(),
     };
-    let is_open = || capability.description.as_deref().is_some_and(lenient::says_call_is_open);
-    if capability.auth == CapabilityAuth::default() && is_open() {
+    let is_unstated = capability.auth.required == Tristate::Unknown && capability.auth.schemes.is_empty();
+    if is_unstated && capability.description.as_deref().is_some_and(lenient::says_call_is_open) {
         capability.auth.required = Tristate::No;
     }
     if matches!(path_operation.method, "PUT" | "DELETE") {

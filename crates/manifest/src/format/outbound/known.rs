@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::target::{Target, Words};
 use super::{is_contact, is_plain};
 use crate::draft::Draft;
-use crate::format::endpoint;
+use crate::format::{addresses, endpoint};
 use crate::model::{Format, Manifest, Protocol};
 
 /// Addresses of one model that are compared.
@@ -26,13 +26,11 @@ const POLICY_WORDS: &[&str] = &[
     "prefix",
     "robots",
     "base",
-    "file",
-    "files",
-    "source",
-    "sources",
     "start",
     "root",
 ];
+/// Words of members with files. Only documents among them are pages.
+const FILE_WORDS: &[&str] = &["file", "files", "source", "sources"];
 
 /// The addresses that a draft already has.
 pub(super) struct Known {
@@ -77,6 +75,7 @@ impl Known {
             && path.len() > 1
             && !path.contains('*')
             && !words.iter().any(|word| POLICY_WORDS.contains(&word))
+            && (addresses::is_document(path) || !words.iter().any(|word| FILE_WORDS.contains(&word)))
     }
 
     /// Whether an address is not known as what it is; remembers it.

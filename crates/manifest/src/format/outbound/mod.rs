@@ -98,21 +98,15 @@ pub(crate) fn read<'v>(
     let (mut links_left, mut paths_left) = (LINKS_MAX, TRIES_MAX);
     let (mut has_sentences, mut calling) = (false, Vec::new());
     each(root, &mut |names, published, owner| {
-        let mut published = published;
-        if !is_address(published) {
-            let may_hold_address = addresses::may_hold_address(published);
-            has_sentences |= may_hold_address;
-            if may_hold_address
-                && calling.len() < CALLING_TEXTS_MAX
-                && described_calls::may_name_call(names, published)
-            {
+        let rooted = relative_page(names, published).filter(|_| !is_core);
+        let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
+        if address.is_none() && addresses::may_hold_address(published) {
+            has_sentences = true;
+            if calling.len() < CALLING_TEXTS_MAX && described_calls::may_name_call(names, published) {
                 calling.push(published);
             }
-            match address_before_remark(published) {
-                Some(address) => published = address,
-                None => return,
-            }
         }
+        let Some(published) = address.or_else(|| address_before_remark(published)) else { return };
         if links_left == 0 || is_local(names) {
             return;
         }
@@ -190,6 +184,38 @@ fn read_sentences(
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+}
+
+/// Words of members that hold pages.
+const PAGE_WORDS: &[&str] = &[
+    "doc",
+    "docs",
+    "documentation",
+    "guide",
+    "guides",
+    "manual",
+    "readme",
+    "quickstart",
+    "tutorial",
+    "tutorials",
+    "reference",
+    "changelog",
+    "faq",
+    "spec",
+    "specification",
+    "terms",
+    "policy",
+    "license",
+];
+
+/// The path of a page without its leading slash, in a member that holds pages: `"docs": "docs/keys.md"`.
+fn relative_page(names: &[&str], published: &str) -> Option<String> {
+    if !addresses::is_relative_document(published) {
+        return None;
+    }
+    let mut holds_pages = false;
+    text::each_word(names.last()?, |word| holds_pages |= PAGE_WORDS.contains(&word));
+    holds_pages.then(|| ["/", published.strip_prefix("./").unwrap_or(published)].concat())
 }
 
 /// An absolute address: a path below the folder of the service, if it has one, else on the origin.

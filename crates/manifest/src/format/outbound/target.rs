@@ -71,8 +71,20 @@ pub(crate) fn target(names: &[&str], published: &str) -> Option<Target> {
         "page" => None,
         _ => Some(Target::Document(by_path)),
     });
+    let found = found.map(|found| described(found, published));
     let is_related = all.any(RELATED_WORDS) || all.pair("see", "also");
     if is_related { found.map(Target::of_another) } else { found }
+}
+
+/// The document at the address of a server: a server of MCP or A2A is no file, but its card is.
+fn described(found: Target, published: &str) -> Target {
+    let path = published.split(['?', '#']).next().unwrap_or_default();
+    let is_json = || path.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"));
+    match found {
+        Target::Server(Protocol::Mcp) if is_json() => Target::follow("mcp-server-card"),
+        Target::Server(Protocol::A2a) if is_json() => Target::follow("agent-card"),
+        other => other,
+    }
 }
 
 /// Words of members that name other services. Their servers are links: they are not servers of this one.
@@ -299,6 +311,7 @@ mod tests {
             (&["mcp", "endpoint"][..], "https://a.example/x", Some(Target::Server(Protocol::Mcp))),
             (&["protocols", "mcp"], "/x", Some(Target::Server(Protocol::Mcp))),
             (&["protocols", "a2a", "url"], "/x", Some(Target::Server(Protocol::A2a))),
+            (&["protocols", "a2a", "url"], "/x.json", Some(Target::follow("agent-card"))),
             (&["api", "openapi"], "/spec", Some(Target::follow("service-desc"))),
             (&["openapi", "url"], "/spec", Some(Target::follow("service-desc"))),
             (&["agentCardUrl"], "/card", Some(Target::follow("agent-card"))),

@@ -16,18 +16,21 @@ use crate::text::capped;
 /// The placeholder of the agent's id in the path, case-sensitive.
 const PLACEHOLDER: &str = "{agent_id}";
 
-/// The transports of a document by name.
-pub(super) struct Transports<'v>(BTreeMap<&'v str, Object<'v>>);
+/// The transports of a document by name, and the names of those that are no objects.
+pub(super) struct Transports<'v>(BTreeMap<&'v str, Object<'v>>, HashSet<&'v str>);
 
 impl<'v> Transports<'v> {
     pub(super) fn read(root: &Object<'v>, draft: &mut Draft<'_>) -> Self {
-        let Some(published) = root.object("transports") else { return Self(BTreeMap::new()) };
-        let mut transports = BTreeMap::new();
+        let Some(published) = root.object("transports") else {
+            return Self(BTreeMap::new(), HashSet::new());
+        };
+        let (mut transports, mut mistyped) = (BTreeMap::new(), HashSet::new());
         for (name, value) in published.map {
             let pointer = published.at(name);
             let Some(map) = value.as_object() else {
                 let text = format!("the transport \"{name}\" is {}", type_name(value));
                 draft.report(&rules::TRANSPORT_MISTYPED, pointer, text);
+                mistyped.insert(name.as_str());
                 continue;
             };
             let transport = Object::new(map, pointer);
@@ -39,7 +42,7 @@ impl<'v> Transports<'v> {
             draft.report_rule(&rules::NO_TRANSPORTS, published.pointer.clone());
         }
         report_unused(root, &published, draft);
-        Self(transports)
+        Self(transports, mistyped)
     }
 
     /// The transports that an agent names and the document describes.
@@ -53,7 +56,7 @@ impl<'v> Transports<'v> {
             let Some(name) = name.as_str() else { continue };
             if let Some((name, _)) = self.0.get_key_value(name) {
                 known.push(*name);
-            } else {
+            } else if !self.1.contains(name) {
                 let mut pointer = agent.at("transports");
                 push_index(&mut pointer, index);
                 let text = format!("the transport \"{}\" is not described", capped(name, 100));

@@ -1,0 +1,45 @@
+//! The calls that credentials of a document are for.
+
+use crate::model::{AppliesTo, AuthScheme, Capability, Manifest, Tristate};
+
+/// Credentials of one document that are assigned to calls.
+const CREDENTIALS_MAX: usize = 16;
+/// Calls whose ids are repeated for each of the credentials.
+const CALLS_MAX: usize = 1_000;
+
+/// Restricts credentials that were stated for the whole document to the calls that need them. One call that states nothing
+/// may need any of them.
+pub(super) fn restrict(manifest: &mut Manifest) {
+    let (auth, calls) = (&manifest.auth, &manifest.capabilities);
+    let is_stated = |call: &Capability| match call.auth.required {
+        Tristate::No => true,
+        Tristate::Yes => !call.auth.schemes.is_empty(),
+        Tristate::Unknown => false,
+    };
+    let mut schemes: Vec<AuthScheme> = auth.iter().map(|auth| auth.scheme).collect();
+    schemes.sort_unstable();
+    schemes.dedup();
+    let is_sure = schemes.len() == auth.len() && auth.iter().all(|auth| auth.applies_to == AppliesTo::All);
+    if is_sure && calls.iter().all(is_stated) {
+        restrict_to_needing(manifest);
+    }
+}
+
+/// Restricts credentials that were stated for the whole document to the calls that need their scheme, unless those are all
+/// calls or none.
+pub(crate) fn restrict_to_needing(manifest: &mut Manifest) {
+    let (auth, calls) = (&mut manifest.auth, &manifest.capabilities);
+    if auth.len() > CREDENTIALS_MAX || calls.len() > CALLS_MAX {
+        return;
+    }
+    for auth in auth.iter_mut().filter(|auth| auth.applies_to == AppliesTo::All) {
+        let needs = |call: &&Capability| match auth.scheme {
+            AuthScheme::None => call.auth.required == Tristate::No,
+            scheme => call.auth.schemes.contains(&scheme),
+        };
+        let ids: Vec<String> = calls.iter().filter(needs).map(|call| call.native_id.clone()).collect();
+        if !ids.is_empty() && ids.len() < calls.len() {
+            auth.applies_to = AppliesTo::Ids { ids };
+        }
+    }
+}
