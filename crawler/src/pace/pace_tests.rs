@@ -92,6 +92,7 @@ async fn waiting_for_a_permit_or_a_clock_takes_little_memory() {
         worker: WorkerId::new("test"),
         fence: 1,
         expires_at: clock::now(),
+        due_at: clock::now(),
         address_group: None,
     };
     let departure = Departure { permit: &mut permit, lease, progress: None, member: None };
