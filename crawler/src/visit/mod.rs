@@ -225,6 +225,13 @@ impl<'a> Visit<'a> {
             let plan = &mut self.progress.plan;
             plan.current = None;
             match done {
+                // its Retry-After, too, applies to this host alone
+                Ok(NextStep::Stop(VisitEnd::RateLimited))
+                    if task.named_by == NamedBy::Others
+                        && !OwnHosts::of(self.site).contains(&task.url.host()) =>
+                {
+                    plan.drop_named_by_others(&task.url.host());
+                }
                 Ok(next) => {
                     if let ControlFlow::Break(end) = plan.apply(&task, next) {
                         self.progress.ended_at = Some(task.url.host());
@@ -235,7 +242,7 @@ impl<'a> Visit<'a> {
                 Err(Interrupt::Park { until, .. })
                     if task.named_by == NamedBy::Others && until - clock::now() > WAIT_UNSAVED_MAX =>
                 {
-                    plan.drop_named_by_others();
+                    plan.drop_named_by_others(&task.url.host());
                 }
                 Err(interrupt) => {
                     plan.put_back(task);

@@ -124,9 +124,9 @@ impl Plan {
         ControlFlow::Continue(())
     }
 
-    /// Drops every task that others named.
-    pub(crate) fn drop_named_by_others(&mut self) {
-        self.queue.drop_named_by_others(None);
+    /// Drops every task at a host that others named.
+    pub(crate) fn drop_named_by_others(&mut self, host: &Host) {
+        self.queue.drop_named_by_others(Some(host));
     }
 }
 
