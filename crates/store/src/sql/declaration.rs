@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use chrono::{DateTime, Utc};
 use manifest::declaration::{Before, Declared, Excerpt, Member, Moves, Named, SiteManifest, group, name};
 use manifest::{Capability, CapabilityId, Manifest, ManifestId, ManifestUrl, SiteName};
-use policy::naming::SiteNaming;
+use policy::naming::{SiteNaming, named_by_url};
 use serde::Serialize;
 
 use super::manifest::manifest_find;
