@@ -195,7 +195,9 @@ impl Progress {
     /// Plans the requests that an answer leads to, and keeps its links to other sites.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
-            self.findings.treat_part_as_manifest(&task.url);
+            if self.findings.treat_part_as_manifest(&task.url) {
+                self.plan.put_back(task.clone());
+            }
         }
         self.plan.add_next(follow_ups.tasks);
         self.findings.add_seeds(follow_ups.seeds);
