@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -15,7 +15,6 @@ use governor::Quota;
 use policy::key::{KeyHash, KeyKind};
 use serde::{Deserialize, Serialize};
 use store::{ReaderKey, Store};
-use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use utoipa::ToSchema;
 
@@ -127,9 +126,21 @@ impl Reader {
 
 type Readers = HashMap<KeyHash, Arc<Reader>>;
 
+/// The readers with keys at a time.
+#[derive(Clone)]
+struct ReaderTable {
+    read_at: Instant,
+    readers: Arc<Readers>,
+}
+
 /// The readers with keys, as of the last seconds.
 #[derive(Default)]
-pub(crate) struct ReaderKeys(Mutex<Option<(Instant, Arc<Readers>)>>);
+pub(crate) struct ReaderKeys {
+    /// Locked for as long as it takes to copy it.
+    table: Mutex<Option<ReaderTable>>,
+    /// Held by the request that reads the table again.
+    refresh: tokio::sync::Mutex<()>,
+}
 
 impl ReaderKeys {
     /// The reader whose key a request has; `None` if the request has no key of a reader.
@@ -162,25 +173,57 @@ impl ReaderKeys {
         Ok(usage)
     }
 
-    /// The readers, read again after [`CACHED_FOR`]. While the database is unavailable, the last ones.
+    /// The readers, read again after [`CACHED_FOR`] by one request, while the others use the last ones for a moment. All use them
+    /// while the database is unavailable. Otherwise requests wait for the table, at most [`READ_MAX`].
     async fn readers(&self, store: &Store) -> Result<Arc<Readers>, Problem> {
-        let mut cached = self.0.lock().await;
-        if let Some((at, readers)) = &*cached
-            && at.elapsed() < CACHED_FOR
-        {
-            return Ok(Arc::clone(readers));
+        let last = self.last();
+        let is_younger = |than: Duration| last.as_ref().filter(|last| last.read_at.elapsed() < than);
+        if let Some(last) = is_younger(CACHED_FOR) {
+            return Ok(Arc::clone(&last.readers));
         }
-        let before = cached.as_ref().map(|(_, readers)| Arc::clone(readers));
-        let readers = match (timeout(READ_MAX, store.reader_keys()).await, before) {
-            (Ok(Ok(keys)), before) => Arc::new(renewed(&keys, &before.unwrap_or_default())),
-            (_, Some(before)) => before,
-            (Ok(Err(error)), None) => return Err(error.into()),
-            (Err(_), None) => {
-                return Err(Problem::unavailable("the keys of readers cannot be read at the moment"));
-            }
-        };
-        *cached = Some((Instant::now(), Arc::clone(&readers)));
+        if let Some(last) = is_younger(CACHED_FOR + READ_MAX)
+            && self.refresh.try_lock().is_err()
+        {
+            return Ok(Arc::clone(&last.readers));
+        }
+        let refreshed = timeout(READ_MAX, self.refreshed(store)).await;
+        if let Ok(Ok(readers)) = refreshed {
+            return Ok(readers);
+        }
+        match (self.keep_last(), refreshed) {
+            (Some(last), _) => Ok(last),
+            (None, Ok(refreshed)) => refreshed,
+            (None, Err(_)) => Err(Problem::unavailable("the keys of readers cannot be read at the moment")),
+        }
+    }
+
+    /// Reads the table, unless another request has just done so.
+    async fn refreshed(&self, store: &Store) -> Result<Arc<Readers>, Problem> {
+        let _refresh = self.refresh.lock().await;
+        let last = self.last();
+        if let Some(last) = last.as_ref().filter(|last| last.read_at.elapsed() < CACHED_FOR) {
+            return Ok(Arc::clone(&last.readers));
+        }
+        let before = last.map(|last| last.readers).unwrap_or_default();
+        let readers = Arc::new(renewed(&store.reader_keys().await?, &before));
+        *self.locked() = Some(ReaderTable { read_at: Instant::now(), readers: Arc::clone(&readers) });
         Ok(readers)
+    }
+
+    fn last(&self) -> Option<ReaderTable> {
+        self.locked().clone()
+    }
+
+    /// The last readers, for another [`CACHED_FOR`]; `None` if they were never read.
+    fn keep_last(&self) -> Option<Arc<Readers>> {
+        let mut table = self.locked();
+        let table = table.as_mut()?;
+        table.read_at = Instant::now();
+        Some(Arc::clone(&table.readers))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<ReaderTable>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -254,8 +297,8 @@ mod tests {
         let sent = headers(&format!("Bearer {}", IssuedKey::new(KeyKind::Reader, &RANDOM).key));
         let keys = ReaderKeys::default();
         let end_cache = async || {
-            if let Some((at, _)) = &mut *keys.0.lock().await {
-                *at = at.checked_sub(CACHED_FOR).unwrap();
+            if let Some(table) = &mut *keys.locked() {
+                table.read_at = table.read_at.checked_sub(CACHED_FOR).unwrap();
             }
         };
         let status = async || {
@@ -271,6 +314,34 @@ mod tests {
         end_cache().await;
         assert_eq!(status().await, Err(401));
         assert!(keys.admit(&app.store, &HeaderMap::new()).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn one_request_reads_the_table_again_and_the_others_do_not_queue() {
+        let (app, _dir) = test_app::app(limits::LimitsConfig::default(), ClientTimeouts::default()).await;
+        let keys = ReaderKeys::default();
+        let asked =
+            async || timeout(READ_MAX + READ_MAX / 2, keys.readers(&app.store)).await.unwrap().is_ok();
+        let age = |age: Duration| {
+            if let Some(table) = &mut *keys.locked() {
+                table.read_at = Instant::now().checked_sub(age).unwrap();
+            }
+        };
+        // a database that hangs: the request that reads the table has the lock
+        let hanging = keys.refresh.lock().await;
+        let waiting = tokio::join!(asked(), asked(), asked());
+        assert_eq!(waiting, (false, false, false), "nothing is known, and all of them end in time");
+        drop(hanging);
+        assert!(asked().await);
+        let _hanging = keys.refresh.lock().await;
+        age(CACHED_FOR);
+        let at_once = timeout(READ_MAX / 4, asked()).await;
+        assert_eq!(at_once, Ok(true), "the last table is used meanwhile");
+        // after a long time without requests, a revoked key is not accepted for the sake of a second
+        age(10 * CACHED_FOR);
+        let began = Instant::now();
+        assert!(asked().await && began.elapsed() >= READ_MAX, "the database is unavailable");
+        assert!(asked().await && began.elapsed() < READ_MAX + READ_MAX / 4);
     }
 
     #[test]

@@ -182,6 +182,57 @@ async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
 }
 
+const CATALOG: &str = "/.well-known/api-catalog";
+
+/// A catalog of the museum that links to these paths.
+fn catalog(paths: &[&str]) -> String {
+    let links: Vec<String> =
+        paths.iter().map(|path| format!(r#"{{"href":"https://museum.example{path}"}}"#)).collect();
+    format!(r#"{{"linkset":[{{"anchor":"https://museum.example/","service-desc":[{}]}}]}}"#, links.join(","))
+}
+
+/// A museum whose manifest names this document as a part, and whose catalog does not name it yet.
+async fn museum_with_a_catalog(part: String) -> Crawl {
+    let host = Host::new("museum.example")
+        .robots("")
+        .file(WHOLE, "application/json", whole("Museum"))
+        .file(PART, "application/json", part)
+        .file(CATALOG, "application/linkset+json", catalog(&[WHOLE]));
+    Crawl::of([host]).await
+}
+
+#[tokio::test]
+async fn a_part_that_is_later_named_as_a_manifest_is_read_as_one_without_a_change() {
+    let mut crawl = museum_with_a_catalog(part("buy_ticket")).await;
+    crawl.pass().await;
+    assert!(crawl.fetch("museum.example", PART).await.linked_from.unwrap().as_str().ends_with(WHOLE));
+    assert_eq!(crawl.pass_again().await.manifests_added, 0);
+    let both = catalog(&[WHOLE, PART]);
+    crawl.web.set_file("museum.example", CATALOG, "application/linkset+json", both);
+    let summary = crawl.pass_again().await;
+    assert_eq!(summary.manifests_added, 1, "{summary:?}");
+    assert_eq!(operations(&crawl).await, ["buy_ticket"], "it is a part of the other one as before");
+    let summary = crawl.pass_again().await;
+    assert_eq!((summary.manifests_added, summary.manifests_changed), (0, 0), "{summary:?}");
+    let part: Vec<_> = crawl.hits("museum.example").into_iter().filter(|hit| hit.path == PART).collect();
+    assert!(!part.is_empty() && part.iter().all(|hit| hit.status == Some(304)), "{part:?}");
+}
+
+#[tokio::test]
+async fn a_part_that_is_no_manifest_is_not_transferred_because_something_names_it_as_one() {
+    let mut crawl = museum_with_a_catalog(r#"{"opening_hours":["9-17"]}"#.to_owned()).await;
+    crawl.pass().await;
+    for pass in 0..3 {
+        let query = format!("{WHOLE}?pass={pass}");
+        let changed = catalog(&[WHOLE, PART, &query]);
+        crawl.web.set_file("museum.example", CATALOG, "application/linkset+json", changed);
+        crawl.pass_again().await;
+        let part: Vec<_> = crawl.hits("museum.example").into_iter().filter(|hit| hit.path == PART).collect();
+        assert!(!part.is_empty() && part.iter().all(|hit| hit.status == Some(304)), "{part:?}");
+        assert_eq!(crawl.outcome("museum.example", PART).await, FetchOutcome::NotModified);
+    }
+}
+
 /// A description of 4.5 MB.
 fn large_part() -> String {
     let text = "x".repeat(60_000);

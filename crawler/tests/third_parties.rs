@@ -427,6 +427,36 @@ async fn visits_hosts_that_another_site_names_last() {
     }
 }
 
+/// A customer of the victim has a host, which another site links to, and asks for a delay of a week.
+#[tokio::test]
+async fn retry_after_of_a_host_that_only_others_name_delays_this_host_alone() {
+    let names = ["a00", "b00"].map(|name| format!("{name}.{VICTIM}"));
+    let limited = Host::new(&names[0]).robots("").catch_all(Answer::retry_after(429, "604800"));
+    let other = Host::new(&names[1]).robots("");
+    let urls = names.iter().map(|name| format!("https://{name}/agent.json"));
+    let web = Web::builder()
+        .host(Host::new(VICTIM).route(MANIFEST, AWP))
+        .hosts([limited, other])
+        .host(naming(urls))
+        .start();
+    let mut crawl = Crawl::on(web.await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    let mut requested = [0, 1].map(|number| crawl.hits(&names[number]).len());
+    for pass in 0..3 {
+        crawl.pass_again().await;
+        assert!(crawl.paths(VICTIM).contains(&MANIFEST.to_owned()), "pass {pass}: the manifest is read");
+        for (count, name) in requested.iter_mut().zip(&names) {
+            *count += crawl.hits(name).len();
+        }
+    }
+    assert_eq!(requested[0], 2, "robots.txt and one file, and nothing during the delay");
+    assert!(requested[1] > 2, "another host is searched meanwhile: {requested:?}");
+    let state = crawl.report(VICTIM).await.state;
+    assert_eq!(state.not_before, None);
+    let host = state.hosts.iter().find(|known| known.host.as_str() == names[0]).unwrap();
+    assert!(host.next_ok_at.unwrap() - now() > TimeDelta::days(6), "{host:?}");
+}
+
 /// The responses of hosts that others name say nothing about the site: a dead site stays dead.
 #[tokio::test]
 async fn reports_a_dead_site_despite_hosts_that_another_site_names() {

@@ -84,6 +84,11 @@ impl AuthorityClock {
     ) -> Self {
         Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, requests: 0 }
     }
+
+    /// Sends no request to this host before `at`: its Retry-After, which does not apply to the other hosts of the site.
+    pub(crate) fn wait_until(&mut self, at: DateTime<Utc>) {
+        self.next_ok_at = self.next_ok_at.max(Some(at));
+    }
 }
 
 /// Clocks of the site as a whole, within a visit.

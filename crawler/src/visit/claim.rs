@@ -1,10 +1,11 @@
 //! Checks the claim to a site: the TXT record first, and the file only if no record proves a key.
 //!
 //! The record is queried before anything is requested, so that no response of the site prevents it. The request for the file
-//! follows every rule of the others, and comes before them: a site may ask for a delay with which a visit takes weeks. Its result
-//! does not affect how the site is read, unless the site asks for a delay, and is saved while the visit waits. A visit that the
-//! responses of the domain end before it has not found the proof: otherwise a domain that changes hands could keep its former
-//! owner. What others can cause, a response of another host or a failure of the name servers, says nothing about the proof.
+//! follows every rule of the others, and comes before them: a site may ask for a delay with which a visit takes weeks. Further
+//! requests of the visit for the file come after other results. Its result does not affect how the site is read, unless the site
+//! asks for a delay, and is saved while the visit waits. A visit that the responses of the domain end before it has not found the
+//! proof: otherwise a domain that changes hands could keep its former owner. What others can cause, a response of another host or a
+//! failure of the name servers, says nothing about the proof.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
@@ -52,6 +53,7 @@ impl Visit<'_> {
         };
         let fetched = self.answer(task, None).await?;
         self.progress.claim_file_at = Some(clock::now());
+        self.progress.results_at_claim_file = self.progress.findings.fetched.len();
         let next = match fetched.outcome {
             FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
             // what is answered here says nothing about the other paths

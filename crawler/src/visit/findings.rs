@@ -101,12 +101,14 @@ impl Findings {
     }
 
     /// Also treats a part of a manifest as a manifest of its own, because something else links to its URL as
-    /// one. The manifest that names it still includes it.
-    pub(crate) fn treat_part_as_manifest(&mut self, url: &ManifestUrl) {
+    /// one. The manifest that names it still includes it. Returns whether the part did not arrive in this visit, so that it has to
+    /// be requested again to be read.
+    pub(crate) fn treat_part_as_manifest(&mut self, url: &ManifestUrl) -> bool {
+        let is_first = !self.manifests().any(|fetched| fetched.url == *url);
         let part = self.fetched.iter_mut().find(|fetched| fetched.role == Role::Part && fetched.url == *url);
-        if let Some(part) = part {
-            part.role = Role::Manifest;
-        }
+        let Some(part) = part else { return false };
+        part.role = Role::Manifest;
+        is_first && matches!(part.outcome, FetchOutcome::NotModified | FetchOutcome::Fresh)
     }
 
     fn manifests(&self) -> impl Iterator<Item = &Fetched> {

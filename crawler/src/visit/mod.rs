@@ -225,12 +225,14 @@ impl<'a> Visit<'a> {
             let plan = &mut self.progress.plan;
             plan.current = None;
             match done {
-                // What a host of somebody else asks for is not what the site asks for.
+                // What a host of somebody else asks for is not what the site asks for, and its Retry-After applies to this host alone.
                 Ok(NextStep::Stop(end @ VisitEnd::RateLimited))
-                    if task.named_by == NamedBy::Site
-                        && !OwnHosts::of(self.site).contains(&task.url.host()) =>
+                    if !OwnHosts::of(self.site).contains(&task.url.host()) =>
                 {
-                    plan.end_host(task.url.host(), end);
+                    match task.named_by {
+                        NamedBy::Site => plan.end_host(task.url.host(), end),
+                        NamedBy::Others => plan.drop_named_by_others(&task.url.host()),
+                    }
                 }
                 Ok(next) => {
                     if let ControlFlow::Break(end) = plan.apply(&task, next) {
@@ -242,7 +244,7 @@ impl<'a> Visit<'a> {
                 Err(Interrupt::Park { until, .. })
                     if task.named_by == NamedBy::Others && until - clock::now() > WAIT_UNSAVED_MAX =>
                 {
-                    plan.drop_named_by_others();
+                    plan.drop_named_by_others(&task.url.host());
                 }
                 Err(interrupt) => {
                     plan.put_back(task);

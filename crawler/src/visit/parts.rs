@@ -18,9 +18,10 @@ use super::answer::TOO_MUCH;
 use super::context::Interrupt;
 use super::fetched;
 use super::findings::known;
+use super::judge;
 use super::links::{self, FollowUps};
 use super::own_hosts::OwnHosts;
-use super::task::{Role, Task};
+use super::task::{Role, Task, Validators};
 use crate::clock;
 use crate::reading::Reading;
 use crate::retry::retry_while_unavailable;
@@ -72,6 +73,40 @@ impl Visit<'_> {
             StoredCopy::Missing => StoredCopy::Missing,
             StoredCopy::Damaged => StoredCopy::Damaged,
         })
+    }
+
+    /// Decides how a known part is requested that something names as a manifest. If its stored copy is a manifest, or there is none,
+    /// the document has to arrive whole, and is in the index from then on. A copy that is no manifest stays a part: it is read again
+    /// when it changes, and not transferred in each visit.
+    pub(super) async fn read_part_as_manifest(
+        &mut self,
+        task: &mut Task,
+        known: &ResourceState,
+    ) -> Result<(), Interrupt> {
+        if let Some(bytes) = self.stored_bytes(known.content_hash.as_ref()).await? {
+            let document = Arc::new(OwnedDocument {
+                bytes,
+                url: task.url.clone(),
+                final_url: None,
+                discovery: task.discovery,
+                served: None,
+                linked: Vec::new(),
+                force: None,
+            });
+            let is_manifest = match Box::pin(self.read_within_memory(&document)).await? {
+                Ok(Reading::Read { manifest, .. }) => {
+                    judge::judge_manifest(&document.bytes, manifest).outcome == FetchOutcome::Found
+                }
+                Ok(Reading::Quarantined(_)) | Err(_) => false,
+            };
+            if !is_manifest {
+                task.role = Role::Part;
+                task.linked_from = known.linked_from.clone().map(Box::new);
+                return Ok(());
+            }
+        }
+        task.validators = Validators::Omitted;
+        Ok(())
     }
 
     /// Reads every manifest whose body or whose parts changed.

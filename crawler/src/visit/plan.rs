@@ -145,9 +145,9 @@ impl Plan {
         self.ended.entry(host).or_insert(end);
     }
 
-    /// Drops every task that others named.
-    pub(crate) fn drop_named_by_others(&mut self) {
-        self.queue.drop_named_by_others(None);
+    /// Drops every task at a host that others named.
+    pub(crate) fn drop_named_by_others(&mut self, host: &Host) {
+        self.queue.drop_named_by_others(Some(host));
     }
 }
 

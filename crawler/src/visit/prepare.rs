@@ -1,5 +1,7 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
-//! `policy::plan` chooses, home pages, and then URLs and hosts that only others name.
+//! `policy::plan` chooses, home pages, and then URLs and hosts that only others name: first the manifests of such hosts.
+
+use std::collections::{BTreeMap, HashMap};
 
 use std::collections::HashMap;
 
@@ -24,7 +26,8 @@ const LINKED_BY_OTHERS_MAX: usize = 10;
 /// Maximum number of hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
-/// Maximum number of hosts per visit that links or submissions name and that have no manifest.
+/// Maximum number of hosts per visit that links or submissions name and that have no manifest. Those with manifests do not count, and
+/// have [`HOSTS_MAX`] of their own.
 const HOSTS_NAMED_MAX: usize = 10;
 
 /// A visit at its beginning.
@@ -49,7 +52,7 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         for task in own {
             progress.plan.add(task);
         }
-        foreign.extend(others.into_iter().map(|task| Task { named_by: NamedBy::Others, ..task }));
+        foreign.extend(others);
         pages.extend(last);
     }
     for task in linked_elsewhere(site, &own_hosts, &named) {
@@ -58,13 +61,15 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan.add(task);
     }
-    for task in foreign.into_iter().chain(named_by_others(site)) {
-        progress.plan.add(task);
-    }
-    for state in in_turn(named, HOSTS_NAMED_MAX, site.visits) {
-        for task in tasks_of(site, state, priors) {
-            progress.plan.add(Task { named_by: NamedBy::Others, ..task });
-        }
+    let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
+        named.into_iter().partition(|state| has_manifests(site, &state.host));
+    let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
+    // no number of other names keeps a visit from the manifests that are known
+    let manifests = with_manifests.iter().flat_map(|state| known_at(site, &state.host));
+    let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
+    let searched = searched.flat_map(|state| tasks_of(site, state, priors));
+    for task in foreign.into_iter().chain(manifests).chain(named_by_others(site)).chain(searched) {
+        progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
     progress
 }
@@ -136,7 +141,7 @@ fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     };
     let linked = take_turns(linked.into_iter().map(|hint| (turn(hint), hint)));
     let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
-    hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
+    hints.chain(again)
 }
 
 /// A submitted URL whose document is not a manifest, or is a copy of one, is requested once.
@@ -158,10 +163,42 @@ fn is_named_by_others(known: &ResourceState) -> bool {
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
 /// looks at the next ones.
 fn in_turn(hosts: Vec<&HostState>, max: usize, visits: u32) -> impl Iterator<Item = &HostState> {
+    in_turn_by(hosts, max, max, visits)
+}
+
+/// Up to `max` hosts, each visit beginning `step` hosts later.
+fn in_turn_by(
+    hosts: Vec<&HostState>,
+    step: usize,
+    max: usize,
+    visits: u32,
+) -> impl Iterator<Item = &HostState> {
     let count = hosts.len();
-    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(max);
-    let first = if count > max { turn % count } else { 0 };
+    let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(step);
+    let first = if count > step { turn % count } else { 0 };
     hosts.into_iter().cycle().skip(first).take(count.min(max))
+}
+
+/// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as
+/// it is known who links: as long as a URL of the host is. Hosts that a submission names share one turn with the rest. In each visit
+/// the next ones of each site are searched.
+fn in_turn_of_linking_sites<'a>(site: &'a SiteState, hosts: Vec<&'a HostState>) -> Vec<&'a HostState> {
+    let of_hints = site.hints.iter().map(|hint| (&hint.url, hint.linked_from.as_ref()));
+    let of_resources = site.resources.iter().map(|known| (&known.url, known.linked_from.as_ref()));
+    let linked = of_resources.chain(of_hints).filter(|(_, from)| is_of_another_site(site, *from));
+    let sources: HashMap<Host, SiteName> =
+        linked.filter_map(|(url, from)| Some((url.host(), from?.site()))).collect();
+    let mut by_source: BTreeMap<&str, Vec<&HostState>> = BTreeMap::new();
+    for state in hosts {
+        let source = sources.get(&state.host).map_or("", SiteName::as_str);
+        by_source.entry(source).or_default().push(state);
+    }
+    let share = HOSTS_NAMED_MAX.checked_div(by_source.len()).unwrap_or_default().max(1);
+    let turns = by_source.into_iter().flat_map(|(source, hosts)| {
+        let turn = Seed::of(source).with_counter(site.visits.into());
+        in_turn_by(hosts, share, HOSTS_NAMED_MAX, site.visits).map(move |state| (turn, state))
+    });
+    take_turns(turns).into_iter().take(HOSTS_NAMED_MAX).collect()
 }
 
 /// A visit to one document.
@@ -171,11 +208,15 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     progress
 }
 
+/// The known documents of a host that are requested again.
+fn known_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = Task> + 'a {
+    let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
+    known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task)
+}
+
 /// A host that only a redirect led to is requested for known documents, and not searched.
 fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
-    let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
-    let known =
-        known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task);
+    let known = known_at(site, &state.host);
     if !state.is_seeded() {
         return known.collect();
     }
@@ -237,11 +278,13 @@ fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
     }
 }
 
+fn has_manifests(site: &SiteState, host: &Host) -> bool {
+    site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some())
+}
+
 fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
-    let has_manifests =
-        site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some());
     match () {
-        () if has_manifests => HostKnowledge::Positive,
+        () if has_manifests(site, host) => HostKnowledge::Positive,
         () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
         () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
         () => HostKnowledge::Negative { visits: site.negatives_in_row },
@@ -369,6 +412,72 @@ mod tests {
             firsts.insert(linked[0] == few);
         }
         assert_eq!(firsts.len(), 2, "another site is first in another visit");
+    }
+
+    fn planned(site: &SiteState) -> Vec<String> {
+        let mut plan = begin(site, &Priors::default(), crate::clock::now()).plan;
+        std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
+    }
+
+    /// A site with this many hosts that only others name, and those that `more` adds.
+    fn site_with_named(count: usize, visits: u32, more: &[&str]) -> SiteState {
+        let named = (0..count).map(|number| format!("a{number:03}.a.example"));
+        let named = named.chain(more.iter().map(|name| (*name).to_owned()));
+        let own = host("a.example", HostOrigin::Listed);
+        SiteState {
+            hosts: named.map(|name| host(&name, HostOrigin::Named)).chain([own]).collect(),
+            visits,
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        }
+    }
+
+    #[test]
+    fn no_number_of_named_hosts_displaces_the_manifests_of_others() {
+        let tenants = ["t1.a.example", "t2.a.example"];
+        let manifests = tenants.map(|name| format!("https://{name}/agent.json"));
+        let submitted = |number| Hint {
+            url: url(&format!("https://a.example/s/{number}.json")),
+            linked_from: None,
+            discovery: Discovery::Submitted,
+        };
+        for visits in 0..20 {
+            let site = SiteState {
+                resources: manifests.iter().map(|at| manifest(at, Discovery::Root, None)).collect(),
+                hints: (0..900).map(submitted).collect(),
+                ..site_with_named(1_000, visits, &tenants)
+            };
+            let planned = planned(&site);
+            assert!(
+                manifests.iter().all(|manifest| planned.contains(manifest)),
+                "visit {visits}: {planned:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn sites_that_link_to_hosts_take_turns() {
+        let linked = |from: &str, to: &str| Hint {
+            url: url(&format!("https://{to}/x/agent.json")),
+            linked_from: Some(url(&format!("https://{from}/catalog.json"))),
+            discovery: Discovery::CatalogEntry,
+        };
+        let mut searched = HashSet::new();
+        for visits in 0..100 {
+            let site = site_with_named(300, visits, &["few.a.example", "submitted.a.example"]);
+            let names = (0..300).map(|number| format!("a{number:03}.a.example"));
+            let hints = names.map(|name| linked("many.example", &name));
+            let hints = hints.chain([linked("few.example", "few.a.example")]).collect();
+            let site = SiteState { hints, ..site };
+            let named = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
+            let turns: Vec<&str> =
+                in_turn_of_linking_sites(&site, named).iter().map(|state| state.host.as_str()).collect();
+            assert_eq!(turns.len(), HOSTS_NAMED_MAX, "visit {visits}");
+            for name in ["few.a.example", "submitted.a.example"] {
+                assert!(turns.contains(&name), "visit {visits}: {turns:?}");
+            }
+            searched.extend(turns.into_iter().map(str::to_owned));
+        }
+        assert_eq!(searched.len(), 302, "every host has its turn");
     }
 
     #[test]

@@ -28,6 +28,9 @@ const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 
 /// Time after which a visit that still goes on requests the file of a claim again, if the check of the claim is open.
 const CLAIM_FILE_AGAIN_AFTER: TimeDelta = TimeDelta::days(7);
+/// Results of a visit between two requests for the file of a claim, a fifth of its requests. Anybody may request checks, which must
+/// not take the place of everything else where a site asks for long delays.
+const RESULTS_BETWEEN_CLAIM_FILES: usize = 4;
 
 /// Documents and robots.txt files that the delays of one visit write: 1 MiB of them at 128 delays, the largest at eight.
 const PARKED_BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -70,6 +73,9 @@ pub(crate) struct Progress {
     /// When the file of the claim was requested last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim_file_at: Option<DateTime<Utc>>,
+    /// How many results the visit had when the file of the claim was requested last.
+    #[serde(default)]
+    pub(crate) results_at_claim_file: usize,
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
@@ -100,6 +106,7 @@ impl Progress {
             claim: None,
             claim_records: None,
             claim_file_at: None,
+            results_at_claim_file: 0,
             ended_as: None,
             ended_at: None,
             parked_bytes: 0,
@@ -126,16 +133,19 @@ impl Progress {
         let claim = claim::task(site, progress.started_at, now);
         progress
             .plan
-            .add_next(claim.filter(|_| !progress.has_requested_claim_file(site, now)).into_iter().collect());
+            .add_next(claim.filter(|_| progress.may_request_claim_file(site, now)).into_iter().collect());
         Some(progress)
     }
 
-    /// Whether the visit has requested the file of the claim since a check was requested. The check may still be open: while name
-    /// servers fail, the file says nothing about a proof in a record.
-    fn has_requested_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
+    /// Whether the file of the claim may be requested now. Once it was, another request follows a later check or a week, and a number
+    /// of other results. The check may still be open: while name servers fail, the file says nothing about a proof in a record.
+    fn may_request_claim_file(&self, site: &SiteState, now: DateTime<Utc>) -> bool {
+        let Some(at) = self.claim_file_at else { return true };
         let asked_at = site.claim.as_ref().and_then(|claim| claim.asked_at);
-        let counts = |at: DateTime<Utc>| at >= asked_at.unwrap_or(at) && now - at < CLAIM_FILE_AGAIN_AFTER;
-        self.claim_file_at.is_some_and(counts)
+        let results = self.findings.fetched.len().saturating_sub(self.results_at_claim_file);
+        let others_had_their_turn =
+            results >= RESULTS_BETWEEN_CLAIM_FILES || self.plan.tasks().next().is_none();
+        others_had_their_turn && (asked_at > Some(at) || now - at >= CLAIM_FILE_AGAIN_AFTER)
     }
 
     /// Notes whether another visit was requested since this one was written: its site is then due at another time than the one that was
@@ -195,7 +205,9 @@ impl Progress {
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
-            self.findings.treat_part_as_manifest(&task.url);
+            if self.findings.treat_part_as_manifest(&task.url) {
+                self.plan.put_back(task.clone());
+            }
         }
         let tasks = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task });
         self.plan.add_next(tasks.collect());

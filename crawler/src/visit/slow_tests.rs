@@ -141,19 +141,42 @@ async fn a_file_proves_a_claim_to_a_site_with_a_delay_of_a_day() {
     let first = owner().await.expect("the claim is saved while the visit waits");
     assert_eq!(first.proof, Proof::File);
 
-    // a check that is requested while the visit waits is next; without one the visit goes on
-    for (is_requested, key) in [(false, 1), (true, 2)] {
-        fixture.web.set_file(NAME, FILE_PATH, "text/plain", proof(key));
-        if is_requested {
-            ask().await;
-        }
+    // of a check that is requested while the visit waits, the file comes after some other paths
+    fixture.web.set_file(NAME, FILE_PATH, "text/plain", proof(2));
+    ask().await;
+    for number in 0..=4 {
         advance_until_due(&fixture).await;
         assert_eq!(open(&fixture).await.requested, [ROBOTS_PATH]);
         advance_until_due(&fixture).await;
         let requested = open(&fixture).await.requested;
-        assert_eq!(requested == [FILE_PATH], is_requested, "{requested:?}");
+        assert_eq!(requested == [FILE_PATH], number == 4, "{requested:?} after {number}");
     }
     assert_ne!(owner().await.expect("an owner").key_hash, first.key_hash);
+}
+
+/// How many openings the visit needs until the manifest is requested; a check of the claim is requested before each, or never.
+async fn openings_until_the_manifest(is_checked: bool) -> usize {
+    let fixture = slow_site(Answer::text("User-agent: *\nCrawl-delay: 86400\n")).await;
+    let (store, site) = (&fixture.tools.store, &fixture.leased.site.name);
+    store.claim_secret_keep("secret").await.unwrap();
+    for number in 1..=OPENINGS_MAX {
+        if is_checked {
+            store.claim_ask(site, clock::now(), clock::now()).await.unwrap();
+        }
+        if open(&fixture).await.requested == [MANIFEST] {
+            return number;
+        }
+        advance_until_due(&fixture).await;
+    }
+    panic!("{:?}", fixture.paths());
+}
+
+#[tokio::test]
+async fn checks_of_a_claim_that_anybody_requests_do_not_take_the_place_of_manifests() {
+    let (usual, checked) =
+        (openings_until_the_manifest(false).await, openings_until_the_manifest(true).await);
+    // the first file, and one after each four results; each request needs the robots.txt again
+    assert!(checked <= usual + usual / 4 + 4, "{checked} instead of {usual}");
 }
 
 /// The proof is in a record, and the name servers fail.
@@ -173,6 +196,12 @@ async fn an_open_check_of_a_claim_does_not_repeat_its_request_after_each_delay()
     let mut progress = Progress::resume(&resumed, parked.resume_at).expect("progress");
     assert!(progress.plan.next(&Scope::Site).is_some(), "the file is requested");
     progress.claim_file_at = Some(parked.resume_at);
+    let url = ManifestUrl::parse("https://slow.example/x.json").unwrap();
+    let task = Task::new(url, policy::BodyKind::Manifest, manifest::Discovery::Root);
+    for _ in 0..4 {
+        let result = fetched::Fetched::unanswered(&task, policy::FetchOutcome::NotFound, None, clock::now());
+        progress.findings.record(None, result);
+    }
     resumed.parked = Some(ParkedVisit { progress: progress.park().unwrap(), ..parked.clone() });
     let later = |days| parked.resume_at + TimeDelta::days(days);
     assert_ne!(next(&resumed, later(1)).as_deref(), Some(FILE_PATH));

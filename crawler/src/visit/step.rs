@@ -32,6 +32,9 @@ impl Visit<'_> {
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
             task.validators = Validators::Omitted;
         }
+        if let Some(known) = known.as_deref().filter(|known| is_known_part(self.site, known, task)) {
+            Box::pin(self.read_part_as_manifest(task, known)).await?;
+        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.use_fresh_copy(task, known)).await;
         }
@@ -210,12 +213,20 @@ fn has_left_index(site: &SiteState, known: &ResourceState, task: &Task) -> bool 
         let others = site.resources.iter().filter(|other| other.manifest_id.is_some());
         known.outcome.is_present() && others.into_iter().any(|other| other.content_hash == known.content_hash)
     };
-    let is_part = known.linked_from.as_ref().is_some_and(|from| from.site() == site.name);
     task.role == Role::Manifest
         && known.manifest_id.is_none()
         && known.content_hash.is_some()
-        && !(is_part && known.outcome.is_present())
+        && !is_known_part(site, known, task)
         && !is_copy()
+}
+
+/// Whether a document that something names as a manifest was only received as a part of another one so far.
+fn is_known_part(site: &SiteState, known: &ResourceState, task: &Task) -> bool {
+    task.role == Role::Manifest
+        && known.manifest_id.is_none()
+        && known.content_hash.is_some()
+        && known.outcome.is_present()
+        && known.linked_from.as_ref().is_some_and(|from| from.site() == site.name)
 }
 
 fn is_fresh(known: &ResourceState, task: &Task) -> bool {

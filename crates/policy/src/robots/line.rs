@@ -46,8 +46,8 @@ pub(super) struct Record<'a> {
     pub(super) is_clear: bool,
 }
 
-/// Longest path of a line that is read as a person sees it. Half of it at least are not wildcards, and no request has a path of so many
-/// bytes.
+/// Longest path of a line that is read as a person sees it. Of a longer one, everything is forbidden that begins as it does: this is
+/// stricter than the whole path.
 const UNCLEAR_PATH_BYTES_MAX: usize = 16 * 1_024;
 
 const SPELLINGS: &[(&str, Field, Spelling)] = &[
@@ -170,11 +170,22 @@ fn unclear_record(seen: &[u8], line: u32) -> Option<Record<'static>> {
     let (field, spelling) = field_of(&shown(name));
     let value = match field {
         Field::Allow => return None,
-        Field::Disallow if value.len() > UNCLEAR_PATH_BYTES_MAX => return None,
-        Field::Disallow => with_wildcards(value),
+        Field::Disallow => with_wildcards(start_of_path(value)),
         _ => shown(value),
     };
     Some(Record { line, field, spelling, value: Cow::Owned(value), is_clear: false })
+}
+
+/// The first [`UNCLEAR_PATH_BYTES_MAX`] bytes of a path, without a part of a character or of an escape at their end.
+fn start_of_path(path: &[u8]) -> &[u8] {
+    if path.len() <= UNCLEAR_PATH_BYTES_MAX {
+        return path;
+    }
+    let is_boundary = |at: &usize| path.get(*at).is_some_and(|byte| !matches!(byte, 0x80..=0xbf));
+    let mut ends = (UNCLEAR_PATH_BYTES_MAX - 3..=UNCLEAR_PATH_BYTES_MAX).rev();
+    let end = ends.find(is_boundary).unwrap_or(UNCLEAR_PATH_BYTES_MAX);
+    let escape = (end - 2..end).find(|at| path.get(*at) == Some(&b'%'));
+    path.get(..escape.unwrap_or(end)).unwrap_or(path)
 }
 
 fn field_of(name: &[u8]) -> (Field, Spelling) {

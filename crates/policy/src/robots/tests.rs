@@ -493,6 +493,19 @@ fn uses_the_part_of_a_file_below_the_cap() {
 }
 
 #[test]
+fn a_long_path_with_an_invisible_character_forbids_what_begins_as_it_does() {
+    let rules = |path: &str| format!("user-agent: *\nallow: /\ndisallow: {path}\n");
+    for end in ["", "%41", "ツツツ"] {
+        let file = format!("/private/{end}{}", "x".repeat(30));
+        for length in 16_360..16_390 {
+            let path = format!("/private\u{200b}{}{end}{}", "*".repeat(length), "x".repeat(9_000));
+            assert!(!allowed(&rules(&path), &file), "{length} {end}");
+            assert!(allowed(&rules(&path), "/public"), "{length} {end}");
+        }
+    }
+}
+
+#[test]
 fn evaluates_tens_of_thousands_of_anchored_rules() {
     let anchored: Vec<String> = (0..20_000).map(|number| format!("disallow: /*{number}$")).collect();
     let anchored = anchored.join("\n");

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use manifest::{ManifestId, ManifestUrl, SiteName};
 use serde::Serialize;
 
+use super::state::hosts_make_room;
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
-use crate::model::{HostOrigin, Seed, SeedOrigin};
+use crate::model::{HostOrigin, Seed, SeedOrigin, is_main_host};
 
 /// Unvisited sites that one site may have made known by links: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;
@@ -19,6 +20,8 @@ const OPEN_SITES_MAX: u64 = 10_000;
 /// that documents of other sites cannot use up what the owner may submit.
 const HOSTS_LINKED_MAX: u64 = 1_000;
 const HOSTS_SUBMITTED_MAX: u64 = 1_100;
+/// The part of the linked hosts that one site may name, in one batch and as long as URLs of them are unfetched.
+const HOSTS_OF_ONE_SITE_MAX: usize = 300;
 const HOSTS_MAX: u64 = 10_000;
 /// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred.
 const HINTS_LINKED_MAX: u64 = 900;
@@ -195,18 +198,87 @@ fn hosts_refuse<'a>(
     }
 }
 
+/// Removes links to unknown hosts beyond the part of the linking site ([`HOSTS_OF_ONE_SITE_MAX`]).
+pub(super) async fn linked_hosts_admit<'a>(
+    connection: &mut Connection,
+    seeds: Vec<SiteSeed<'a>>,
+) -> Outcome<Vec<SiteSeed<'a>>> {
+    let source_of = |(seed, site): &SiteSeed<'a>| {
+        let from = seed.origin.source().filter(|_| !is_main_host(site, seed.host.as_str()))?;
+        Some((*site, from.site()))
+    };
+    let mut linked: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for seed in &seeds {
+        if let Some((site, _)) = source_of(seed) {
+            linked.entry(site).or_default().insert(seed.0.host.as_str());
+        }
+    }
+    if linked.is_empty() {
+        return Ok(seeds);
+    }
+    let statement = concat!("SELECT site, COUNT(*) FROM host WHERE site IN ", list!(), " GROUP BY site");
+    let known = counts(connection, statement, &names(linked.keys().copied())?).await?;
+    let may_be_full = |site: &str, new: &HashSet<&str>| {
+        known.get(site).copied().unwrap_or_default() + new.len() as u64 > HOSTS_OF_ONE_SITE_MAX as u64
+    };
+    linked.retain(|site, new| may_be_full(site, new));
+    if linked.is_empty() {
+        return Ok(seeds);
+    }
+    let known = hosts_known(connection, linked.values().flatten().copied()).await?;
+    let mut by_source: HashMap<(String, SiteName), HashSet<String>> = HashMap::new();
+    for (site, url, linked_from) in hints_linked(connection, linked.keys().copied()).await? {
+        if let (Ok(url), Ok(from)) = (ManifestUrl::parse(&url), ManifestUrl::parse(&linked_from)) {
+            by_source.entry((site, from.site())).or_default().insert(url.host().to_string());
+        }
+    }
+    let mut has_room = |seed: &SiteSeed<'a>| {
+        let host = seed.0.host.as_str();
+        let Some((site, source)) = source_of(seed) else { return true };
+        if !linked.contains_key(site) || known.contains(host) {
+            return true;
+        }
+        let hosts = by_source.entry((site.to_owned(), source)).or_default();
+        if hosts.len() < HOSTS_OF_ONE_SITE_MAX {
+            hosts.insert(host.to_owned());
+        }
+        hosts.contains(host)
+    };
+    Ok(seeds.into_iter().filter(|seed| has_room(seed)).collect())
+}
+
+/// The hosts among these that have rows.
+async fn hosts_known(
+    connection: &mut Connection,
+    hosts: impl IntoIterator<Item = &str>,
+) -> Outcome<HashSet<String>> {
+    let known = sqlx::query_scalar(concat!("SELECT host FROM host WHERE host IN ", list!()));
+    let hosts: BTreeSet<&str> = hosts.into_iter().collect();
+    Ok(known.bind(names(hosts)?).fetch_all(&mut *connection).await?.into_iter().collect())
+}
+
+/// The unfetched URLs of these sites that are linked to: site, URL, and what links to it.
+async fn hints_linked(
+    connection: &mut Connection,
+    sites: impl IntoIterator<Item = &str>,
+) -> Outcome<Vec<(String, String, String)>> {
+    let rows = sqlx::query_as(concat!(
+        "SELECT site, url, linked_from FROM resource
+         WHERE outcome IS NULL AND linked_from IS NOT NULL AND site IN ",
+        list!()
+    ));
+    Ok(rows.bind(names(sites)?).fetch_all(&mut *connection).await?)
+}
+
 /// Adds to `refused` the unknown hosts beyond the limits of their sites.
 pub(super) async fn hosts_admit<'a>(
     connection: &mut Connection,
     seeds: &[SiteSeed<'a>],
     refused: &mut HashSet<&'a str>,
+    now_ms: i64,
 ) -> Outcome<()> {
     let hosts: BTreeSet<&str> = seeds.iter().map(|(seed, _)| seed.host.as_str()).collect();
-    let known: Vec<String> = sqlx::query_scalar(concat!("SELECT host FROM host WHERE host IN ", list!()))
-        .bind(names(hosts)?)
-        .fetch_all(&mut *connection)
-        .await?;
-    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let known = hosts_known(connection, hosts).await?;
     let mut new: BTreeMap<&str, BTreeMap<&str, NamedBy>> = BTreeMap::new();
     for (seed, site) in seeds.iter().filter(|(seed, _)| !known.contains(seed.host.as_str())) {
         let named_by = new.entry(site).or_default().entry(seed.host.as_str()).or_default();
@@ -218,7 +290,12 @@ pub(super) async fn hosts_admit<'a>(
     let statement = concat!("SELECT site, COUNT(*) FROM host WHERE site IN ", list!(), " GROUP BY site");
     let counts = counts(connection, statement, &names(new.keys().copied())?).await?;
     for (site, hosts) in &new {
-        hosts_refuse(site, counts.get(*site).copied().unwrap_or_default(), hosts, refused);
+        let mut count = counts.get(*site).copied().unwrap_or_default();
+        let missing = (count + hosts.len() as u64).saturating_sub(HOSTS_LINKED_MAX);
+        if missing > 0 {
+            count -= hosts_make_room(connection, site, missing, now_ms).await?;
+        }
+        hosts_refuse(site, count, hosts, refused);
     }
     Ok(())
 }
@@ -294,16 +371,8 @@ async fn hints_by_source(
     if linked.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows: Vec<(String, String)> = sqlx::query_as(concat!(
-        "SELECT site, linked_from FROM resource
-         WHERE outcome IS NULL AND linked_from IS NOT NULL AND site IN ",
-        list!()
-    ))
-    .bind(names(linked.into_keys())?)
-    .fetch_all(&mut *connection)
-    .await?;
     let mut by_source = HashMap::new();
-    for (site, linked_from) in rows {
+    for (site, _, linked_from) in hints_linked(connection, linked.into_keys()).await? {
         if let Ok(from) = ManifestUrl::parse(&linked_from) {
             *by_source.entry((site, from.site())).or_default() += 1;
         }

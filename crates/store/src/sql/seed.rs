@@ -46,10 +46,11 @@ pub(crate) async fn seeds_add(
     let blocked = seeds.len() - open.len();
     open.retain(|(seed, _)| !seed.is_too_long());
     let open = link::links_admit(connection, open).await?;
+    let open = link::linked_hosts_admit(connection, open).await?;
     let mut refused_hosts = HashSet::new();
     let (mut new_hosts, mut expanded) =
         sites_insert(connection, &open, (ranking, now_ms), &mut refused_hosts).await?;
-    link::hosts_admit(connection, &expanded, &mut refused_hosts).await?;
+    link::hosts_admit(connection, &expanded, &mut refused_hosts, now_ms).await?;
     let has_room = |(seed, _): &SiteSeed<'_>| !refused_hosts.contains(seed.host.as_str());
     expanded.retain(has_room);
     new_hosts.extend(hosts_insert(connection, &expanded).await?);

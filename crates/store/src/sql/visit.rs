@@ -13,7 +13,7 @@ use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
 use super::lease::LeaseEnd;
 use super::resource::{KnownResource, part_save, resources_known, resources_save};
-use super::state::{host_origins, hosts_bound, robots_save};
+use super::state::{dead_hosts_remove, host_origins, hosts_bound, robots_save};
 use super::version::{
     index_count, manifest_remove, manifests_known, manifests_name, version_add, version_touch,
 };
@@ -81,6 +81,7 @@ pub(crate) async fn visits_save(
         if visit.robots.len() > UNCHECKED_HOSTS_MAX {
             hosts_bound(connection, site, millis(visit.ended_at)).await?;
         }
+        dead_hosts_remove(connection, visit).await?;
         if states.get(site).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
         }

@@ -9,7 +9,7 @@ use policy::FetchOutcome;
 use serde_json::json;
 use store::{HandOver, Hint, HostOrigin, HostState, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
 
-use crate::build::{fetch, later, lease, leased, request, seed, site, start, url, visit, visited};
+use crate::build::{fetch, found, later, lease, leased, request, seed, site, start, url, visit, visited};
 use crate::harness::Db;
 
 fn added(added: u64, known: u64, blocked: u64) -> SeedsAdded {
@@ -354,8 +354,15 @@ pub(crate) async fn bounds_the_sites_that_one_site_adds(db: Db) -> Result<()> {
 pub(crate) async fn bounds_hosts_and_urls_of_a_site(db: Db) -> Result<()> {
     let store = &db.store;
     let hosts = |numbers: std::ops::Range<u32>| numbers.map(|number| format!("h{number}.shop.example"));
-    let links: Vec<Seed> = hosts(0..1_500).map(|host| linked(&host, "from.example")).collect();
-    assert_eq!(store.seeds_add(&links, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
+    let of_one: Vec<Seed> = hosts(0..400).map(|host| linked(&host, "from.example")).collect();
+    let part = SeedsAdded { refused: 100, ..added(300, 0, 0) };
+    assert_eq!(store.seeds_add(&of_one, start()).await?, part, "one site leaves room for others");
+    let further: Vec<Seed> = hosts(400..500).map(|host| linked(&host, "www.from.example")).collect();
+    assert_eq!(store.seeds_add(&further, start()).await?, SeedsAdded { refused: 100, ..added(0, 0, 0) });
+    let by_many = (0_u32..).zip(hosts(0..1_500));
+    let links: Vec<Seed> =
+        by_many.map(|(number, host)| linked(&host, &format!("from{}.example", number % 6))).collect();
+    assert_eq!(store.seeds_add(&links, start()).await?, SeedsAdded { refused: 500, ..added(700, 300, 0) });
     let submitted: Vec<Seed> = (0..150)
         .map(|number| Seed { origin: SeedOrigin::Submitted, ..seed(&format!("asked{number}.shop.example")) })
         .collect();
@@ -389,6 +396,50 @@ pub(crate) async fn bounds_hosts_and_urls_of_a_site(db: Db) -> Result<()> {
     let room = SeedsAdded { refused: 50, ..added(100, 0, 0) };
     assert_eq!(store.seeds_add(&submitted, start()).await?, room, "links leave room for submissions");
     assert_eq!(lease(store, "inn.example", later(1)).await?.site.hints.len(), 1_000);
+    Ok(())
+}
+
+/// Hosts that were searched and have no manifest make room for other links, and names that do not exist do so at once.
+pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, "inn.example", start(), Vec::new()).await?;
+    db.execute(
+        "INSERT INTO host (host, site, seeded)
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1001)
+         SELECT 'h' || n || '.inn.example', 'inn.example', 1 FROM number",
+    )
+    .await?;
+    let now = later(60);
+    let link = |number: u32| linked(&format!("new{number}.inn.example"), "from.example");
+    assert_eq!(store.seeds_add(&[link(0)], now).await?.refused, 1, "hosts that were not searched stay");
+
+    let seen = found("https://h4.inn.example/agent.json", "one", &["book"], now);
+    let gone =
+        |name: &str| fetch(&format!("https://{name}.inn.example/x.json"), FetchOutcome::DnsFailed, now);
+    let ms = now.timestamp_millis();
+    let before = "requests_day = 1, requests_today = 1";
+    for (names, change) in [
+        ("'h4.inn.example', 'h5.inn.example', 'h6.inn.example'", "next_ok_at_ms = 1".to_owned()),
+        ("'h7.inn.example'", format!("next_ok_at_ms = {ms} + 99999999")),
+        ("'h8.inn.example'", format!("next_ok_at_ms = 1, not_before_ms = {ms} + 99999999")),
+        ("'h9.inn.example'", "next_ok_at_ms = 1, seeded = 2".to_owned()),
+    ] {
+        db.execute(&format!("UPDATE host SET {before}, {change} WHERE host IN ({names})")).await?;
+    }
+    let token = lease(store, "inn.example", later(59)).await?.token;
+    let record = visit("inn.example", now, vec![seen, gone("h1"), gone("h2"), gone("h9")]);
+    store.visit_save(&token, &record).await?;
+    let named = async || db.number("SELECT COUNT(*) FROM host WHERE host LIKE 'h%.inn.example'").await;
+    assert_eq!(named().await?, 999, "two names do not exist");
+    let links: Vec<Seed> = (1..9).map(link).collect();
+    let taken = store.seeds_add(&links, later(62)).await?;
+    assert_eq!(named().await?, 997, "two were searched in vain");
+    let hosts = db.number("SELECT COUNT(*) FROM host WHERE site = 'inn.example'").await?;
+    assert_eq!((hosts, taken.added + taken.refused), (1_000, 8));
+    for kept in ["h3", "h4", "h7", "h8", "h9"] {
+        let statement = format!("SELECT COUNT(*) FROM host WHERE host = '{kept}.inn.example'");
+        assert_eq!(db.number(&statement).await?, 1, "{kept}");
+    }
     Ok(())
 }
 

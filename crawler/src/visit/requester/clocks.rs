@@ -34,8 +34,9 @@ impl Requester<'_> {
         traffic.count(took, self.session.timings(), wire_bytes);
     }
 
-    /// Applies and stores the Retry-After of any response. A 429 or 503 without Retry-After does not delay the site if others
-    /// named the host: load balancers answer this way for names that they do not know. `task` is the one in progress.
+    /// Applies and stores the Retry-After of any response. That of a host that only others name delays this host alone: it may belong
+    /// to somebody else. A 429 or 503 of such a host without Retry-After delays nothing: load balancers answer this way for names that
+    /// they do not know. `task` is the one in progress.
     pub(super) async fn apply_retry_after(
         &mut self,
         host: &Host,
@@ -46,13 +47,15 @@ impl Requester<'_> {
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        if matches!(retry_after, RetryAfter::Absent(_))
-            && !OwnHosts::of(self.site).answers_for_site(host, task)
-        {
+        let is_own = OwnHosts::of(self.site).answers_for_site(host, task);
+        if matches!(retry_after, RetryAfter::Absent(_)) && !is_own {
             return Ok(());
         }
-        self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
-        if let Some(authority) = self.authorities.get(host) {
+        if is_own {
+            self.site_clock.not_before = self.site_clock.not_before.max(Some(retry_after.not_before()));
+        }
+        if let Some(authority) = self.authorities.get_mut(host) {
+            authority.clock.wait_until(retry_after.not_before());
             self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
         }
         Ok(())
