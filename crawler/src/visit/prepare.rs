@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
 use policy::plan::{self, FullTableReason, LastCheck, PathPlan, Priors};
