@@ -7,6 +7,7 @@ mod parse;
 mod plan;
 mod restriction;
 mod synonyms;
+mod topics;
 mod translations;
 mod word_weights;
 

@@ -9,9 +9,12 @@ use std::collections::HashSet;
 use super::common::is_english_word;
 use super::intent::Intent;
 use super::synonyms::synonyms;
+use super::topics::is_topic;
 use super::translations::translations;
 use super::word_weights::WordWeights;
-use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
+use crate::analysis::{
+    Stemming, bigram, detect, is_chat_verb, is_preposition, is_stop_word, is_topical, words,
+};
 
 /// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;
@@ -34,6 +37,8 @@ const JOINED_WORDS_MAX: usize = 8;
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Weight of a synonym of a word that no capability has.
+const UNKNOWN_SYNONYM_WEIGHT: f32 = 0.3;
 /// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
 /// Weight of the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
@@ -109,6 +114,8 @@ pub(crate) struct PlanWord {
     pub(crate) stem: String,
     /// How many capabilities have it, in any form.
     pub(crate) count: u64,
+    /// Whether it names what the request is about. A word after a preposition names a value: "a flight to the beach".
+    pub(crate) is_topic: bool,
 }
 
 /// A likely intended spelling of a word of the plan.
@@ -160,11 +167,13 @@ impl Plan {
 
     fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
         let mut before: Option<(String, usize)> = None;
+        let (first, mut is_value) = (self.words.len(), false);
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
             if is_stop_word(&word.text) {
+                is_value |= self.words.len() > first && is_preposition(&word.text);
                 continue;
             }
             let stem = analysis.stemming.stem(&word.text).into_owned();
@@ -188,7 +197,8 @@ impl Plan {
             if seen.insert(stem.clone()) {
                 let weight = analysis.weights.get(&stem).unwrap_or(1.0);
                 self.push(term, Role::Word, weight, self.words.len());
-                self.words.push(PlanWord { text: word.text, stem, count: 0 });
+                let is_topic = !is_value && is_topic(&word.text);
+                self.words.push(PlanWord { text: word.text, stem, count: 0, is_topic });
             }
         }
     }
@@ -209,7 +219,7 @@ impl Plan {
             if count > 0 {
                 self.terms.retain(|term| term.role != Role::Talk || term.text != stem);
                 self.push(stem.clone(), Role::Word, TALK_WEIGHT, self.words.len());
-                self.words.push(PlanWord { text, stem, count });
+                self.words.push(PlanWord { text, stem, count, is_topic: false });
             }
         }
         Ok(())
@@ -351,10 +361,12 @@ impl Plan {
 
     pub(crate) fn add_synonyms(&mut self) {
         for at in 0..self.words.len() {
-            let Some(stem) = self.words.get(at).map(|word| word.stem.clone()) else { return };
+            let Some(word) = self.words.get(at) else { return };
+            let weight = if word.count == 0 { UNKNOWN_SYNONYM_WEIGHT } else { SYNONYM_WEIGHT };
+            let stem = word.stem.clone();
             for synonym in synonyms(&stem) {
                 if !self.has_term(synonym) {
-                    self.push(synonym.clone(), Role::Synonym, SYNONYM_WEIGHT, at);
+                    self.push(synonym.clone(), Role::Synonym, weight, at);
                 }
             }
         }
