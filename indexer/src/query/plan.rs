@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::common::is_english_word;
-use super::intent::Intent;
+use super::intent::{Intent, verb_weight};
 use super::synonyms::synonyms;
 use super::topics::is_topic;
 use super::translations::translations;
@@ -195,7 +195,7 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                let weight = analysis.weights.get(&stem).unwrap_or(1.0);
+                let weight = analysis.weights.get(&stem).unwrap_or(1.0) * verb_weight(&word.text);
                 self.push(term, Role::Word, weight, self.words.len());
                 let is_topic = !is_value && is_topic(&word.text);
                 self.words.push(PlanWord { text: word.text, stem, count: 0, is_topic });

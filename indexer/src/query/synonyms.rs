@@ -45,4 +45,10 @@ mod tests {
         assert!(synonyms("buy").iter().any(|stem| stem == "purchas"));
         assert!(synonyms("zebra").is_empty());
     }
+
+    #[test]
+    fn wider_words_stand_for_narrower_ones_only() {
+        assert!(synonyms("mug").iter().any(|stem| stem == "potteri"));
+        assert!(!synonyms("potteri").iter().any(|stem| stem == "mug"));
+    }
 }
