@@ -98,7 +98,7 @@ impl WindowQuery<'_> {
         let ranked = rank(&candidates, texts.best.max(1.0), self.group_by);
         let coverage = self.coverage(&ranked, &texts.by_plan);
         let relevant = if self.has_topics(&ranked, &texts.by_plan) {
-            relevant(&ranked, |hit| self.evidence(hit, &texts.by_plan))
+            relevant(self.plans, &ranked, |hit| self.evidence(hit, &texts.by_plan))
         } else {
             0
         };
