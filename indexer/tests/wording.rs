@@ -115,17 +115,3 @@ fn finds_words_written_together_or_apart() {
     let (_dir, apart) = searcher(&web);
     assert_eq!(found(&apart, "zipcode"), ["lookup"]);
 }
-
-#[test]
-fn a_request_about_something_that_nothing_has_keeps_no_result() {
-    let (_dir, searcher) = searcher(&web());
-    let relevant = |query: &str| {
-        let request = SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() };
-        searcher.search(&request).unwrap().relevant
-    };
-    assert_eq!(relevant("kayak tickets"), Some(0));
-    assert_eq!(relevant("track my passport"), Some(0));
-    assert!(relevant("track my order").is_some_and(|count| count > 0));
-    // After a preposition, it is a value.
-    assert!(relevant("calculate a route to the volcano").is_some_and(|count| count > 0));
-}

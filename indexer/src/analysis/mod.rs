@@ -11,7 +11,7 @@ mod tokenizer;
 mod words;
 
 pub(crate) use language::{Stemming, detect, language_of};
-pub(crate) use stop::{is_chat_verb, is_preposition, is_stop_word, is_topical};
+pub(crate) use stop::{is_chat_verb, is_stop_word, is_topical};
 pub use terms::stems_of;
 pub(crate) use terms::{bigram, grams, terms};
 pub(crate) use tokenizer::CapabilityTokenizer;

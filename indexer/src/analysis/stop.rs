@@ -25,21 +25,11 @@ finally lastly first next again currently now today sure good great";
 /// Chat verbs that also name what is wanted.
 const TOPICAL: [&str; 8] = ["plan", "planning", "next", "first", "today", "suggest", "recommend", "assist"];
 
-/// Stop words after which a request names a place, a time or another value: "a flight to tunis".
-const PREPOSITIONS: &str = "\
-about after at before between by during for from in into of on over through to under until via with within without";
-
-static PREPOSITION_SET: LazyLock<FxHashSet<&'static str>> =
-    LazyLock::new(|| PREPOSITIONS.split(' ').collect());
 static STOP_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
 static CHAT_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| CHAT_VERBS.split(' ').collect());
 
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_SET.contains(word)
-}
-
-pub(crate) fn is_preposition(word: &str) -> bool {
-    PREPOSITION_SET.contains(word)
 }
 
 pub(crate) fn is_topical(word: &str) -> bool {

@@ -7,7 +7,6 @@ mod parse;
 mod plan;
 mod restriction;
 mod synonyms;
-mod topics;
 mod translations;
 mod word_weights;
 

@@ -9,12 +9,9 @@ use std::collections::HashSet;
 use super::common::is_english_word;
 use super::intent::{Intent, verb_weight};
 use super::synonyms::synonyms;
-use super::topics::is_topic;
 use super::translations::translations;
 use super::word_weights::WordWeights;
-use crate::analysis::{
-    Stemming, bigram, detect, is_chat_verb, is_preposition, is_stop_word, is_topical, words,
-};
+use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, is_topical, words};
 
 /// Maximum number of words of one phrasing that count.
 const WORDS_MAX: usize = 64;
@@ -114,8 +111,6 @@ pub(crate) struct PlanWord {
     pub(crate) stem: String,
     /// How many capabilities have it, in any form.
     pub(crate) count: u64,
-    /// Whether it names what the request is about. A word after a preposition names a value: "a flight to the beach".
-    pub(crate) is_topic: bool,
 }
 
 /// A likely intended spelling of a word of the plan.
@@ -167,13 +162,11 @@ impl Plan {
 
     fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
         let mut before: Option<(String, usize)> = None;
-        let (first, mut is_value) = (self.words.len(), false);
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
             if is_stop_word(&word.text) {
-                is_value |= self.words.len() > first && is_preposition(&word.text);
                 continue;
             }
             let stem = analysis.stemming.stem(&word.text).into_owned();
@@ -197,8 +190,7 @@ impl Plan {
             if seen.insert(stem.clone()) {
                 let weight = analysis.weights.get(&stem).unwrap_or(1.0) * verb_weight(&word.text);
                 self.push(term, Role::Word, weight, self.words.len());
-                let is_topic = !is_value && is_topic(&word.text);
-                self.words.push(PlanWord { text: word.text, stem, count: 0, is_topic });
+                self.words.push(PlanWord { text: word.text, stem, count: 0 });
             }
         }
     }
@@ -219,7 +211,7 @@ impl Plan {
             if count > 0 {
                 self.terms.retain(|term| term.role != Role::Talk || term.text != stem);
                 self.push(stem.clone(), Role::Word, TALK_WEIGHT, self.words.len());
-                self.words.push(PlanWord { text, stem, count, is_topic: false });
+                self.words.push(PlanWord { text, stem, count });
             }
         }
         Ok(())

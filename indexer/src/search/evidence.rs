@@ -15,10 +15,6 @@ const EVIDENCE_WORDS_MAX: usize = 2;
 const LONG_EVIDENCE_MIN: f32 = 0.1;
 /// Number of first results among which the best evidence is looked up.
 const BEST_AMONG: usize = 10;
-/// Number of first results that together have every word that names what the request is about.
-pub(super) const TOPICS_AMONG: usize = 3;
-/// Maximum number of words of a request whose topics have to be found; a longer one also names what it is not about.
-const TOPIC_WORDS_MAX: usize = 6;
 /// Shares of the best evidence and of the best score that a result needs.
 const EVIDENCE_SHARE_MIN: f32 = 0.5;
 const SCORE_SHARE_MIN: f32 = 0.6;
@@ -34,29 +30,6 @@ struct WordShares {
 impl WordShares {
     fn of(plan: &Plan) -> Self {
         Self { found: vec![0.0; plan.words.len()], importance: vec![0.0; plan.words.len()] }
-    }
-
-    /// Each word that a candidate has counts fully.
-    fn present(plan: &Plan, term_scores: &TermScores, row: usize) -> Self {
-        let mut shares = Self::of(plan);
-        for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
-            let Some(term) = plan.terms.get(column.term) else { continue };
-            let rarity = term_scores.rarity.get(column.term).copied().unwrap_or_default();
-            shares.add(term, rarity, if *value > 0.0 { 1.0 } else { 0.0 });
-        }
-        shares
-    }
-
-    /// Each word counts by its prominence in a candidate.
-    fn prominent(plan: &Plan, term_scores: &TermScores, row: usize) -> Self {
-        let mut shares = Self::of(plan);
-        for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
-            let Some(term) = plan.terms.get(column.term) else { continue };
-            let rarity = term_scores.rarity.get(column.term).copied().unwrap_or_default();
-            let highest = term.weight * rarity * (1.0 + K1);
-            shares.add(term, rarity * term.weight, (ratio(*value, highest) / PROMINENT).min(1.0));
-        }
-        shares
     }
 
     /// Adds a term of a word; `share` is the part of it that the candidate has, 0 to 1.
@@ -95,28 +68,26 @@ impl WordShares {
 /// The share of the request that a candidate covers, weighted by the rarity of the words; a word that no capability has counts
 /// like the rarest. Of a long request the best part decides.
 pub(super) fn coverage(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
-    WordShares::present(plan, term_scores, row).best_part(plan)
+    let mut shares = WordShares::of(plan);
+    for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
+        let Some(term) = plan.terms.get(column.term) else { continue };
+        let rarity = term_scores.rarity.get(column.term).copied().unwrap_or_default();
+        shares.add(term, rarity, if *value > 0.0 { 1.0 } else { 0.0 });
+    }
+    shares.best_part(plan)
 }
 
 /// The share of the request that a candidate covers: like [`coverage`], but a word counts by how prominent it is in the
 /// candidate, and by the weight that it has in the request.
 pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32 {
-    WordShares::prominent(plan, term_scores, row).best_part(plan)
-}
-
-/// Whether candidates together have every word that names what the request is about, in any form.
-pub(super) fn has_topics(plan: &Plan, term_scores: &TermScores, rows: impl Iterator<Item = usize>) -> bool {
-    if plan.words.len() > TOPIC_WORDS_MAX || !plan.words.iter().any(|word| word.is_topic) {
-        return true;
+    let mut shares = WordShares::of(plan);
+    for (value, column) in term_scores.row(row).iter().zip(&term_scores.columns) {
+        let Some(term) = plan.terms.get(column.term) else { continue };
+        let rarity = term_scores.rarity.get(column.term).copied().unwrap_or_default();
+        let highest = term.weight * rarity * (1.0 + K1);
+        shares.add(term, rarity * term.weight, (ratio(*value, highest) / PROMINENT).min(1.0));
     }
-    let mut found = vec![0.0_f32; plan.words.len()];
-    for row in rows {
-        let present = WordShares::present(plan, term_scores, row).found;
-        for (most, share) in found.iter_mut().zip(present) {
-            *most = most.max(share);
-        }
-    }
-    plan.words.iter().zip(found).all(|(word, share)| !word.is_topic || share > 0.0)
+    shares.best_part(plan)
 }
 
 /// Number of leading relevant results. A result with unknown evidence counts if a later result is relevant.

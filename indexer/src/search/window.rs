@@ -9,7 +9,7 @@ use tantivy::{DocAddress, DocId, DocSet, TERMINATED, Term};
 
 use super::admitted::Admitted;
 use super::deadline::Deadline;
-use super::evidence::{TOPICS_AMONG, coverage, evidence, has_topics, relevant};
+use super::evidence::{coverage, evidence, relevant};
 use super::opened::OpenedIndex;
 use super::postings::count_with_any;
 use super::rank::{Candidate, Ranked, rank, text_scores};
@@ -97,11 +97,7 @@ impl WindowQuery<'_> {
         }
         let ranked = rank(&candidates, texts.best.max(1.0), self.group_by);
         let coverage = self.coverage(&ranked, &texts.by_plan);
-        let relevant = if self.has_topics(&ranked, &texts.by_plan) {
-            relevant(self.plans, &ranked, |hit| self.evidence(hit, &texts.by_plan))
-        } else {
-            0
-        };
+        let relevant = relevant(self.plans, &ranked, |hit| self.evidence(hit, &texts.by_plan));
         Ok(Window { ranked, total, coverage, relevant, is_complete })
     }
 
@@ -171,14 +167,6 @@ impl WindowQuery<'_> {
             of_plans.fold(good_cosine(hit), f32::max)
         };
         ranked.iter().take(COVERAGE_HITS).map(of_hit).fold(0.0, f32::max)
-    }
-
-    /// Whether the first results are about what some phrasing is about.
-    fn has_topics(&self, ranked: &[Ranked], by_plan: &[TermScores]) -> bool {
-        let first = || ranked.iter().take(TOPICS_AMONG);
-        let rows = || first().map(|hit| hit.candidate.row);
-        first().any(|hit| hit.candidate.is_exact || good_cosine(hit) > 0.0)
-            || self.plans.iter().zip(by_plan).any(|(plan, scores)| has_topics(plan, scores, rows()))
     }
 
     /// How much of the request a result covers; `None` if its words have not been scored.
