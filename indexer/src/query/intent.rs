@@ -81,11 +81,16 @@ const TRADING_WEIGHT: f32 = 0.5;
 const DECIDING: [&str; 8] = ["cancel", "delete", "remove", "revoke", "withdraw", "return", "renew", "block"];
 const DECIDING_WEIGHT: f32 = 1.5;
 
+/// Whether a word, folded, is a verb that decides among the actions of one object.
+pub(super) fn is_deciding(word: &str) -> bool {
+    DECIDING.contains(&word)
+}
+
 /// Factor of the weight of a word, folded.
 pub(super) fn verb_weight(word: &str) -> f32 {
     if TRADING.contains(&word) {
         TRADING_WEIGHT
-    } else if DECIDING.contains(&word) {
+    } else if is_deciding(word) {
         DECIDING_WEIGHT
     } else {
         1.0

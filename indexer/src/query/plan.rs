@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::common::is_english_word;
-use super::intent::{Intent, verb_weight};
+use super::intent::{Intent, is_deciding, verb_weight};
 use super::synonyms::synonyms;
 use super::translations::translations;
 use super::word_weights::WordWeights;
@@ -36,6 +36,8 @@ const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
 /// Weight of a synonym of a word that no capability has.
 const UNKNOWN_SYNONYM_WEIGHT: f32 = 0.3;
+/// Weight of a synonym of a verb that decides: interfaces say "delete" where people say "remove".
+const DECIDING_SYNONYM_WEIGHT: f32 = 1.0;
 /// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
 /// Weight of the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
@@ -354,7 +356,7 @@ impl Plan {
     pub(crate) fn add_synonyms(&mut self) {
         for at in 0..self.words.len() {
             let Some(word) = self.words.get(at) else { return };
-            let weight = if word.count == 0 { UNKNOWN_SYNONYM_WEIGHT } else { SYNONYM_WEIGHT };
+            let weight = synonym_weight(word);
             let stem = word.stem.clone();
             for synonym in synonyms(&stem) {
                 if !self.has_term(synonym) {
@@ -366,6 +368,17 @@ impl Plan {
 
     fn has_term(&self, text: &str) -> bool {
         self.terms.iter().any(|term| term.text == text)
+    }
+}
+
+/// Weight of each synonym of a word.
+fn synonym_weight(word: &PlanWord) -> f32 {
+    if is_deciding(&word.text) {
+        DECIDING_SYNONYM_WEIGHT
+    } else if word.count == 0 {
+        UNKNOWN_SYNONYM_WEIGHT
+    } else {
+        SYNONYM_WEIGHT
     }
 }
 
