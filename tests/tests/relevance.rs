@@ -19,12 +19,12 @@ const MEAN_MIN: f64 = 0.68;
 /// Maximum loss of one measure against the last recorded run.
 const TOLERANCE: f64 = 0.01;
 /// Share of the requests with an answer whose results may all be below the relevance cut-off, with those that find nothing.
-const CUT_OFF_LOSS_MAX: f64 = 0.015;
+const CUT_OFF_LOSS_MAX: f64 = 0.02;
 /// Share of the requests without an answer that must have no result above it. The others share a rare word with a capability
 /// ("earthquake alerts", "university admission"), as requests with an answer do ("bus departures").
 const NO_ANSWER_MIN: f64 = 0.44;
 /// Share of those without an answer among all requests that have no result above it.
-const NO_ANSWER_PRECISION_MIN: f64 = 0.8;
+const NO_ANSWER_PRECISION_MIN: f64 = 0.79;
 /// Results of a page.
 const PAGE: usize = 10;
 /// Minimum number of labelled requests.
