@@ -109,6 +109,27 @@ fn the_time_decides_between_a_forecast_and_a_record() {
 }
 
 #[test]
+fn a_verb_that_decides_finds_the_action_by_another_name() {
+    let mut web = web();
+    let mut shop = support::manifest("clay.example", "Clay");
+    support::add(&mut shop, "cart.remove", "Takes a piece out of the cart.");
+    let mut diary = support::manifest("daybook.example", "Daybook");
+    support::add(&mut diary, "delete-event", "Deletes an event from the calendar; guests are told.");
+    support::add(&mut diary, "list-events", "Lists the events of a calendar.");
+    support::add(&mut diary, "create-event", "Creates an event with guests.");
+    web.extend([shop, diary]);
+    let (_dir, searcher) = searcher(&web);
+    for (query, first) in [
+        ("remove event", "delete-event"),
+        ("remove from the cart", "cart.remove"),
+        ("delete from the cart", "cart.remove"),
+    ] {
+        let found = found(&searcher, query);
+        assert_eq!(found.first().map(String::as_str), Some(first), "{query}: {found:?}");
+    }
+}
+
+#[test]
 fn an_operation_that_does_the_opposite_is_not_first() {
     let mut web = web();
     web[1].manifest.capabilities.retain(|capability| capability.native_id != "unblock-card");

@@ -151,8 +151,9 @@ fn print(run: &Run, sets: &[&str]) {
         "\n{NOTHING_LEARNT}: right results among the first ten (found), first (first), requests with an answer that keep"
     );
     println!(
-        "a result (kept), requests without an answer that keep none (no answer), and parts of the requests"
+        "a result (kept), requests without an answer that keep none (no answer), the share of those without an answer among all"
     );
+    println!("requests that keep none (no answer precision), and parts of the requests");
     for measure in measures {
         println!("{measure:<26} {}", cells(own, &names, measure));
     }

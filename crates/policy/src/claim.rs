@@ -150,7 +150,7 @@ pub enum CheckResult {
 
 impl Claim {
     /// Whether visits check it: for an owner, and for some days after a request.
-    pub fn is_checked_by_visits(&self, now: DateTime<Utc>) -> bool {
+    pub(crate) fn is_checked_by_visits(&self, now: DateTime<Utc>) -> bool {
         self.owner.is_some() || self.open_until().is_some_and(|until| now < until)
     }
 

@@ -8,7 +8,7 @@ use crate::analysis::{Stemming, words};
 const WORDS_MAX: usize = 64;
 
 /// Expressions of everyday language, and the words of capabilities that answer them.
-const INTENTS: [(&[&str], &[&str]); 12] = [
+const INTENTS: [(&[&str], &[&str]); 21] = [
     (&["where", "is"], &["status", "track", "location"]),
     (&["where", "are"], &["status", "track", "location"]),
     (&["how", "much"], &["price", "cost", "quote"]),
@@ -21,6 +21,15 @@ const INTENTS: [(&[&str], &[&str]); 12] = [
     (&["are", "open"], &["hours", "opening"]),
     (&["when", "open"], &["hours", "opening"]),
     (&["when", "close"], &["hours", "opening"]),
+    (&["call", "off"], &["cancel"]),
+    (&["get", "rid"], &["cancel", "delete", "remove"]),
+    (&["give", "back"], &["return", "release"]),
+    (&["hand", "in"], &["submit"]),
+    (&["look", "up"], &["search"]),
+    (&["money", "back"], &["refund"]),
+    (&["pick", "up"], &["pickup", "collect"]),
+    (&["set", "up"], &["create"]),
+    (&["sign", "up"], &["register", "subscribe"]),
 ];
 /// Expressions whose words may have others between them.
 const APART: [&str; 2] = ["open", "close"];
@@ -92,6 +101,29 @@ const CHANGING: [&str; 22] = [
 ];
 /// Verbs of capabilities that end or undo something.
 const ENDING: [&str; 6] = ["cancel", "delete", "remove", "erase", "revoke", "terminate"];
+
+/// Verbs that say little about what is wanted, since most things can be bought, and their weight.
+const TRADING: [&str; 2] = ["buy", "purchase"];
+const TRADING_WEIGHT: f32 = 0.5;
+/// Verbs that decide among the actions of one object, and their weight.
+const DECIDING: [&str; 8] = ["cancel", "delete", "remove", "revoke", "withdraw", "return", "renew", "block"];
+const DECIDING_WEIGHT: f32 = 1.5;
+
+/// Whether a word, folded, is a verb that decides among the actions of one object.
+pub(super) fn is_deciding(word: &str) -> bool {
+    DECIDING.contains(&word)
+}
+
+/// Factor of the weight of a word, folded.
+pub(super) fn verb_weight(word: &str) -> f32 {
+    if TRADING.contains(&word) {
+        TRADING_WEIGHT
+    } else if is_deciding(word) {
+        DECIDING_WEIGHT
+    } else {
+        1.0
+    }
+}
 
 /// The stems of the opposites, in both directions, and of the ending verbs.
 static OPPOSITE_STEMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
@@ -175,6 +207,17 @@ mod tests {
         assert_eq!(Intent::of("how much is a room").wanted, ["price", "cost", "quot"]);
         assert_eq!(Intent::of("is the museum open").wanted, ["hour", "open"]);
         assert_eq!(Intent::of("order a pizza"), Intent::default());
+    }
+
+    #[test]
+    fn deciding_verbs_weigh_more_than_trading_ones() {
+        assert!(verb_weight("cancel") > verb_weight("flight") && verb_weight("buy") < verb_weight("boots"));
+    }
+
+    #[test]
+    fn verbs_of_two_words_have_intents() {
+        assert_eq!(Intent::of("call off my appointment").wanted, ["cancel"]);
+        assert_eq!(Intent::of("set up a standing order").wanted, ["creat"]);
     }
 
     #[test]

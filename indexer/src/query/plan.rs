@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::common::is_english_word;
-use super::intent::{Intent, Times};
+use super::intent::{Intent, Times, is_deciding, verb_weight};
 use super::synonyms::synonyms;
 use super::translations::translations;
 use super::word_weights::WordWeights;
@@ -34,6 +34,10 @@ const JOINED_WORDS_MAX: usize = 8;
 const JOINED_WEIGHT: f32 = 1.0;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Weight of a synonym of a word that no capability has.
+const UNKNOWN_SYNONYM_WEIGHT: f32 = 0.3;
+/// Weight of a synonym of a verb that decides: interfaces say "delete" where people say "remove".
+const DECIDING_SYNONYM_WEIGHT: f32 = 1.0;
 /// Weights of the closest English word for a word of another language: alone, and together with words that some capability has.
 /// Weight of the other English words.
 const TRANSLATION_WEIGHT: f32 = 0.8;
@@ -186,7 +190,7 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                let weight = analysis.weights.get(&stem).unwrap_or(1.0);
+                let weight = analysis.weights.get(&stem).unwrap_or(1.0) * verb_weight(&word.text);
                 self.push(term, Role::Word, weight, self.words.len());
                 self.words.push(PlanWord { text: word.text, stem, count: 0 });
             }
@@ -366,10 +370,12 @@ impl Plan {
 
     pub(crate) fn add_synonyms(&mut self) {
         for at in 0..self.words.len() {
-            let Some(stem) = self.words.get(at).map(|word| word.stem.clone()) else { return };
+            let Some(word) = self.words.get(at) else { return };
+            let weight = synonym_weight(word);
+            let stem = word.stem.clone();
             for synonym in synonyms(&stem) {
                 if !self.has_term(synonym) {
-                    self.push(synonym.clone(), Role::Synonym, SYNONYM_WEIGHT, at);
+                    self.push(synonym.clone(), Role::Synonym, weight, at);
                 }
             }
         }
@@ -377,6 +383,17 @@ impl Plan {
 
     fn has_term(&self, text: &str) -> bool {
         self.terms.iter().any(|term| term.text == text)
+    }
+}
+
+/// Weight of each synonym of a word.
+fn synonym_weight(word: &PlanWord) -> f32 {
+    if is_deciding(&word.text) {
+        DECIDING_SYNONYM_WEIGHT
+    } else if word.count == 0 {
+        UNKNOWN_SYNONYM_WEIGHT
+    } else {
+        SYNONYM_WEIGHT
     }
 }
 

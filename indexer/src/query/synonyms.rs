@@ -11,11 +11,13 @@ const GROUPS: &str = include_str!("../../data/synonyms.txt");
 static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     let mut by_stem: HashMap<String, Vec<String>> = HashMap::new();
     for line in GROUPS.lines().filter(|line| !line.starts_with('#')) {
-        let stems: Vec<String> =
-            line.split_whitespace().map(|word| Stemming::English.stem(word).into_owned()).collect();
-        for stem in &stems {
+        let (requested, wider) = match line.split_once('>') {
+            Some((narrower, wider)) => (stems(narrower), stems(wider)),
+            None => (stems(line), stems(line)),
+        };
+        for stem in requested {
             let others = by_stem.entry(stem.clone()).or_default();
-            others.extend(stems.iter().filter(|other| *other != stem).cloned());
+            others.extend(wider.iter().filter(|other| **other != stem).cloned());
         }
     }
     for others in by_stem.values_mut() {
@@ -24,6 +26,10 @@ static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     }
     by_stem
 });
+
+fn stems(words: &str) -> Vec<String> {
+    words.split_whitespace().map(|word| Stemming::English.stem(word).into_owned()).collect()
+}
 
 pub(crate) fn synonyms(stem: &str) -> &'static [String] {
     BY_STEM.get(stem).map_or(&[], Vec::as_slice)
@@ -38,5 +44,11 @@ mod tests {
         assert!(synonyms("purchas").iter().any(|stem| stem == "buy"));
         assert!(synonyms("buy").iter().any(|stem| stem == "purchas"));
         assert!(synonyms("zebra").is_empty());
+    }
+
+    #[test]
+    fn wider_words_stand_for_narrower_ones_only() {
+        assert!(synonyms("mug").iter().any(|stem| stem == "potteri"));
+        assert!(!synonyms("potteri").iter().any(|stem| stem == "mug"));
     }
 }

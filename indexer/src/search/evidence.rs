@@ -8,9 +8,11 @@ use super::rank::Ranked;
 use super::term_scores::TermScores;
 use crate::query::{Plan, QueryTerm, Role};
 
-/// Evidence below which a result is not relevant. Chosen on the labelled requests: of those with an answer, 1 % get no relevant
-/// result; of those without an answer that share a word with a capability, half.
+/// Evidence below which a result is not relevant to a request of at most this many words, and to a longer one, which names much
+/// beside what it asks for. Chosen on the tuning half of the labelled requests; docs/BENCHMARKS.md has the effect.
 const EVIDENCE_MIN: f32 = 0.2;
+const EVIDENCE_WORDS_MAX: usize = 2;
+const LONG_EVIDENCE_MIN: f32 = 0.1;
 /// Number of first results among which the best evidence is looked up.
 const BEST_AMONG: usize = 10;
 /// Shares of the best evidence and of the best score that a result needs.
@@ -89,9 +91,11 @@ pub(super) fn evidence(plan: &Plan, term_scores: &TermScores, row: usize) -> f32
 }
 
 /// Number of leading relevant results. A result with unknown evidence counts if a later result is relevant.
-pub(super) fn relevant(ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
+pub(super) fn relevant(plans: &[Plan], ranked: &[Ranked], evidence: impl Fn(&Ranked) -> Option<f32>) -> u64 {
     let best = ranked.iter().take(BEST_AMONG).filter_map(&evidence).fold(0.0, f32::max);
-    let evidence_min = EVIDENCE_MIN.max(EVIDENCE_SHARE_MIN * best);
+    let is_long = plans.iter().any(|plan| plan.words.len() > EVIDENCE_WORDS_MAX);
+    let evidence_min = if is_long { LONG_EVIDENCE_MIN } else { EVIDENCE_MIN };
+    let evidence_min = evidence_min.max(EVIDENCE_SHARE_MIN * best);
     let others = ranked.iter().filter(|hit| !hit.candidate.is_exact);
     let score_min = SCORE_SHARE_MIN * others.map(Ranked::uncrowded_score).fold(0.0, f32::max);
     let mut relevant = 0;

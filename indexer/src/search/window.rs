@@ -97,7 +97,7 @@ impl WindowQuery<'_> {
         }
         let ranked = rank(&candidates, texts.best.max(1.0), self.group_by);
         let coverage = self.coverage(&ranked, &texts.by_plan);
-        let relevant = relevant(&ranked, |hit| self.evidence(hit, &texts.by_plan));
+        let relevant = relevant(self.plans, &ranked, |hit| self.evidence(hit, &texts.by_plan));
         Ok(Window { ranked, total, coverage, relevant, is_complete })
     }
 

@@ -67,6 +67,9 @@ pub fn measures(outcomes: &[Outcome]) -> Measures {
     }
     if unanswered.len() >= PART_MIN {
         found.insert("no answer".to_owned(), mean(&unanswered, |outcome| f64::from(!outcome.has_relevant)));
+        let empty: Vec<&Outcome> = outcomes.iter().filter(|outcome| !outcome.has_relevant).collect();
+        found
+            .insert("no answer precision".to_owned(), mean(&empty, |outcome| f64::from(!outcome.has_answer)));
     }
     found
 }
@@ -149,6 +152,7 @@ mod tests {
         let found = measures(&outcomes);
         assert!((found["ndcg"] - 0.5625).abs() < 1e-9 && (found["short first"] - 0.5).abs() < 1e-9);
         assert!((found["kept"] - 0.75).abs() < 1e-9 && (found["no answer"] - 1.0).abs() < 1e-9);
+        assert!((found["no answer precision"] - 2.0 / 3.0).abs() < 1e-9);
         assert!(!found.contains_key("other languages ndcg") && !found.contains_key("site ndcg"));
     }
 
