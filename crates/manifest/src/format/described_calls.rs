@@ -7,10 +7,9 @@
 
 use url::Url;
 
-use super::listed_calls::{self, Call};
+use super::listed_calls::{self, Call, path_of};
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::outbound::{COMPANY, RELATED_WORDS, is_contact};
 use crate::format::{addresses, endpoint, generic};
 use crate::identity::host_of;
 use crate::model::{Capability, CapabilityKind};
@@ -20,28 +19,9 @@ use crate::text;
 /// Words of one document that are searched for calls, and calls that are compared with the listed ones.
 const WORDS_MAX: usize = 10_000;
 const TRIES_MAX: usize = 100;
-/// Members that describe answers or former calls, or repeat a call.
-const OTHER_KEYS: &[&str] =
-    &["returns", "returned", "alias", "aliases", "sample", "samples", "redirects", "changelog"];
 /// Words before a call that is an example or not to be made.
 const DENYING_WORDS: &[&str] =
     &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
-
-/// Whether a text may name a call, by the members that hold it.
-pub(crate) fn may_name_call(names: &[&str], sentence: &str) -> bool {
-    let has_method =
-        ["GET ", "POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|word| sentence.contains(word));
-    let is_other = |name: &&str| {
-        OTHER_KEYS.contains(name) || COMPANY.contains(name) || is_contact(name) || is_of_others(name)
-    };
-    has_method && !names.iter().any(is_other)
-}
-
-fn is_of_others(name: &str) -> bool {
-    let mut found = false;
-    text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
-    found
-}
 
 /// Adds the calls that the sentences name.
 pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -143,19 +123,6 @@ fn fits(listed: &str, path: &str) -> bool {
     }
 }
 
-/// The path of an absolute URL without its query and its last slash.
-fn path_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
-    path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
-}
-
-/// Whether the endpoint of a call is the address at which a document says that credentials are obtained.
-pub(crate) fn is_at(capability: &Capability, address: &str) -> bool {
-    let path = if address.starts_with('/') { address.trim_end_matches('/') } else { path_of(address) };
-    !path.is_empty() && capability.invocation.endpoint().is_some_and(|endpoint| path_of(endpoint) == path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,13 +135,5 @@ mod tests {
         assert!(!fits("/rooms/all", "/rooms/{id}"));
         assert_eq!(path_of("https://a.example/rooms/?n=1"), "/rooms");
         assert_eq!(path_of("https://a.example"), "");
-    }
-
-    #[test]
-    fn answers_and_other_services_name_no_calls() {
-        assert!(may_name_call(&["flow"], "then POST /holds"));
-        assert!(!may_name_call(&["returns"], "then POST /holds"));
-        assert!(!may_name_call(&["related_services", "note"], "then POST /holds"));
-        assert!(!may_name_call(&["flow"], "then post the room"));
     }
 }

@@ -316,6 +316,19 @@ fn without_alternatives(published: &str) -> Cow<'_, str> {
     Cow::Owned([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
 }
 
+/// The path of an absolute URL without its query and its last slash.
+pub(crate) fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
+    path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
+}
+
+/// Whether the endpoint of a call is the address at which a document says that credentials are obtained.
+pub(crate) fn is_at(capability: &Capability, address: &str) -> bool {
+    let path = if address.starts_with('/') { address.trim_end_matches('/') } else { path_of(address) };
+    !path.is_empty() && capability.invocation.endpoint().is_some_and(|endpoint| path_of(endpoint) == path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::format::{described_calls, header, lenient};
+use crate::format::{header, lenient, listed_calls};
 use crate::model::{
     Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
 };
@@ -189,7 +189,7 @@ fn obtains_credentials(capability: &Capability, credentials: &[Auth]) -> bool {
         return posts() && !words().iter().any(|word| RENEWING.contains(&word.as_str()));
     }
     let registrations = || credentials.iter().filter_map(|auth| auth.registration_url.as_deref());
-    if registrations().any(|address| described_calls::is_at(capability, address)) {
+    if registrations().any(|address| listed_calls::is_at(capability, address)) {
         return posts();
     }
     if registrations().next().is_none() {

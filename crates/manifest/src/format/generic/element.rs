@@ -10,7 +10,7 @@ use super::query;
 use crate::address::{self, Address};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, described_calls, endpoint, header, idempotency, lenient, mcp};
+use crate::format::{addresses, endpoint, header, idempotency, lenient, listed_calls, mcp};
 use crate::model::{Capability, CapabilityAuth, Protocol, Tristate};
 use crate::name::{ManifestUrl, parse_url};
 use crate::object::{Object, texts};
@@ -150,7 +150,7 @@ impl Context {
 
     /// Whether a call needs credentials, by what is around it. The call by which they are obtained does not.
     pub(super) fn needed(&self, capability: &Capability) -> Tristate {
-        let obtains = |address: &String| described_calls::is_at(capability, address);
+        let obtains = |address: &String| listed_calls::is_at(capability, address);
         if self.registration.as_ref().is_some_and(obtains) { Tristate::No } else { self.auth }
     }
 

@@ -4,6 +4,7 @@
 //! path does. Addresses in schemas, examples and parameters belong to calls and are skipped, and so are identifiers of types
 //! and extensions. Addresses inside sentences come last and are never followed.
 
+mod calling;
 mod known;
 mod target;
 
@@ -12,7 +13,7 @@ use url::Url;
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{addresses, described_calls};
+use crate::format::addresses;
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
 use crate::text;
@@ -102,7 +103,7 @@ pub(crate) fn read<'v>(
         let address = rooted.as_deref().or_else(|| is_address(published).then_some(published));
         if address.is_none() && addresses::may_hold_address(published) {
             has_sentences = true;
-            if calling.len() < CALLING_TEXTS_MAX && described_calls::may_name_call(names, published) {
+            if calling.len() < CALLING_TEXTS_MAX && calling::may_name_call(names, published) {
                 calling.push(published);
             }
         }

@@ -1,0 +1,37 @@
+//! Decides which texts may name calls, by the members that hold them.
+
+use super::{COMPANY, RELATED_WORDS, is_contact};
+use crate::text;
+
+/// Members that describe answers or former calls, or repeat a call.
+const OTHER_KEYS: &[&str] =
+    &["returns", "returned", "alias", "aliases", "sample", "samples", "redirects", "changelog"];
+
+/// Whether a text may name a call, by the members that hold it.
+pub(super) fn may_name_call(names: &[&str], sentence: &str) -> bool {
+    let has_method =
+        ["GET ", "POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|word| sentence.contains(word));
+    let is_other = |name: &&str| {
+        OTHER_KEYS.contains(name) || COMPANY.contains(name) || is_contact(name) || is_of_others(name)
+    };
+    has_method && !names.iter().any(is_other)
+}
+
+fn is_of_others(name: &str) -> bool {
+    let mut found = false;
+    text::each_word(name, |word| found |= RELATED_WORDS.contains(&word));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_other_services_name_no_calls() {
+        assert!(may_name_call(&["flow"], "then POST /holds"));
+        assert!(!may_name_call(&["returns"], "then POST /holds"));
+        assert!(!may_name_call(&["related_services", "note"], "then POST /holds"));
+        assert!(!may_name_call(&["flow"], "then post the room"));
+    }
+}
