@@ -26,6 +26,8 @@ use crate::quota::RemainingQuota;
 
 /// How long the table of keys is cached: a revoked key is accepted so long.
 const CACHED_FOR: Duration = Duration::from_secs(5);
+/// The same for requests with an unknown key, so that a new key is accepted soon.
+const CACHED_FOR_UNKNOWN: Duration = Duration::from_secs(1);
 /// How long a request waits for the table. With the five seconds above, a key ends within ten.
 const READ_MAX: Duration = Duration::from_secs(2);
 /// How much larger a burst may be than the requests of a second.
@@ -161,32 +163,36 @@ impl ReaderKeys {
             Problem::unauthenticated("this key of a reader is not known here: it is mistyped, or was revoked")
         };
         let hash = KeyHash::of_key(KeyKind::Reader, &key).ok_or_else(unknown)?;
-        let readers = self.readers(store).await?;
+        if let Some(reader) = self.readers(store, CACHED_FOR).await?.get(&hash) {
+            return Ok(Some(Arc::clone(reader)));
+        }
+        // it may have been made a moment ago
+        let readers = self.readers(store, CACHED_FOR_UNKNOWN).await?;
         readers.get(&hash).cloned().map(Some).ok_or_else(unknown)
     }
 
     /// The readers with keys, by name, with their requests.
     pub(crate) async fn usage(&self, store: &Store) -> Result<Vec<ReaderUsage>, Problem> {
-        let readers = self.readers(store).await?;
+        let readers = self.readers(store, CACHED_FOR).await?;
         let mut usage: Vec<ReaderUsage> = readers.values().map(|reader| reader.usage()).collect();
         usage.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(usage)
     }
 
-    /// The readers, read again after [`CACHED_FOR`] by one request, while the others use the last ones for a moment. All use them
+    /// The readers, read again after `age` by one request, while the others use the last ones for a moment. All use them
     /// while the database is unavailable. Otherwise requests wait for the table, at most [`READ_MAX`].
-    async fn readers(&self, store: &Store) -> Result<Arc<Readers>, Problem> {
+    async fn readers(&self, store: &Store, age: Duration) -> Result<Arc<Readers>, Problem> {
         let last = self.last();
         let is_younger = |than: Duration| last.as_ref().filter(|last| last.read_at.elapsed() < than);
-        if let Some(last) = is_younger(CACHED_FOR) {
+        if let Some(last) = is_younger(age) {
             return Ok(Arc::clone(&last.readers));
         }
-        if let Some(last) = is_younger(CACHED_FOR + READ_MAX)
+        if let Some(last) = is_younger(age + READ_MAX)
             && self.refresh.try_lock().is_err()
         {
             return Ok(Arc::clone(&last.readers));
         }
-        let refreshed = timeout(READ_MAX, self.refreshed(store)).await;
+        let refreshed = timeout(READ_MAX, self.refreshed(store, age)).await;
         if let Ok(Ok(readers)) = refreshed {
             return Ok(readers);
         }
@@ -198,10 +204,10 @@ impl ReaderKeys {
     }
 
     /// Reads the table, unless another request has just done so.
-    async fn refreshed(&self, store: &Store) -> Result<Arc<Readers>, Problem> {
+    async fn refreshed(&self, store: &Store, age: Duration) -> Result<Arc<Readers>, Problem> {
         let _refresh = self.refresh.lock().await;
         let last = self.last();
-        if let Some(last) = last.as_ref().filter(|last| last.read_at.elapsed() < CACHED_FOR) {
+        if let Some(last) = last.as_ref().filter(|last| last.read_at.elapsed() < age) {
             return Ok(Arc::clone(&last.readers));
         }
         let before = last.map(|last| last.readers).unwrap_or_default();
@@ -320,8 +326,9 @@ mod tests {
     async fn one_request_reads_the_table_again_and_the_others_do_not_queue() {
         let (app, _dir) = test_app::app(limits::LimitsConfig::default(), ClientTimeouts::default()).await;
         let keys = ReaderKeys::default();
-        let asked =
-            async || timeout(READ_MAX + READ_MAX / 2, keys.readers(&app.store)).await.unwrap().is_ok();
+        let asked = async || {
+            timeout(READ_MAX + READ_MAX / 2, keys.readers(&app.store, CACHED_FOR)).await.unwrap().is_ok()
+        };
         let age = |age: Duration| {
             if let Some(table) = &mut *keys.locked() {
                 table.read_at = Instant::now().checked_sub(age).unwrap();

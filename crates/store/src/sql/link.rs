@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use manifest::{ManifestId, ManifestUrl, SiteName};
 use serde::Serialize;
 
-use super::state::hosts_make_room;
+use super::host::hosts_make_room;
 use super::{Connection, batch};
 use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;

@@ -1,12 +1,13 @@
 //! The current versions of manifests, with their status.
 
-use manifest::{CapabilityId, Manifest, ManifestId, SiteName};
+use manifest::{CapabilityId, Manifest, ManifestId, NamedBy, SiteName};
 use policy::naming::named_by_url;
+use serde::Serialize;
 
-use super::Connection;
 use super::rows::{decode, decode_row};
+use super::{Connection, batch};
 use crate::StoreError;
-use crate::convert::{RowRef, intact, names, to_u32};
+use crate::convert::{RowRef, intact, json, names, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::StoredManifest;
@@ -141,4 +142,30 @@ pub(crate) async fn manifest_of_capability(
     .fetch_optional(&mut *connection)
     .await?;
     Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
+}
+
+#[derive(Serialize)]
+struct NamedRow<'a> {
+    id: &'a str,
+    named_by: &'a str,
+}
+
+/// Writes who names manifests whose content is unchanged.
+pub(crate) async fn manifests_name(
+    connection: &mut Connection,
+    named: &[(ManifestId, NamedBy)],
+) -> Outcome<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let rows = named.iter().map(|(id, named_by)| NamedRow { id: id.as_str(), named_by: named_by.as_str() });
+    sqlx::query(concat!(
+        "UPDATE manifest SET named_by = batch.named_by FROM ",
+        batch!(id TEXT, named_by TEXT),
+        " WHERE manifest.id = batch.id"
+    ))
+    .bind(json(&rows.collect::<Vec<_>>(), "batch of manifests")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
 }

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use manifest::model::PolicyChoice;
 use manifest::{ContentHash, ManifestId, NamedBy, SiteName};
 use policy::Status;
-use serde::Serialize;
 
+use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use super::rows::decode;
-use super::{Connection, batch};
-use crate::convert::{RowRef, intact, json, log_damaged, millis, millis_of, names, to_i32, to_u32};
+use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
@@ -114,32 +113,6 @@ pub(crate) async fn version_add(
         capabilities_remove(connection, &new.manifest.id).await?;
     }
     capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
-}
-
-#[derive(Serialize)]
-struct NamedRow<'a> {
-    id: &'a str,
-    named_by: &'a str,
-}
-
-/// Writes who names manifests whose content is unchanged.
-pub(crate) async fn manifests_name(
-    connection: &mut Connection,
-    named: &[(ManifestId, NamedBy)],
-) -> Outcome<()> {
-    if named.is_empty() {
-        return Ok(());
-    }
-    let rows = named.iter().map(|(id, named_by)| NamedRow { id: id.as_str(), named_by: named_by.as_str() });
-    sqlx::query(concat!(
-        "UPDATE manifest SET named_by = batch.named_by FROM ",
-        batch!(id TEXT, named_by TEXT),
-        " WHERE manifest.id = batch.id"
-    ))
-    .bind(json(&rows.collect::<Vec<_>>(), "batch of manifests")?)
-    .execute(&mut *connection)
-    .await?;
-    Ok(())
 }
 
 /// Null for a choice that is not stated.
