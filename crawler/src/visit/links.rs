@@ -43,9 +43,8 @@ const OWN_LINKS_MAX: usize = 1_000;
 /// Maximum number of links of one document that become seeds of other sites.
 const SEEDS_MAX: usize = 1_000;
 
-/// Links of a manifest that are read: twice those that can be followed or become seeds. More would keep the async
-/// runtime from its other work.
-const LINKS_READ_MAX: usize = 2 * (OWN_LINKS_MAX + SEEDS_MAX);
+/// Links of a manifest that are read. More would keep the async runtime from its other work.
+const LINKS_READ_MAX: usize = 2_100;
 
 /// Tasks and seeds that follow from an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -183,6 +182,11 @@ pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
         if target == "." { SERVICE_PATH.to_owned() } else { format!("https://{target}{SERVICE_PATH}") };
     follow_ups.add_reference((url, url), &reference, Discovery::Dns, None);
     follow_ups
+}
+
+/// Whether all links of a manifest were read.
+pub(super) fn are_read_whole(manifest: &Manifest, follow_ups: &FollowUps) -> bool {
+    manifest.links.len() <= LINKS_READ_MAX && follow_ups.tasks.len() < OWN_LINKS_MAX
 }
 
 /// The links of a manifest that are followed.

@@ -215,7 +215,8 @@ impl Visit<'_> {
             let named_by = OwnHosts::of(self.site).word_of_document(task);
             let mut follow_ups = links::of_manifest(manifest);
             follow_ups.put_unknown_first(self.site);
-            if is_found && manifest.format() != Format::Malformed {
+            let is_read = is_found && manifest.format() != Format::Malformed;
+            if is_read && links::are_read_whole(manifest, &follow_ups) {
                 let read = ReadWhole::Document(&task.url);
                 self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
             }
