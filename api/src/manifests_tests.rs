@@ -144,6 +144,7 @@ async fn visit(app: &App, name: &str, manifest: Manifest) {
         failures_in_row: 0,
         negatives_in_row: 0,
         new_seeds: Vec::new(),
+        links: store::LinkChanges::default(),
         phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
         bytes_in: 1_234,
         crawler_version: "0.1.0".into(),

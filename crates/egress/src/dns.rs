@@ -147,16 +147,22 @@ impl Dns {
         Ok(texts.take(RECORDS_MAX).collect())
     }
 
-    /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself. Empty after a failure.
-    pub(crate) async fn services(&self, name: &str) -> Vec<String> {
+    /// The targets of the SVCB records of a name that lead to port 443; `.` is the name itself.
+    pub(crate) async fn services(&self, name: &str) -> Result<Vec<String>, Failure> {
         let _slot = self.slots.acquire().await;
         let lookup = self.resolver.lookup(format!("{name}."), RecordType::SVCB);
-        let Ok(Ok(found)) = timeout(LOOKUP_TIME_MAX, lookup).await else { return Vec::new() };
+        let found = match timeout(LOOKUP_TIME_MAX, lookup).await.unwrap_or(Err(NetError::Timeout)) {
+            Ok(found) => found,
+            Err(error) => {
+                let failure = failure_of(&error);
+                return if failure.cause == Cause::NameUnknown { Ok(Vec::new()) } else { Err(failure) };
+            }
+        };
         let targets = found.answers().iter().filter_map(|record| match &record.data {
             RData::SVCB(service) => target_of(service),
             _ => None,
         });
-        targets.take(RECORDS_MAX).collect()
+        Ok(targets.take(RECORDS_MAX).collect())
     }
 
     fn flight(&self, host: &Host) -> Flight {

@@ -155,14 +155,11 @@ impl Session {
 
     /// The targets of the SVCB records of a label below a host: `_entries._agents.example.org`. A host of the hosts file
     /// has none.
-    pub async fn services(&self, label: &str, host: &Host) -> Vec<String> {
+    pub async fn services(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         if self.shared.hosts.find(host).is_some() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        match self.shared.dns() {
-            Ok(dns) => dns.services(&format!("{label}.{host}")).await,
-            Err(_) => Vec::new(),
-        }
+        self.shared.dns()?.services(&format!("{label}.{host}")).await
     }
 
     /// Sends one GET and reads its response; the name must have been resolved. `conditions` are the validators of the stored

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, Format, Host, Manifest, ManifestId, NamedBy};
+use manifest::{ContentHash, Format, Host, Manifest, ManifestId, ManifestUrl, NamedBy};
 use policy::naming::{FoundBy, SiteNaming, named_by_url};
 use policy::{FetchOutcome, Status, VisitEnd};
 
 use crate::StoreError;
 use crate::model::seed::kept_source;
-use crate::model::{FeedChange, FetchRecord, HostOrigin, ResourceState, VisitRecord};
+use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, ResourceState, VisitRecord};
 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -93,6 +93,8 @@ pub(crate) struct Part<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) resources: Vec<ResourceState>,
+    /// Those that lose their source.
+    pub(crate) unlinked: Vec<ManifestId>,
     pub(crate) parts: Vec<Part<'a>>,
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
@@ -139,6 +141,7 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
             plan.resources.push(resource_after(fetch, before, misses(fetch.outcome, before)));
         }
     }
+    plan_links(&mut plan, &visit.links, known);
     let naming = naming_after(visit, known, &plan.resources);
     for (id, fetch) in &last {
         let before = known.resources.get(id);
@@ -164,6 +167,28 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     let naming_changed = plan_naming(&mut plan, known, &naming, visit.ended_at);
     plan.regroups = regroups(&plan, known, naming_changed).then_some(naming);
     Ok(plan)
+}
+
+/// Plans what changed in the links between documents of the site.
+fn plan_links(plan: &mut Plan<'_>, links: &LinkChanges, known: &Known) {
+    let mut change = |url: &ManifestUrl, change: &dyn Fn(&mut ResourceState)| {
+        let id = ManifestId::of(url);
+        if let Some(resource) = plan.resources.iter_mut().find(|resource| resource.url == *url) {
+            change(resource);
+        } else if let Some(before) = known.resources.get(&id) {
+            let mut resource = before.clone();
+            change(&mut resource);
+            plan.resources.push(resource);
+        }
+        id
+    };
+    for url in &links.unread {
+        change(url, &|resource| {
+            (resource.etag, resource.last_modified, resource.cache) = (None, None, None);
+        });
+    }
+    let unlinked = links.unlinked.iter().map(|url| change(url, &|resource| resource.linked_from = None));
+    plan.unlinked = unlinked.collect();
 }
 
 /// What the site names after the visit.

@@ -2,10 +2,12 @@
 //!
 //! The store has the facts; the rules that decide the next visit also explain it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use manifest::Host;
 use policy::FetchOutcome;
 use policy::RobotsKind;
 use policy::delay::{Scope, day_of};
@@ -19,7 +21,7 @@ use super::paths::why_left;
 use super::report::{counted, plural};
 use crate::output::{self, OutputFormat};
 use crate::priors::PathPriors;
-use crate::visit::{ParkedPlan, next_paths, parked_plan};
+use crate::visit::{ParkedPlan, next_paths, parked_plan, parked_robots};
 use crate::{UsageError, clock, site_of};
 
 /// Fetches without a result that are shown as one entry; fewer are shown one by one.
@@ -33,8 +35,10 @@ pub(super) async fn run(
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
+    let mut read_by_parked = BTreeMap::new();
     let known = match store.site_report(&site, visits).await? {
-        Some(report) => {
+        Some(mut report) => {
+            read_by_parked = show_parked_robots(&mut report);
             let priors = PathPriors::default();
             priors.re_estimate(store).await?;
             let plan = next_paths(&report.state, &priors.now());
@@ -59,11 +63,14 @@ pub(super) async fn run(
         output::line(&line)?;
     }
     for host in &known.state.hosts {
-        let body = match &host.robots {
-            Some(robots) if robots.kind == RobotsKind::Rules => store.robots_body(&host.host).await?,
+        let stored = match &host.robots {
+            Some(robots) if robots.kind == RobotsKind::Rules && !read_by_parked.contains_key(&host.host) => {
+                store.robots_body(&host.host).await?
+            }
             _ => None,
         };
-        for line in host_lines(host, body.as_deref()) {
+        let body = read_by_parked.get(&host.host).map(|body| &**body).or(stored.as_deref());
+        for line in host_lines(host, body) {
             output::line(&line)?;
         }
     }
@@ -74,6 +81,19 @@ pub(super) async fn run(
         output::line(&format!("Its address is in group {group} of the fleet, which is visited by {owner}."))?;
     }
     Ok(())
+}
+
+/// Puts the robots.txt files that a parked visit has read in the place of those of earlier visits; returns their texts.
+fn show_parked_robots(report: &mut SiteReport) -> BTreeMap<Host, Arc<[u8]>> {
+    let mut bodies = BTreeMap::new();
+    for mut record in parked_robots(&report.state) {
+        let body = record.body.take();
+        if let Some(state) = report.state.hosts.iter_mut().find(|state| state.host == record.host) {
+            bodies.extend(body.map(|body| (record.host.clone(), body)));
+            state.robots = Some(record);
+        }
+    }
+    bodies
 }
 
 /// The state of a site as JSON.

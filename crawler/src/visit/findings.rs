@@ -11,6 +11,7 @@ use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 
 use super::fetched::Fetched;
 use super::seeds;
+use super::sources::Sources;
 use super::task::Role;
 
 /// Number of results by which the list grows: doubling it would waste memory in each of thousands of visits.
@@ -32,6 +33,8 @@ pub(crate) struct Findings {
     /// When the first of the keys that verified the signatures of its manifests expires.
     #[serde(default)]
     pub(crate) keys_expire_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub(crate) sources: Sources,
 }
 
 impl Findings {

@@ -47,7 +47,8 @@ impl Visit<'_> {
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
-        let Findings { fetched, seeds, paths_checked, .. } = findings;
+        let Findings { mut fetched, seeds, paths_checked, sources, .. } = findings;
+        let links = sources.conclude(&mut fetched);
         Outcome::Ended(Box::new(VisitRecord {
             site: self.site.name.clone(),
             started_at,
@@ -62,6 +63,7 @@ impl Visit<'_> {
             failures_in_row: history.failures_in_row,
             negatives_in_row: history.negatives_in_row,
             new_seeds: seeds,
+            links,
             phases,
             requests,
             bytes_in,

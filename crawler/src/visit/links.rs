@@ -3,13 +3,14 @@
 //! Pure. A target on the same site is requested in the same visit, under its own robots.txt; one on another site becomes a seed
 //! of that site. Only https on port 443 is followed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::header::LINK;
 use manifest::model::Follow;
 use manifest::{Discovery, Manifest, ManifestUrl, SiteScope, web};
 use policy::{BodyKind, RobotsFile};
-use store::{LINK_BYTES_MAX, Seed};
+use store::{LINK_BYTES_MAX, Seed, SiteState};
 
 use egress::Head;
 
@@ -36,14 +37,14 @@ pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
 pub(crate) const SERVICE_LABELS: [&str; 2] = ["_entries._agents", "_search._agents"];
 /// The manifest of a host that an SVCB record names: the record itself has no path.
 const SERVICE_PATH: &str = "/.well-known/ard.json";
-/// Links followed from one document; catalogs name more, and their pages come with later visits.
-const LINKS_FOLLOWED_MAX: usize = 50;
+/// Maximum number of links of one document to its own site that are compared with what is known. [`Plan`](super::plan::Plan) bounds
+/// those that are followed.
+const OWN_LINKS_MAX: usize = 1_000;
 /// Maximum number of links of one document that become seeds of other sites.
 const SEEDS_MAX: usize = 1_000;
 
-/// Links of a manifest that are read: twice those that can be followed or become seeds. More would keep the async
-/// runtime from its other work.
-const LINKS_READ_MAX: usize = 2 * (LINKS_FOLLOWED_MAX + SEEDS_MAX);
+/// Links of a manifest that are read. More would keep the async runtime from its other work.
+const LINKS_READ_MAX: usize = 2_100;
 
 /// Tasks and seeds that follow from an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl FollowUps {
         }
         // sites of private networks may link to themselves; their links to other sites follow the public rules
         if task.url.site() == from.site() {
-            if self.tasks.len() < LINKS_FOLLOWED_MAX {
+            if self.tasks.len() < OWN_LINKS_MAX {
                 let linked_from = is_kept(from).then(|| Box::new(from.clone()));
                 self.tasks.push(Task { linked_from, ..task });
             }
@@ -90,6 +91,21 @@ impl FollowUps {
                 self.seeds.last().and_then(|seed| seed.origin.source()).filter(|known| ***known == *from);
             let from = known.map_or_else(|| Arc::new(from.clone()), Arc::clone);
             self.seeds.push(Seed::linked(url, from));
+        }
+    }
+
+    /// Puts the links first that no visit followed: the others have had their turn. Parts stay before all of them, since their
+    /// manifest is read with them.
+    pub(super) fn put_unknown_first(&mut self, site: &SiteState) {
+        let known: HashSet<&ManifestUrl> = site.resources.iter().map(|known| &known.url).collect();
+        self.tasks.sort_by_cached_key(|task| (task.role != Role::Part, known.contains(&task.url)));
+    }
+
+    /// Adds those of further answers.
+    pub(super) fn extend(&mut self, more: impl Iterator<Item = Self>) {
+        for more in more {
+            self.tasks.extend(more.tasks);
+            self.seeds.extend(more.seeds);
         }
     }
 
@@ -166,6 +182,11 @@ pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
         if target == "." { SERVICE_PATH.to_owned() } else { format!("https://{target}{SERVICE_PATH}") };
     follow_ups.add_reference((url, url), &reference, Discovery::Dns, None);
     follow_ups
+}
+
+/// Whether all links of a manifest were read.
+pub(super) fn are_read_whole(manifest: &Manifest, follow_ups: &FollowUps) -> bool {
+    manifest.links.len() <= LINKS_READ_MAX && follow_ups.tasks.len() < OWN_LINKS_MAX
 }
 
 /// The links of a manifest that are followed.

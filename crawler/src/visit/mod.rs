@@ -20,6 +20,7 @@ mod progress;
 mod queue;
 mod requester;
 mod seeds;
+mod sources;
 mod standalone;
 mod step;
 mod task;
@@ -33,7 +34,9 @@ use manifest::{Host, ManifestUrl};
 use policy::plan::{PathPlan, PlannedPath, Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
-use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, SiteState, StoreError, VisitRecord};
+use store::{
+    HandOver, LeaseToken, LeasedSite, ParkedVisit, RobotsRecord, SiteState, StoreError, VisitRecord,
+};
 
 pub(crate) use self::context::{Scope, Stop, Tools};
 pub(crate) use self::requester::Message;
@@ -120,6 +123,16 @@ pub(crate) fn parked_plan(site: &SiteState) -> Option<ParkedPlan> {
         CopyUse::DenyOnly => ManifestUrl::on_host(&host, ROBOTS_PATH).ok()?,
     };
     Some(ParkedPlan { started_at: progress.started_at, requests: progress.traffic.requests, next, left })
+}
+
+/// The robots.txt files that a parked visit has read. The store has them once the visit ends.
+pub(crate) fn parked_robots(site: &SiteState) -> Vec<RobotsRecord> {
+    let progress = site.parked.as_ref().and_then(|parked| Progress::resume(site, parked.resume_at));
+    progress
+        .into_iter()
+        .flat_map(|progress| progress.traffic.robots.into_values())
+        .map(|record| *record)
+        .collect()
 }
 
 /// How the next visit divides the paths that were never requested, after a visit that left some of them.

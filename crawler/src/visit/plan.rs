@@ -13,8 +13,12 @@ use super::queue::Queue;
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// Tasks of a visit, including those that links add: the daily request budget of a site.
+/// Tasks of a visit that the site names, including those that links add: the daily request budget of a site.
 const TASKS_MAX: usize = 120;
+/// Tasks of a visit that only others name. They are counted apart, so that none of the site's own is left out for them.
+pub(super) const TASKS_OF_OTHERS_MAX: usize = 60;
+/// Links followed from one document. The document is requested whole in the next visit, which follows others.
+const LINKS_FOLLOWED_MAX: usize = 50;
 
 /// The part of a visit's progress that determines the next requests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -26,6 +30,9 @@ pub(crate) struct Plan {
     /// Fingerprints of every URL that is or was in the queue; rebuilt when the visit is resumed.
     #[serde(skip)]
     planned: HashSet<u64>,
+    /// How many of them others named.
+    #[serde(default)]
+    of_others: usize,
     rules: BTreeMap<Host, Box<VisitRules>>,
     /// Those for responses to tasks that others named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -51,15 +58,24 @@ impl Plan {
     }
 
     /// Adds tasks that a response leads to at the front in their order, once per URL. Those that only others named are first among
-    /// the tasks of others.
-    pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
-        for task in tasks.into_iter().rev() {
-            if self.is_new(&task) {
-                self.put_next(task);
-            } else if task.named_by == NamedBy::Site && task.linked_from.is_some() {
-                self.queue.link(&task);
+    /// the tasks of others. Returns whether there was room for all of them.
+    pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> bool {
+        let (mut new, mut has_room) = (Vec::new(), true);
+        for task in tasks {
+            if self.planned.contains(&fingerprint_of(&task.url)) {
+                if task.named_by == NamedBy::Site && task.linked_from.is_some() {
+                    self.queue.link(&task);
+                }
+            } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task) {
+                new.push(task);
+            } else {
+                has_room = false;
             }
         }
+        for task in new.into_iter().rev() {
+            self.put_next(task);
+        }
+        has_room
     }
 
     fn put_next(&mut self, task: Task) {
@@ -70,9 +86,15 @@ impl Plan {
     }
 
     fn is_new(&mut self, task: &Task) -> bool {
-        // The file of a claim is one request, and is never left out: a claim has to end.
-        (task.role == Role::Claim || self.planned.len() < TASKS_MAX)
-            && self.planned.insert(fingerprint_of(&task.url))
+        let has_room = match (task.role, task.named_by) {
+            // The file of a claim is one request, and is never left out: a claim has to end.
+            (Role::Claim, _) => true,
+            (_, NamedBy::Site) => self.planned.len().saturating_sub(self.of_others) < TASKS_MAX,
+            (_, NamedBy::Others) => self.of_others < TASKS_OF_OTHERS_MAX,
+        };
+        let is_new = has_room && self.planned.insert(fingerprint_of(&task.url));
+        self.of_others += usize::from(is_new && task.named_by == NamedBy::Others);
+        is_new
     }
 
     /// Continues after an interruption; `fetched` are the URLs that were requested before it.
@@ -82,6 +104,8 @@ impl Plan {
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
         self.planned = queued.into_iter().chain(fetched.map(fingerprint_of)).collect();
+        let of_others = self.queue.tasks().filter(|task| task.named_by == NamedBy::Others).count();
+        self.of_others = self.of_others.max(of_others);
     }
 
     /// The next task within the scope of the visit at a host that has not ended.
@@ -205,6 +229,50 @@ mod tests {
             plan.add(task(&format!("https://a.example/{number}")));
         }
         assert_eq!(rest(plan).len(), TASKS_MAX);
+    }
+
+    #[test]
+    fn tasks_of_others_leave_room_for_those_of_the_site() {
+        let mut plan = Plan::default();
+        for number in 0..200 {
+            plan.add(by_others(&format!("https://t.a.example/{number}")));
+        }
+        let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+        plan.resume([].iter());
+        assert!(!plan.add_next(vec![by_others("https://t.a.example/more")]));
+        assert!(plan.add_next(vec![task("https://a.example/linked")]));
+        plan.add_own((1..2 * TASKS_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect());
+        assert!(!plan.add_next(vec![task("https://a.example/more")]));
+        let urls = rest(plan);
+        assert_eq!(
+            (urls.len(), urls[0].as_str()),
+            (TASKS_MAX + TASKS_OF_OTHERS_MAX, "https://a.example/linked")
+        );
+    }
+
+    #[test]
+    fn says_where_links_of_a_document_find_no_room() {
+        let links = |numbers: std::ops::Range<usize>| {
+            numbers.map(|number| task(&format!("https://a.example/{number:03}"))).collect::<Vec<_>>()
+        };
+        let mut plan = Plan::default();
+        assert!(!plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)));
+        assert!(plan.add_next(links(0..LINKS_FOLLOWED_MAX)), "they are planned");
+        assert!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), "the next visit has room for it");
+        assert_eq!(rest(plan).len(), LINKS_FOLLOWED_MAX + 1);
+    }
+
+    #[test]
+    fn a_link_of_the_site_leaves_a_url_of_the_operators_list_as_it_is() {
+        let mut plan = Plan::default();
+        let listed = Task { discovery: Discovery::Listed, ..by_others("https://a.example/x.json") };
+        plan.add(listed.clone());
+        plan.add_next(vec![Task {
+            discovery: Discovery::CatalogEntry,
+            linked_from: Some(Box::new(url("https://a.example/agent.json"))),
+            ..task("https://a.example/x.json")
+        }]);
+        assert_eq!(plan.tasks().collect::<Vec<_>>(), [listed]);
     }
 
     #[test]

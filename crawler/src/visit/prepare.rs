@@ -11,6 +11,7 @@ use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
 use super::own_hosts::OwnHosts;
+use super::plan::TASKS_OF_OTHERS_MAX;
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
 
@@ -27,6 +28,11 @@ const HOSTS_MAX: usize = 50;
 /// Maximum number of hosts per visit that links or submissions name and that have no manifest. Those with manifests do not count, and
 /// have [`HOSTS_MAX`] of their own.
 const HOSTS_NAMED_MAX: usize = 10;
+
+/// Maximum number of known documents per visit that only others name: two thirds of the tasks of others. Each host, and each site that
+/// links to documents at the site's own hosts, has [`KNOWN_OF_ONE_MAX`] of them, and these take turns.
+const KNOWN_OF_OTHERS_MAX: usize = TASKS_OF_OTHERS_MAX / 3 * 2;
+const KNOWN_OF_ONE_MAX: usize = 10;
 
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
@@ -63,10 +69,13 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
     // no number of other names keeps a visit from the manifests that are known
-    let manifests = with_manifests.iter().flat_map(|state| known_at(site, &state.host));
+    let manifests = known_of_others(site, foreign, &with_manifests);
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
-    let searched = searched.flat_map(|state| tasks_of(site, state, priors));
-    for task in foreign.into_iter().chain(manifests).chain(named_by_others(site)).chain(searched) {
+    let searched = searched.flat_map(|state| {
+        let known = in_turn(known_at(site, &state.host).collect(), KNOWN_OF_ONE_MAX, site.visits);
+        known.chain(rows_of(site, state, priors))
+    });
+    for task in manifests.into_iter().chain(named_by_others(site)).chain(searched) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
     progress
@@ -79,6 +88,23 @@ fn own<'a>(site: &'a SiteState, own: &OwnHosts) -> impl Iterator<Item = &'a Host
     let (main, others): (Vec<&HostState>, Vec<&HostState>) =
         own.partition(|state| is_main_host(site.name.as_str(), state.host.as_str()));
     main.into_iter().chain(in_turn(others, HOSTS_MAX, site.visits))
+}
+
+/// The known documents of this visit that only others name: `at_own_hosts`, and those of `hosts`. Each visit requests the next ones.
+fn known_of_others(site: &SiteState, at_own_hosts: Vec<Task>, hosts: &[&HostState]) -> Vec<Task> {
+    let mut by_owner: BTreeMap<String, Vec<Task>> = BTreeMap::new();
+    for task in at_own_hosts {
+        let linked_by = task.linked_from.as_ref().map(|from| from.site().to_string());
+        by_owner.entry(linked_by.unwrap_or_default()).or_default().push(task);
+    }
+    for state in hosts {
+        by_owner.insert(state.host.to_string(), known_at(site, &state.host).collect());
+    }
+    let turns = by_owner.into_iter().flat_map(|(owner, tasks)| {
+        let turn = Seed::of(&owner).with_counter(site.visits.into());
+        in_turn(tasks, KNOWN_OF_ONE_MAX, site.visits).map(move |task| (turn, task))
+    });
+    take_turns(turns).into_iter().take(KNOWN_OF_OTHERS_MAX).collect()
 }
 
 /// Whether there is something to request at a host: it is searched, or a document of it is known.
@@ -158,23 +184,18 @@ fn is_named_by_others(known: &ResourceState) -> bool {
         && plan::find(&known.url.path_and_query()).is_none()
 }
 
-/// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
+/// The hosts or documents of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
 /// looks at the next ones.
-fn in_turn(hosts: Vec<&HostState>, max: usize, visits: u32) -> impl Iterator<Item = &HostState> {
-    in_turn_by(hosts, max, max, visits)
+fn in_turn<T: Clone>(items: Vec<T>, max: usize, visits: u32) -> impl Iterator<Item = T> {
+    in_turn_by(items, max, max, visits)
 }
 
-/// Up to `max` hosts, each visit beginning `step` hosts later.
-fn in_turn_by(
-    hosts: Vec<&HostState>,
-    step: usize,
-    max: usize,
-    visits: u32,
-) -> impl Iterator<Item = &HostState> {
-    let count = hosts.len();
+/// Up to `max` items, each visit beginning `step` items later.
+fn in_turn_by<T: Clone>(items: Vec<T>, step: usize, max: usize, visits: u32) -> impl Iterator<Item = T> {
+    let count = items.len();
     let turn = usize::try_from(visits).unwrap_or_default().saturating_mul(step);
     let first = if count > step { turn % count } else { 0 };
-    hosts.into_iter().cycle().skip(first).take(count.min(max))
+    items.into_iter().cycle().skip(first).take(count.min(max))
 }
 
 /// Hosts that only others name and that have no manifest, up to [`HOSTS_NAMED_MAX`]. The sites that link to them take turns, as far as
@@ -212,14 +233,18 @@ fn known_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = Tas
     known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task)
 }
 
-/// A host that only a redirect led to is requested for known documents, and not searched.
+/// The known documents of a host, and its rows of the path table.
 fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
-    let known = known_at(site, &state.host);
+    known_at(site, &state.host).chain(rows_of(site, state, priors)).collect()
+}
+
+/// A host that only a redirect led to is not searched.
+fn rows_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     if !state.is_seeded() {
-        return known.collect();
+        return Vec::new();
     }
     let planned = plan_of(site, &state.host, full_table(site), priors).requested;
-    known.chain(planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))).collect()
+    planned.into_iter().filter_map(|row| Task::of_path(&state.host, row)).collect()
 }
 
 fn plan_of(site: &SiteState, host: &Host, reason: Option<FullTableReason>, priors: &Priors) -> PathPlan {
@@ -450,6 +475,29 @@ mod tests {
                 "visit {visits}: {planned:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_host_with_many_manifests_leaves_room_for_those_of_other_hosts() {
+        let evil = Some("https://evil.example/.well-known/ai-catalog.json");
+        let at = |host: &str, number: usize| format!("https://{host}/x/{number:03}.json");
+        let many = (0..200).flat_map(|number| [at("t1.a.example", number), at("a.example", number)]);
+        let many: Vec<String> = many.collect();
+        let few = at("t2.a.example", 0);
+        let mut requested = HashSet::new();
+        for visits in 0..20 {
+            let linked = many.iter().chain([&few]);
+            let site = SiteState {
+                resources: linked.map(|at| manifest(at, Discovery::CatalogEntry, evil)).collect(),
+                ..site_with_named(0, visits, &["t1.a.example", "t2.a.example"])
+            };
+            let planned = planned(&site);
+            assert!(planned.contains(&few), "visit {visits}: {planned:?}");
+            let of_others = planned.iter().filter(|url| many.contains(*url)).count();
+            assert_eq!(of_others, 2 * KNOWN_OF_ONE_MAX, "visit {visits}");
+            requested.extend(planned);
+        }
+        assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
     }
 
     #[test]

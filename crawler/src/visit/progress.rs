@@ -203,15 +203,17 @@ impl Progress {
     }
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
-    pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) {
+    /// Returns whether there was room for all links to the site.
+    pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
         for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
             if self.findings.treat_part_as_manifest(&task.url) {
                 self.plan.put_back(task.clone());
             }
         }
         let tasks = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task });
-        self.plan.add_next(tasks.collect());
+        let has_room = self.plan.add_next(tasks.collect());
         self.findings.add_seeds(follow_ups.seeds);
+        has_room
     }
 
     /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any of

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use manifest::Host;
+use manifest::{Discovery, Host};
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
@@ -94,11 +94,12 @@ impl Queue {
     }
 
     /// Records that a document of the site links to a queued URL that others named, which the site may name thereby. The task keeps
-    /// its place and its caution until the next visit.
+    /// its place and its caution until the next visit. A URL of the operator's list stays one.
     pub(crate) fn link(&mut self, linked: &Task) {
         for segment in &mut self.0 {
             if let Segment::Task(task) = segment
                 && task.named_by == NamedBy::Others
+                && task.discovery != Discovery::Listed
                 && task.url == linked.url
             {
                 task.discovery = linked.discovery;
@@ -164,7 +165,7 @@ fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
 
 #[cfg(test)]
 mod tests {
-    use manifest::{Discovery, ManifestUrl};
+    use manifest::ManifestUrl;
     use policy::BodyKind;
 
     use super::*;

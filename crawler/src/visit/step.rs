@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manifest::{Discovery, Host};
+use manifest::{Discovery, Format, Host};
 use policy::plan::FullTableReason;
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState};
@@ -16,6 +16,7 @@ use super::own_hosts::OwnHosts;
 use super::parts::StoredCopy;
 use super::prepare;
 use super::requester::Robots;
+use super::sources::{ReadWhole, keep_source};
 use super::task::{NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
@@ -29,6 +30,9 @@ impl Visit<'_> {
         }
         let host = task.url.host();
         let known = known(self.site, &task.url).filter(|_| !is_claim).cloned().map(Box::new);
+        if let Some(known) = known.as_deref() {
+            keep_source(task, known, &OwnHosts::of(self.site));
+        }
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
             task.validators = Validators::Omitted;
         }
@@ -89,20 +93,30 @@ impl Visit<'_> {
         match next {
             NextStep::Stop(_) => self.deny_known(host, verdict).await?,
             _ => {
-                if let Some(file) = verdict.file() {
-                    let follow_ups = links::of_robots(&task.url, file);
-                    self.follow_word_of_host(FullTableReason::Agentmap, task, follow_ups);
-                }
+                // Without a file there are no links.
+                let follow_ups = verdict.file().map(|file| links::of_robots(&task.url, file));
+                let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
+                self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
             }
         }
         Ok(next)
     }
 
     /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are the site's if the host is.
-    fn follow_word_of_host(&mut self, reason: FullTableReason, task: &Task, follow_ups: FollowUps) {
+    /// `read` says where all of them were read.
+    fn follow_word_of_host(
+        &mut self,
+        reason: FullTableReason,
+        task: &Task,
+        read: Option<ReadWhole<'_>>,
+        follow_ups: FollowUps,
+    ) -> bool {
         let named_by = OwnHosts::of(self.site).word_of(&task.url.host());
         self.request_remaining(reason, named_by, !follow_ups.tasks.is_empty());
-        self.progress.follow(follow_ups, named_by);
+        if let Some(read) = read {
+            self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
+        }
+        self.progress.follow(follow_ups, named_by)
     }
 
     /// Plans the paths that were left for later, if there is a reason for it in what the site itself names.
@@ -116,18 +130,19 @@ impl Visit<'_> {
     /// Follows TXT records that name a manifest, and SVCB records that name a host with one.
     async fn follow_records(&mut self, task: &Task) {
         let host = task.url.host();
-        let mut found = Vec::new();
+        let (mut found, mut is_whole) = (FollowUps::default(), true);
         for label in links::TEXT_LABELS {
-            let texts = self.requester.text_records(label, &host).await.unwrap_or_default();
-            found.extend(texts.iter().map(|text| links::of_text_record(&task.url, text)));
+            let texts = self.requester.text_records(label, &host).await;
+            is_whole &= texts.is_ok();
+            found.extend(texts.iter().flatten().map(|text| links::of_text_record(&task.url, text)));
         }
         for label in links::SERVICE_LABELS {
             let targets = self.requester.service_records(label, &host).await;
-            found.extend(targets.iter().map(|target| links::of_service_record(&task.url, target)));
+            is_whole &= targets.is_ok();
+            found.extend(targets.iter().flatten().map(|to| links::of_service_record(&task.url, to)));
         }
-        for follow_ups in found {
-            self.follow_word_of_host(FullTableReason::Linked, task, follow_ups);
-        }
+        let read = is_whole.then_some(ReadWhole::Records(&host));
+        self.follow_word_of_host(FullTableReason::Linked, task, read, found);
     }
 
     /// Records the denial of every known document of a host.
@@ -188,14 +203,27 @@ impl Visit<'_> {
             let reason = format!("the same document is at {original}");
             fetched.reject(FetchOutcome::NotAManifest, reason);
         }
+        let mut has_room = true;
         if let Some(follow_ups) = fetched.page.take() {
-            self.follow_word_of_host(FullTableReason::Linked, task, *follow_ups);
+            let host = task.url.host();
+            let read = Some(ReadWhole::Page(&host));
+            has_room &= self.follow_word_of_host(FullTableReason::Linked, task, read, *follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
             let named_by = OwnHosts::of(self.site).word_of_document(task);
-            self.progress.follow(links::of_manifest(manifest), named_by);
+            let mut follow_ups = links::of_manifest(manifest);
+            follow_ups.put_unknown_first(self.site);
+            let is_read = is_found && manifest.format() != Format::Malformed;
+            if is_read && links::are_read_whole(manifest, &follow_ups) {
+                let read = ReadWhole::Document(&task.url);
+                self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
+            }
+            has_room &= self.progress.follow(follow_ups, named_by);
+        }
+        if !has_room {
+            self.progress.findings.sources.add_unfollowed(&task.url);
         }
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
         self.progress.findings.record(task.slot, fetched);

@@ -83,6 +83,7 @@ fn visit(stored: &StoredManifest, now: DateTime<Utc>) -> VisitRecord {
         failures_in_row: 0,
         negatives_in_row: 0,
         new_seeds: Vec::new(),
+        links: store::LinkChanges::default(),
         phases: Phases { dns_ms: 0, connect_ms: 0, tls_ms: 0, ttfb_ms: 0, body_ms: 0 },
         requests: 1,
         bytes_in: 1,

@@ -140,6 +140,7 @@ pub(crate) fn visit(site: &SiteName, finding: Finding) -> VisitRecord {
         failures_in_row: 0,
         negatives_in_row: u32::from(finding == Finding::Nothing),
         new_seeds: Vec::new(),
+        links: store::LinkChanges::default(),
         phases: Phases::default(),
         requests: 21,
         bytes_in: 10_240,

@@ -122,6 +122,7 @@ pub struct VisitRecord {
     pub negatives_in_row: u32,
     /// Other sites that the manifests link to.
     pub new_seeds: Vec<Seed>,
+    pub links: LinkChanges,
     pub phases: Phases,
     /// Requests sent.
     pub requests: u32,
@@ -130,6 +131,15 @@ pub struct VisitRecord {
     pub crawler_version: String,
     /// The claim to the site, where the visit checked it.
     pub claim: Option<Claim>,
+}
+
+/// What a visit learned about links between documents of the site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LinkChanges {
+    /// Documents whose source (`linked_from`) was read and no longer links to them.
+    pub unlinked: Vec<ManifestUrl>,
+    /// Documents with links that the visit did not read or follow. The next request for them has no validators.
+    pub unread: Vec<ManifestUrl>,
 }
 
 /// One fetch of a visit.

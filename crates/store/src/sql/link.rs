@@ -160,36 +160,22 @@ pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Out
     Ok(())
 }
 
-/// Removes hosts beyond the limit of a new site, and adds them to `refused`.
-pub(super) fn new_site_hosts_admit<'a>(
-    site: &str,
-    hosts: &mut BTreeMap<&'a str, NamedBy>,
-    refused: &mut HashSet<&'a str>,
-) {
-    hosts_refuse(site, 0, hosts, refused);
-    hosts.retain(|host, _| !refused.contains(host));
+/// The hosts beyond the limits of a site that has `count` others.
+pub(super) fn hosts_beyond_limits<'a>(count: u64, hosts: &BTreeMap<&'a str, NamedBy>) -> HashSet<&'a str> {
+    let mut count = count;
+    let mut is_beyond = |named_by: NamedBy| {
+        let is_beyond = count >= named_by.hosts_max();
+        count += u64::from(!is_beyond);
+        is_beyond
+    };
+    hosts.iter().filter(|(_, named_by)| is_beyond(**named_by)).map(|(host, _)| *host).collect()
 }
 
-/// Adds to `refused` the hosts beyond the limit of a site that already has `count` hosts.
-fn hosts_refuse<'a>(
-    site: &str,
-    count: u64,
-    hosts: &BTreeMap<&'a str, NamedBy>,
-    refused: &mut HashSet<&'a str>,
-) {
-    let (mut count, mut dropped) = (count, 0_u64);
-    for (host, named_by) in hosts {
-        if count < named_by.hosts_max() {
-            count += 1;
-        } else {
-            dropped += 1;
-            refused.insert(host);
-        }
-    }
-    if dropped > 0 {
+pub(super) fn log_hosts_refused(site: &str, hosts: usize) {
+    if hosts > 0 {
         tracing::warn!(
             site.name = site,
-            hosts = dropped,
+            hosts,
             linked_max = HOSTS_LINKED_MAX,
             submitted_max = HOSTS_SUBMITTED_MAX,
             listed_max = HOSTS_MAX,
@@ -295,7 +281,9 @@ pub(super) async fn hosts_admit<'a>(
         if missing > 0 {
             count -= hosts_make_room(connection, site, missing, now_ms).await?;
         }
-        hosts_refuse(site, count, hosts, refused);
+        let beyond = hosts_beyond_limits(count, hosts);
+        log_hosts_refused(site, beyond.len());
+        refused.extend(beyond);
     }
     Ok(())
 }

@@ -166,6 +166,18 @@ impl<'a> SavedResource<'a> {
     }
 }
 
+/// Removes the sources of resources that nothing links to any more.
+pub(crate) async fn resources_unlink(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(concat!("UPDATE resource SET linked_from = NULL WHERE id IN ", list!()))
+        .bind(names(ids.iter().map(ManifestId::as_str))?)
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}
+
 /// Writes resources of one site. A known link stays known.
 pub(crate) async fn resources_save(
     connection: &mut Connection,

@@ -157,11 +157,12 @@ async fn sites_insert<'a>(
     link::unlisted_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
     let submitted = by_site.iter().filter(|(_, seeds)| seeds.is_submitted);
     link::submitted_keep(connection, &names(submitted.map(|(name, _)| *name))?).await?;
-    for (name, seeds) in &mut by_site {
-        link::new_site_hosts_admit(name, &mut seeds.hosts, refused_hosts);
-    }
+    // A known site has other hosts, which `hosts_admit` counts; those among these that it knows are not refused.
+    let beyond = |seeds: &SiteSeeds<'a>| link::hosts_beyond_limits(0, &seeds.hosts);
     let row = |(name, seeds): (&&'a str, &SiteSeeds<'a>)| {
-        let hosts = seeds.hosts.iter().map(|(host, named_by)| (*host, named_by.origin()));
+        let beyond = beyond(seeds);
+        let admitted = seeds.hosts.iter().filter(|(host, _)| !beyond.contains(*host));
+        let hosts = admitted.map(|(host, named_by)| (*host, named_by.origin()));
         let packed = CompactedSite::pending(name, hosts, now_ms).encode()?;
         let next_visit_at_ms = due_at_ms(name, seeds.priority, now_ms);
         Some(NewSiteRow { name, priority: seeds.priority, next_visit_at_ms, packed: hex(&packed) })
@@ -175,8 +176,12 @@ async fn sites_insert<'a>(
     for (name, seeds) in &by_site {
         let is_new = new.contains(*name);
         if is_new {
+            let beyond = beyond(seeds);
             // They do not count as new again when the site is expanded.
-            new_hosts.extend(seeds.hosts.keys().map(|host| (*host).to_owned()));
+            let admitted = seeds.hosts.keys().filter(|host| !beyond.contains(*host));
+            new_hosts.extend(admitted.map(|host| (*host).to_owned()));
+            link::log_hosts_refused(name, beyond.len());
+            refused_hosts.extend(beyond);
         }
         let is_expanding = match compacted.get(*name) {
             Some(Ok(site)) => {
@@ -353,10 +358,13 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
 }
 
 /// Like [`due_now`]. A site that is being visited, or whose visit was interrupted, is visited once more afterwards: the changed
-/// time shows to the end of the lease, and to the visit that is resumed, that another visit was requested.
+/// time shows to the end of the lease, and to the visit that is resumed, that another visit was requested. An interrupted visit that
+/// is overdue keeps its place in the queue, so its time changes by one millisecond.
 async fn request_visits(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
     sqlx::query(concat!(
-        "UPDATE site SET next_visit_at_ms = $2 WHERE name IN ",
+        "UPDATE site SET next_visit_at_ms = CASE WHEN next_visit_at_ms <= $2 AND lease_until_ms <= $2
+                                                 THEN next_visit_at_ms - 1 ELSE $2 END
+         WHERE name IN ",
         list!(),
         " AND next_visit_at_ms < $3
           AND (next_visit_at_ms > $2 OR lease_until_ms > $2

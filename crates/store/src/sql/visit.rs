@@ -13,7 +13,7 @@ use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
 use super::lease::LeaseEnd;
 use super::manifest::manifests_name;
-use super::resource::{KnownResource, part_save, resources_known, resources_save};
+use super::resource::{KnownResource, part_save, resources_known, resources_save, resources_unlink};
 use super::state::{dead_hosts_remove, host_origins, hosts_bound, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
 use super::visit_save::{
@@ -214,6 +214,7 @@ fn host_origin(host: &str, seeded: i32) -> Option<(Host, HostOrigin)> {
 async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcome<()> {
     let (visit, prepared, plan) = (held.write.visit, &held.write.prepared, &held.plan);
     resources_save(connection, visit.site.as_str(), &plan.resources).await?;
+    resources_unlink(connection, &plan.unlinked).await?;
     for part in &plan.parts {
         part_save(connection, part, prepared.document(&part.id)).await?;
     }

@@ -176,6 +176,7 @@ pub(crate) fn visit(name: &str, now: DateTime<Utc>, fetches: Vec<FetchRecord>) -
         failures_in_row: 0,
         negatives_in_row: 0,
         new_seeds: Vec::new(),
+        links: store::LinkChanges::default(),
         phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
         requests: 3,
         bytes_in: 4_096,

@@ -4,9 +4,9 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, Discovery, ManifestId, NamedBy};
 use policy::FetchOutcome;
-use store::{FetchRecord, Seed, SeedOrigin, Store};
+use store::{FetchRecord, LinkChanges, Seed, SeedOrigin, Store, VisitRecord};
 
-use crate::build::{feed_after, fetch, found, host, later, says, seed, url, visited};
+use crate::build::{feed_after, fetch, found, host, later, lease, leased, says, seed, url, visit, visited};
 use crate::harness::Db;
 
 const SHOP: &str = "shop.example";
@@ -61,6 +61,34 @@ pub(crate) async fn stores_who_names_a_document_and_reports_a_change(db: Db) -> 
     visited(store, SHOP, later(30), vec![upload(EVIL, later(30))]).await?;
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others);
     assert_eq!(feed_after(store, head).await?, says(&[("status_changed", "named_by_others")]));
+    Ok(())
+}
+
+pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site(db: Db) -> Result<()> {
+    let store = &db.store;
+    let catalog = FetchRecord {
+        etag: Some("\"1\"".into()),
+        cache: Some(serde_json::json!({})),
+        ..found(AWP, "own", &["book"], later(0))
+    };
+    visited(store, SHOP, later(0), vec![catalog, upload(AWP, later(0))]).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
+    let head = store.feed_head().await?.0;
+    let links = LinkChanges { unlinked: vec![url(UPLOAD)], unread: vec![url(AWP)] };
+    // The visit requested it before the catalog, so it has the source that is stored.
+    let changed = linked(AWP, found(UPLOAD, "changed", &["cancel"], later(9)));
+    let unchanged = fetch(AWP, FetchOutcome::NotModified, later(9));
+    let record = VisitRecord { links, ..visit(SHOP, later(9), vec![changed, unchanged]) };
+    let token = leased(store, SHOP, later(9)).await?.token;
+    store.visit_save(&token, &record).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others, "in the same visit");
+    assert_eq!(feed_after(store, head).await?, says(&[("changed", "")]));
+    visited(store, SHOP, later(20), Vec::new()).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Others, "and from then on");
+    let resources = lease(store, SHOP, later(30)).await?.site.resources;
+    let of = |at: &str| resources.iter().find(|resource| resource.url == url(at)).context("a resource");
+    assert_eq!(of(UPLOAD)?.linked_from, None);
+    assert_eq!((&of(AWP)?.etag, &of(AWP)?.cache), (&None, &None), "it is requested whole");
     Ok(())
 }
 

@@ -176,7 +176,7 @@ impl<'a> Requester<'a> {
     }
 
     /// The targets of the SVCB records of a label below a host.
-    pub(super) async fn service_records(&self, label: &str, host: &Host) -> Vec<String> {
+    pub(super) async fn service_records(&self, label: &str, host: &Host) -> Result<Vec<String>, Failure> {
         self.session.services(label, host).await
     }
 
