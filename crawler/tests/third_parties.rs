@@ -858,6 +858,76 @@ async fn what_a_document_of_others_links_to_says_nothing_about_the_site() {
     }
 }
 
+/// The catalog of the victim lists a document of a user. That one links to one document at many URLs, to URLs that fail, and to one of
+/// a customer's host that is limited. The victim answers the path that cannot exist with a page.
+#[tokio::test]
+async fn what_a_listed_document_of_a_user_links_to_says_nothing_about_the_site() {
+    const CATALOG: &str = "/.well-known/api-catalog";
+    const LISTED: &str = "/u/someone/links.json";
+    const LINKSET: &str = "application/linkset+json";
+    let at = |path: &str| format!("https://{VICTIM}{path}");
+    let copies: Vec<String> = (0..4).map(|number| at(&format!("/u/copy.json?{number}"))).collect();
+    let failing: Vec<String> = (0..2).map(|number| at(&format!("/u/fails.json?{number}"))).collect();
+    let limited = vec!["https://t1.victim.example/u/limited.json".to_owned()];
+    for links in [copies, failing, limited] {
+        let listed: Vec<&str> = links.iter().map(String::as_str).collect();
+        let victim = Host::new(VICTIM)
+            .robots("")
+            .route(&canary_path(policy::Seed::of(VICTIM)), Answer::html("<html><p>Not here</p></html>"))
+            .route(MANIFEST, AWP)
+            .file(CATALOG, LINKSET, catalog_of(&[at(LISTED).as_str()]))
+            .file(LISTED, LINKSET, catalog_of(&listed))
+            .file("/u/copy.json", "application/json", awp_with("copied"))
+            .route("/u/fails.json", Answer::status(500));
+        let limited = Answer::status(429);
+        let customer = Host::new("t1.victim.example").robots("").route("/u/limited.json", limited);
+        let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+        let mut crawl = Crawl::on(web, VICTIM).await;
+        crawl.pass().await;
+        let first = ManifestUrl::parse(&links[0]).unwrap();
+        let requested = crawl.paths(first.host().as_str());
+        assert!(requested.contains(&first.path_and_query()), "{links:?}: {requested:?}");
+        for pass in 0..2 {
+            let report = crawl.report(VICTIM).await;
+            assert_eq!(report.visits[0].end, VisitEnd::Completed, "{links:?}, pass {pass}");
+            assert_eq!(report.state.failures_in_row, 0, "{links:?}, pass {pass}");
+            assert!(crawl.outcome(VICTIM, MANIFEST).await.is_present(), "{links:?}, pass {pass}");
+            crawl.pass_again().await;
+        }
+    }
+}
+
+/// The catalog of the victim lists documents at the host of a customer, which asks for a delay of a week or of a day.
+#[tokio::test]
+async fn a_delay_of_a_customers_host_does_not_hold_back_the_site() {
+    const CUSTOMER: &str = "t1.victim.example";
+    const NUMBERS: [u32; 3] = [0, 1, 2];
+    let listed = NUMBERS.map(|number| format!("https://{CUSTOMER}/u/{number}.json"));
+    let catalog = catalog_of(&listed.each_ref().map(String::as_str));
+    for (robots, is_delayed_by_answers) in [("", true), ("User-agent: *\nCrawl-delay: 86400\n", false)] {
+        let customer = NUMBERS.into_iter().fold(Host::new(CUSTOMER).robots(robots), |host, number| {
+            let answer = Answer::json(awp_with(&format!("pay_{number}")));
+            let answer = if is_delayed_by_answers { answer.header("retry-after", "604800") } else { answer };
+            host.route(&format!("/u/{number}.json"), answer)
+        });
+        let victim = Host::new(VICTIM).robots("").route(MANIFEST, AWP);
+        let victim = victim.file("/.well-known/api-catalog", "application/linkset+json", catalog.clone());
+        let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+        let crawl = Crawl::on(web, VICTIM).await;
+        let summary = crawl.pass().await;
+        assert!(summary.parked.is_empty(), "{robots:?}: {summary:?}");
+        let requested = crawl.paths(CUSTOMER);
+        assert_eq!(requested.len(), 1 + usize::from(is_delayed_by_answers), "{requested:?}");
+        let report = crawl.report(VICTIM).await;
+        assert_eq!(report.visits[0].end, VisitEnd::Completed, "{robots:?}");
+        assert_eq!(named_by(&crawl, MANIFEST).await, NamedBy::Site);
+        for url in &listed {
+            let known = report.state.resources.iter().any(|known| known.url.as_str() == url);
+            assert!(known, "{robots:?}: the link to {url} is kept for a later visit");
+        }
+    }
+}
+
 /// The home page of a customer's host redirects to an upload, which links to another one.
 #[tokio::test]
 async fn links_of_a_page_are_those_of_the_host_that_was_asked_for_it() {

@@ -137,7 +137,9 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     let mut plan = Plan::default();
     for (id, fetch) in &last {
         let before = known.resources.get(id);
-        if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() {
+        // the document that links to it may not be read again until it changes
+        let is_left = fetch.outcome == FetchOutcome::NotReached && fetch.linked_from.is_some();
+        if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() || is_left {
             plan.resources.push(resource_after(fetch, before, misses(fetch.outcome, before)));
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::FetchRecord;
 
 use super::links::FollowUps;
-use super::task::{Role, Task};
+use super::task::{NamedBy, Role, Task};
 
 /// A body that survives being parked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(crate) struct Fetched {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linked_from: Option<Box<ManifestUrl>>,
     pub(crate) role: Role,
+    #[serde(default, skip_serializing_if = "NamedBy::is_site")]
+    pub(crate) named_by: NamedBy,
     pub(crate) outcome: FetchOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
@@ -88,6 +90,7 @@ impl Fetched {
             discovery: task.discovery,
             linked_from: task.linked_from.clone(),
             role: task.role,
+            named_by: task.named_by,
             outcome,
             reason,
             robots_rule: None,

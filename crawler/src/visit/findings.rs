@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
+use policy::naming::is_usual;
 use policy::schedule::ManifestPresence;
 use policy::{FetchOutcome, PathClass, VisitEnd, plan};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,8 @@ use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 use super::fetched::Fetched;
 use super::seeds;
 use super::sources::Sources;
-use super::task::Role;
+use super::task::{NamedBy, Role, Task};
+use crate::clock;
 
 /// Number of results by which the list grows: doubling it would waste memory in each of thousands of visits.
 const FETCHED_MORE: usize = 4;
@@ -21,6 +23,9 @@ const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
 /// Why a larger document is dropped.
 const TOO_LARGE_TO_PARK: &str =
     "the visit had to wait, and carries at most 16 MiB of documents from one request to the next";
+
+/// Why a link is left for a later visit.
+const LEFT: &str = "its host asks for a long delay or answers with failures; a later visit requests it";
 
 /// The part of a visit's progress that becomes its record.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -64,9 +69,15 @@ impl Findings {
         seeds::add(&mut self.seeds, more);
     }
 
-    /// The URL at which the site already has the document of a result. Other sites and clients may name a document under any
-    /// number of URLs, for example by adding queries.
-    pub(crate) fn original_of<'a>(&'a self, copy: &Fetched, site: &'a SiteState) -> Option<&'a ManifestUrl> {
+    /// The URL at which the site already has the document of a result that only others name. Other sites and clients may name a
+    /// document under any number of URLs, for example by adding queries. The original is at the same host, or the site names it: the
+    /// copy of one customer does not displace the document of another one. What is at a usual path is no copy of what is not.
+    pub(crate) fn original_of<'a>(
+        &'a self,
+        copy: &Fetched,
+        site: &'a SiteState,
+        is_named: impl Fn(&ManifestUrl) -> bool,
+    ) -> Option<&'a ManifestUrl> {
         let hash = copy.hash.as_ref().filter(|_| copy.manifest.is_some());
         hash?;
         let is_known =
@@ -74,7 +85,26 @@ impl Findings {
         let of_site = site.resources.iter().filter(is_known).map(|known| &known.url);
         let is_read = |other: &&Fetched| other.manifest.is_some() && other.hash.as_ref() == hash;
         let of_visit = self.fetched.iter().filter(is_read).map(|other| &other.url);
-        of_site.chain(of_visit).find(|url| **url != copy.url)
+        let may_be_original = |url: &ManifestUrl| {
+            let is_beside = url.host() == copy.url.host() && (is_usual(url) || !is_usual(&copy.url));
+            *url != copy.url && (is_beside || is_named(url))
+        };
+        of_site.chain(of_visit).find(|url| may_be_original(url))
+    }
+
+    /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
+    /// do not change. Parts come with their manifest.
+    pub(crate) fn leave(&mut self, tasks: impl IntoIterator<Item = Task>, site: &SiteState) {
+        let is_link = |task: &Task| {
+            task.named_by == NamedBy::Document
+                && task.role == Role::Manifest
+                && known(site, &task.url).is_none()
+        };
+        let now = clock::now();
+        for task in tasks.into_iter().filter(is_link) {
+            let reason = Some(LEFT.to_owned());
+            self.record(None, Fetched::unanswered(&task, FetchOutcome::NotReached, reason, now));
+        }
     }
 
     /// Drops the documents of hosts that answer every path.
@@ -103,12 +133,13 @@ impl Findings {
         self.fetched.iter().map(Fetched::body_bytes).sum()
     }
 
-    /// Also treats a part of a manifest as a manifest of its own, because something else links to its URL as
+    /// Also treats a part of a manifest as a manifest of its own, because something with at least its standing links to its URL as
     /// one. The manifest that names it still includes it. Returns whether the part did not arrive in this visit, so that it has to
     /// be requested again to be read.
-    pub(crate) fn treat_part_as_manifest(&mut self, url: &ManifestUrl) -> bool {
-        let is_first = !self.manifests().any(|fetched| fetched.url == *url);
-        let part = self.fetched.iter_mut().find(|fetched| fetched.role == Role::Part && fetched.url == *url);
+    pub(crate) fn treat_part_as_manifest(&mut self, linked: &Task) -> bool {
+        let is_first = !self.manifests().any(|fetched| fetched.url == linked.url);
+        let is_part = |fetched: &&mut Fetched| fetched.role == Role::Part && fetched.url == linked.url;
+        let part = self.fetched.iter_mut().find(is_part).filter(|part| linked.named_by <= part.named_by);
         let Some(part) = part else { return false };
         part.role = Role::Manifest;
         is_first && matches!(part.outcome, FetchOutcome::NotModified | FetchOutcome::Fresh)
@@ -177,7 +208,6 @@ mod tests {
     use policy::BodyKind;
 
     use super::super::fetched::Document;
-    use super::super::task::Task;
     use super::*;
 
     const MIB: usize = 1024 * 1024;
@@ -188,7 +218,7 @@ mod tests {
 
     fn fetched(text: &str, outcome: FetchOutcome) -> Fetched {
         let task = Task::new(url(text), BodyKind::Manifest, Discovery::Root);
-        Fetched::unanswered(&task, outcome, None, crate::clock::now())
+        Fetched::unanswered(&task, outcome, None, clock::now())
     }
 
     /// A result whose document was read as a manifest.
@@ -238,7 +268,7 @@ mod tests {
             cache: None,
             fresh_until: None,
             content_hash: None,
-            fetched_at: crate::clock::now(),
+            fetched_at: clock::now(),
             changed_at: None,
             misses_in_row: 0,
         }
@@ -263,14 +293,55 @@ mod tests {
 
     #[test]
     fn finds_the_original_of_a_copy_on_the_site_and_in_the_visit() {
-        let copy = found(TWO, b"{}");
-        assert_eq!(Findings::default().original_of(&copy, &site(1, &[(ONE, b"{}")])), Some(&url(ONE)));
-        assert_eq!(of([found(ONE, b"{}")]).original_of(&copy, &site(1, &[])), Some(&url(ONE)));
-        assert_eq!(of([found(ONE, b"[]")]).original_of(&copy, &site(1, &[(TWO, b"{}")])), None);
-        assert_eq!(
-            of([found(ONE, b"{}")]).original_of(&fetched(TWO, FetchOutcome::Html), &site(1, &[])),
-            None
-        );
+        let (copy, none) = (found(TWO, b"{}"), |_: &ManifestUrl| false);
+        assert_eq!(Findings::default().original_of(&copy, &site(1, &[(ONE, b"{}")]), none), Some(&url(ONE)));
+        assert_eq!(of([found(ONE, b"{}")]).original_of(&copy, &site(1, &[]), none), Some(&url(ONE)));
+        assert_eq!(of([found(ONE, b"[]")]).original_of(&copy, &site(1, &[(TWO, b"{}")]), none), None);
+        let page = fetched(TWO, FetchOutcome::Html);
+        assert_eq!(of([found(ONE, b"{}")]).original_of(&page, &site(1, &[]), none), None);
+    }
+
+    #[test]
+    fn a_copy_at_the_host_of_one_customer_is_no_original_of_the_document_of_another() {
+        const OWN: &str = "https://a.example/.well-known/agent.json";
+        const FIRST: &str = "https://t1.a.example/agent.json";
+        const SECOND: &str = "https://t2.a.example/agent.json";
+        const UPLOAD: &str = "https://t2.a.example/u/x.json";
+        let is_named = |url: &ManifestUrl| url.as_str() == OWN;
+        for (original, copy, expected) in [
+            (FIRST, SECOND, false),
+            (FIRST, UPLOAD, false),
+            (UPLOAD, SECOND, false),
+            (SECOND, UPLOAD, true),
+            (UPLOAD, "https://t2.a.example/u/x.json?2", true),
+            (OWN, SECOND, true),
+        ] {
+            let (copied, expected) = (found(copy, b"{}"), expected.then(|| url(original)));
+            let stored = site(1, &[(original, b"{}")]);
+            let of_site = Findings::default().original_of(&copied, &stored, is_named).cloned();
+            let of_visit =
+                of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_named).cloned();
+            assert_eq!((&of_site, &of_visit), (&expected, &expected), "{copy} of {original}");
+        }
+    }
+
+    #[test]
+    fn links_in_documents_of_the_site_are_left_for_a_later_visit() {
+        let task = |text: &str, named_by, role| Task {
+            named_by,
+            role,
+            ..Task::new(url(text), BodyKind::Manifest, Discovery::CatalogEntry)
+        };
+        let mut findings = Findings::default();
+        let tasks = [
+            task(ONE, NamedBy::Document, Role::Manifest),
+            task(TWO, NamedBy::Document, Role::Manifest),
+            task("https://a.example/part", NamedBy::Document, Role::Part),
+            task("https://a.example/theirs", NamedBy::Others, Role::Manifest),
+        ];
+        findings.leave(tasks, &site(1, &[(TWO, b"{}")]));
+        let left: Vec<_> = findings.fetched.iter().map(|left| (left.url.as_str(), left.outcome)).collect();
+        assert_eq!(left, [(ONE, FetchOutcome::NotReached)]);
     }
 
     #[test]
@@ -305,7 +376,7 @@ mod tests {
 
     #[test]
     fn is_fresh_until_the_first_manifest_becomes_stale() {
-        let at = crate::clock::now();
+        let at = clock::now();
         let later = at + chrono::TimeDelta::hours(1);
         let until = |text, fresh_until| ResourceState { fresh_until, ..resource(text) };
         let known = |second| {

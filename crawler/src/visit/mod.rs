@@ -51,8 +51,8 @@ use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
 
-/// Longest wait for a URL that others named, and for the rest of a visit that found a new manifest. Beyond it the visit ends, and
-/// its findings are saved.
+/// Longest wait for a URL that others named or that is at a host of others, and for the rest of a visit that found a new manifest.
+/// Beyond it the URL is left for a later visit, or the visit ends and its findings are saved.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
 
 /// How a visit ended or was interrupted.
@@ -235,42 +235,50 @@ impl<'a> Visit<'a> {
         while let Some(mut task) = self.progress.plan.next(&self.scope) {
             self.progress.plan.current = Some(task.clone());
             let done = self.step(&mut task).await;
-            let plan = &mut self.progress.plan;
-            plan.current = None;
+            self.progress.plan.current = None;
             match done {
-                // What a host of somebody else asks for is not what the site asks for, and its Retry-After applies to this host alone.
-                Ok(NextStep::Stop(end @ VisitEnd::RateLimited))
-                    if !OwnHosts::of(self.site).contains(&task.url.host()) =>
-                {
-                    match task.named_by {
-                        NamedBy::Site => plan.end_host(task.url.host(), end),
-                        NamedBy::Others => plan.drop_named_by_others(&task.url.host()),
-                    }
-                }
-                Ok(next) => {
-                    if let ControlFlow::Break(end) = plan.apply(&task, next) {
+                Ok(next) => match self.progress.plan.apply(&task, next) {
+                    ControlFlow::Break(end) => {
                         self.progress.ended_at = Some(task.url.host());
                         return Ok(end);
                     }
-                    self.hold_seeds().await?;
-                }
-                Err(Interrupt::Park { until, .. })
-                    if task.named_by == NamedBy::Others && until - clock::now() > WAIT_UNSAVED_MAX =>
-                {
-                    plan.drop_named_by_others(&task.url.host());
-                }
+                    ControlFlow::Continue(dropped) => {
+                        self.progress.findings.leave(dropped, self.site);
+                        self.hold_seeds().await?;
+                    }
+                },
+                Err(Interrupt::Park { until, .. }) if self.is_left(&task, until) => self.leave(task.clone()),
                 Err(interrupt) => {
-                    plan.put_back(task);
+                    self.progress.plan.put_back(task);
                     return Err(interrupt);
                 }
             }
             let active = self.progress.traffic.active;
             if let NextStep::Stop(end) = self.progress.plan.rules(&task).observe_time(active) {
-                let is_of_others = task.named_by == NamedBy::Others;
-                return Ok(if is_of_others { self.overall_end() } else { end });
+                let is_evidence = task.named_by == NamedBy::Site;
+                return Ok(if is_evidence { end } else { self.overall_end() });
             }
         }
         Ok(self.overall_end())
+    }
+
+    /// Whether a task is left for a later visit rather than waited for this long: others named it, or the host to request is not the
+    /// site's own. What such a host asks for does not keep the visit from its end.
+    fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
+        let is_own = OwnHosts::of(self.site).contains(&task.current().host());
+        self.scope == Scope::Site
+            && until - clock::now() > WAIT_UNSAVED_MAX
+            && (task.named_by == NamedBy::Others || !is_own)
+    }
+
+    /// Leaves a task for a later visit, with all that would wait at the same host.
+    fn leave(&mut self, task: Task) {
+        let host = task.current().host();
+        let is_own = OwnHosts::of(self.site).contains(&host);
+        let waits =
+            |other: &Task| other.current().host() == host && (other.named_by == NamedBy::Others || !is_own);
+        let left = self.progress.plan.take(waits);
+        self.progress.findings.leave(std::iter::once(task).chain(left), self.site);
     }
 
     /// How the visit ended at the site's own hosts.
@@ -283,7 +291,7 @@ impl<'a> Visit<'a> {
     /// of the site link, and no redirect is being followed. The next visit continues with the other paths.
     fn is_saved_before_wait(&self, until: DateTime<Utc>) -> bool {
         let is_of_this_visit = |task: &Task| {
-            let is_linked = task.named_by == NamedBy::Site && task.linked_from.is_some();
+            let is_linked = task.named_by != NamedBy::Others && task.linked_from.is_some();
             !task.hops.is_empty() || is_linked && findings::known(self.site, &task.url).is_none()
         };
         self.scope == Scope::Site

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::naming::{FoundBy, SiteNaming};
+use policy::naming::{FoundBy, SiteNaming, is_usual};
 use store::{HostOrigin, ResourceState, SiteState};
 
 use super::task::{NamedBy, Task};
@@ -43,11 +43,24 @@ impl OwnHosts {
         if self.contains(host) { NamedBy::Site } else { NamedBy::Others }
     }
 
-    /// Who names what the document of a task links to: the same as the document, also where the site came to name it after the task
-    /// was planned as that of others.
+    /// Who names what the document of a task links to, also where the site came to name the document after the task was planned as
+    /// that of others.
     pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
         let is_named = task.discovery == Discovery::Listed || self.names(&task.url);
-        if is_named { NamedBy::Site } else { task.named_by }
+        if is_named { NamedBy::Document } else { task.named_by.of_links() }
+    }
+
+    /// Who names the URL of a task that the store knows or the path table has.
+    pub(super) fn word_on(&self, task: &Task) -> NamedBy {
+        let is_of_document =
+            matches!(task.discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
+                && !is_usual(&task.url);
+        match () {
+            () if !self.names(&task.url) => NamedBy::Others,
+            () if task.discovery == Discovery::Listed => NamedBy::Site,
+            () if is_of_document || !self.contains(&task.url.host()) => NamedBy::Document,
+            () => NamedBy::Site,
+        }
     }
 
     /// Whether the site names a document.
@@ -106,18 +119,20 @@ mod tests {
     }
 
     #[test]
-    fn links_are_named_by_whoever_names_their_document() {
+    fn links_of_a_document_have_less_standing_than_what_the_site_itself_names() {
         let own = own();
         for (at, planned_as, named_by) in [
             (UPLOAD, NamedBy::Others, NamedBy::Others),
-            (UPLOAD, NamedBy::Site, NamedBy::Site),
+            (UPLOAD, NamedBy::Document, NamedBy::Document),
+            (UPLOAD, NamedBy::Site, NamedBy::Document),
             (MET, NamedBy::Others, NamedBy::Others),
-            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Site),
+            ("https://a.example/.well-known/x.json", NamedBy::Site, NamedBy::Document),
+            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Document),
         ] {
             assert_eq!(own.word_of_document(&task(at, planned_as)), named_by, "{at}");
         }
         let listed = Task { discovery: Discovery::Listed, ..task(UPLOAD, NamedBy::Others) };
-        assert_eq!(own.word_of_document(&listed), NamedBy::Site);
+        assert_eq!(own.word_of_document(&listed), NamedBy::Document);
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub(crate) struct Plan {
     #[serde(default)]
     of_others: usize,
     rules: BTreeMap<Host, Box<VisitRules>>,
+    /// Those for responses to tasks that documents of the site named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    rules_of_documents: BTreeMap<Host, Box<VisitRules>>,
     /// Those for responses to tasks that others named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     rules_of_others: BTreeMap<Host, Box<VisitRules>>,
@@ -63,7 +66,7 @@ impl Plan {
         let (mut new, mut has_room) = (Vec::new(), true);
         for task in tasks {
             if self.planned.contains(&fingerprint_of(&task.url)) {
-                if task.named_by == NamedBy::Site && task.linked_from.is_some() {
+                if task.named_by != NamedBy::Others && task.linked_from.is_some() {
                     self.queue.link(&task);
                 }
             } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task) {
@@ -78,9 +81,10 @@ impl Plan {
         has_room
     }
 
-    fn put_next(&mut self, task: Task) {
+    /// Adds a task, also of a URL that was requested, in the place that its standing gives it.
+    pub(crate) fn put_next(&mut self, task: Task) {
         match task.named_by {
-            NamedBy::Site => self.queue.push_front(task),
+            NamedBy::Site | NamedBy::Document => self.queue.push_front(task),
             NamedBy::Others => self.queue.insert_first_of_others(task),
         }
     }
@@ -89,7 +93,9 @@ impl Plan {
         let has_room = match (task.role, task.named_by) {
             // The file of a claim is one request, and is never left out: a claim has to end.
             (Role::Claim, _) => true,
-            (_, NamedBy::Site) => self.planned.len().saturating_sub(self.of_others) < TASKS_MAX,
+            (_, NamedBy::Site | NamedBy::Document) => {
+                self.planned.len().saturating_sub(self.of_others) < TASKS_MAX
+            }
             (_, NamedBy::Others) => self.of_others < TASKS_OF_OTHERS_MAX,
         };
         let is_new = has_room && self.planned.insert(fingerprint_of(&task.url));
@@ -131,37 +137,37 @@ impl Plan {
         self.queue.paths_at(host)
     }
 
-    /// The rules for the responses to a task at its host. What others name does not count together with what the site names.
+    /// The rules for the responses to a task at its host. What was named in different ways does not count together.
     pub(crate) fn rules(&mut self, task: &Task) -> &mut VisitRules {
         let rules = match task.named_by {
             NamedBy::Site => &mut self.rules,
+            NamedBy::Document => &mut self.rules_of_documents,
             NamedBy::Others => &mut self.rules_of_others,
         };
         rules.entry(task.url.host()).or_default()
     }
 
-    /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a URL that others named, only
-    /// tasks that others named are dropped.
-    pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd> {
-        let host = &task.url.host();
+    /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
+    /// about the site, only the tasks that were named in the same way at the host are dropped ([`NamedBy`]), and returned.
+    pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
+        let host = task.url.host();
+        let is_evidence = task.named_by == NamedBy::Site;
         match next {
             NextStep::Continue => {}
-            NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
-                self.queue.drop_named_by_others((end != VisitEnd::RateLimited).then_some(host));
-            }
             NextStep::RequestCanary => {
-                if let Some(canary) = canary(host) {
+                if let Some(canary) = canary(&host) {
                     self.put_next(Task { named_by: task.named_by, ..canary });
                 }
             }
-            NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => {
-                return ControlFlow::Break(end);
+            NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),
+            NextStep::Stop(_) if !is_evidence => {
+                let is_dropped = |other: &Task| other.named_by == task.named_by && other.url.host() == host;
+                return ControlFlow::Continue(self.take(is_dropped));
             }
-            NextStep::Stop(end) => {
-                self.end_host(host.clone(), end);
-            }
+            NextStep::Stop(VisitEnd::RateLimited) => return ControlFlow::Break(VisitEnd::RateLimited),
+            NextStep::Stop(end) => self.end_host(host, end),
         }
-        ControlFlow::Continue(())
+        ControlFlow::Continue(Vec::new())
     }
 
     /// Drops the rest of what is planned at one host. The first end of a host counts.
@@ -169,9 +175,9 @@ impl Plan {
         self.ended.entry(host).or_insert(end);
     }
 
-    /// Drops every task at a host that others named.
-    pub(crate) fn drop_named_by_others(&mut self, host: &Host) {
-        self.queue.drop_named_by_others(Some(host));
+    /// Removes tasks that the site itself does not name, and returns them.
+    pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
+        self.queue.take(is_taken)
     }
 }
 
@@ -202,6 +208,10 @@ mod tests {
 
     fn by_others(text: &str) -> Task {
         Task { named_by: NamedBy::Others, ..task(text) }
+    }
+
+    fn by_document(text: &str) -> Task {
+        Task { named_by: NamedBy::Document, ..task(text) }
     }
 
     fn rest(mut plan: Plan) -> Vec<String> {
@@ -294,7 +304,7 @@ mod tests {
             plan.add(task(text));
         }
         let first = plan.next(&Scope::Site).unwrap();
-        assert_eq!(plan.apply(&first, NextStep::Stop(VisitEnd::Blocked)), ControlFlow::Continue(()));
+        assert!(plan.apply(&first, NextStep::Stop(VisitEnd::Blocked)).is_continue());
         assert_eq!(rest(plan), ["https://b.a.example/1"]);
     }
 
@@ -307,25 +317,36 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_urls_that_others_named_drop_only_such_urls() {
-        let plan = || {
-            let mut plan = Plan::default();
-            plan.add(task("https://a.example/own"));
-            plan.add(by_others("https://a.example/theirs"));
-            plan.add(by_others("https://b.a.example/theirs"));
-            plan
+    fn failures_of_what_the_site_itself_does_not_name_drop_what_was_named_in_the_same_way_at_the_host() {
+        let urls = ["own", "linked", "theirs"].map(|path| format!("https://a.example/{path}"));
+        let elsewhere = ["linked", "theirs"].map(|path| format!("https://b.a.example/{path}"));
+        let [own, linked, theirs] = &urls;
+        let tasks = || {
+            [
+                task(own),
+                by_document(linked),
+                by_document(&elsewhere[0]),
+                by_others(theirs),
+                by_others(&elsewhere[1]),
+            ]
         };
-        let failed = by_others("https://a.example/failed");
-        for (end, left) in [
-            (VisitEnd::Blocked, ["https://a.example/own", "https://b.a.example/theirs"].as_slice()),
-            (VisitEnd::RateLimited, &["https://a.example/own"]),
+        for (failed, dropped) in [
+            (by_document("https://a.example/failed"), by_document(linked)),
+            (by_others("https://a.example/failed"), by_others(theirs)),
         ] {
-            let mut plan = plan();
-            assert_eq!(plan.apply(&failed, NextStep::Stop(end)), ControlFlow::Continue(()));
-            assert_eq!(rest(plan), left, "{end}");
+            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
+            {
+                let mut plan = Plan::default();
+                tasks().into_iter().for_each(|task| plan.add(task));
+                let applied = plan.apply(&failed, NextStep::Stop(end));
+                assert_eq!(applied, ControlFlow::Continue(vec![dropped.clone()]), "{end}");
+                let kept: Vec<Task> = tasks().into_iter().filter(|task| *task != dropped).collect();
+                assert_eq!(plan.tasks().collect::<Vec<_>>(), kept, "{end}");
+                assert!(plan.ended.is_empty(), "{end}");
+            }
+            let opted_out = Plan::default().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
+            assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
         }
-        let opted_out = plan().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
-        assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
     }
 
     #[test]
@@ -348,15 +369,18 @@ mod tests {
     }
 
     #[test]
-    fn responses_to_urls_that_others_named_are_counted_by_themselves() {
+    fn responses_to_urls_that_were_named_in_different_ways_are_counted_by_themselves() {
         let (own, theirs) = (task("https://a.example/own"), by_others("https://a.example/theirs"));
+        let linked = by_document("https://a.example/linked");
         let mut plan = Plan::default();
         let mut fail = |task: &Task| plan.rules(task).observe(FetchOutcome::ServerError, task.body, None);
-        assert_eq!([fail(&theirs), fail(&own)], [NextStep::Continue; 2]);
+        assert_eq!([fail(&theirs), fail(&linked), fail(&own)], [NextStep::Continue; 3]);
         assert_eq!(fail(&own), NextStep::Stop(VisitEnd::ServerErrors));
         let mut read: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
         let failed = read.rules(&theirs).observe(FetchOutcome::ServerError, theirs.body, None);
         assert_eq!(failed, NextStep::Stop(VisitEnd::ServerErrors), "also after an interruption");
+        let failed = read.rules(&linked).observe(FetchOutcome::ServerError, linked.body, None);
+        assert_eq!(failed, NextStep::Stop(VisitEnd::ServerErrors), "likewise");
     }
 
     #[test]
@@ -384,9 +408,11 @@ mod tests {
         let canary = plan.next(&Scope::Site).unwrap();
         assert!(canary.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", canary.url);
         assert_eq!((canary.role, canary.named_by), (Role::Canary, NamedBy::Site));
-        let mut plan = Plan::default();
-        assert!(plan.apply(&by_others("https://b.a.example/1"), NextStep::RequestCanary).is_continue());
-        assert_eq!(plan.next(&Scope::Site).unwrap().named_by, NamedBy::Others);
+        for task in [by_document("https://b.a.example/1"), by_others("https://b.a.example/1")] {
+            let mut plan = Plan::default();
+            assert!(plan.apply(&task, NextStep::RequestCanary).is_continue());
+            assert_eq!(plan.next(&Scope::Site).unwrap().named_by, task.named_by);
+        }
     }
 
     #[test]

@@ -54,13 +54,13 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         let (own, others): (Vec<Task>, Vec<Task>) =
             first.into_iter().partition(|task| own_hosts.names(&task.url));
         for task in own {
-            progress.plan.add(task);
+            progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
         }
         foreign.extend(others);
         pages.extend(last);
     }
     for task in linked_elsewhere(site, &own_hosts, &named) {
-        progress.plan.add(task);
+        progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
     for task in pages {
         progress.plan.add(task);

@@ -205,13 +205,13 @@ impl Progress {
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
     /// Returns whether there was room for all links to the site.
     pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
-        for task in follow_ups.tasks.iter().filter(|task| task.role == Role::Manifest) {
-            if self.findings.treat_part_as_manifest(&task.url) {
-                self.plan.put_back(task.clone());
+        let tasks: Vec<Task> = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task }).collect();
+        for task in tasks.iter().filter(|task| task.role == Role::Manifest) {
+            if self.findings.treat_part_as_manifest(task) {
+                self.plan.put_next(task.clone());
             }
         }
-        let tasks = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task });
-        let has_room = self.plan.add_next(tasks.collect());
+        let has_room = self.plan.add_next(tasks);
         self.findings.add_seeds(follow_ups.seeds);
         has_room
     }
@@ -292,6 +292,39 @@ mod tests {
         progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, NamedBy::Site);
         let roles: Vec<Role> = progress.findings.fetched.iter().map(|fetched| fetched.role).collect();
         assert_eq!(roles, [Role::Manifest, Role::Part]);
+    }
+
+    #[test]
+    fn a_link_makes_a_manifest_of_no_part_with_more_standing_and_gets_no_more_itself() {
+        let is_repeated = |part_of: NamedBy, linked_by: NamedBy| {
+            let mut progress = begun();
+            progress.plan.add(task("https://a.example/own"));
+            let part = Task { role: Role::Part, named_by: part_of, ..task("https://a.example/part.json") };
+            let now = crate::clock::now();
+            progress.findings.fetched.push(Fetched::unanswered(&part, FetchOutcome::NotModified, None, now));
+            progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
+            let linked = Task { role: Role::Manifest, named_by: NamedBy::Site, ..part };
+            progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, linked_by);
+            let is_manifest = progress.findings.fetched[0].role == Role::Manifest;
+            let tasks: Vec<Task> = progress.plan.tasks().collect();
+            assert_eq!(tasks.len(), 1 + usize::from(is_manifest), "{tasks:?}");
+            let repeated = tasks.iter().position(|task| task.url.path() == "/part.json");
+            let place = usize::from(linked_by == NamedBy::Others);
+            assert_eq!(repeated, is_manifest.then_some(place), "others are not before the site: {tasks:?}");
+            assert!(repeated.is_none_or(|at| tasks[at].named_by == linked_by), "{tasks:?}");
+            is_manifest
+        };
+        for (part_of, linked_by, expected) in [
+            (NamedBy::Others, NamedBy::Others, true),
+            (NamedBy::Others, NamedBy::Document, true),
+            (NamedBy::Document, NamedBy::Document, true),
+            (NamedBy::Document, NamedBy::Site, true),
+            (NamedBy::Document, NamedBy::Others, false),
+            (NamedBy::Site, NamedBy::Document, false),
+            (NamedBy::Site, NamedBy::Others, false),
+        ] {
+            assert_eq!(is_repeated(part_of, linked_by), expected, "{part_of:?}, {linked_by:?}");
+        }
     }
 
     #[test]

@@ -83,14 +83,16 @@ impl Queue {
         })
     }
 
-    /// Removes the tasks that others named, all or those of one host.
-    pub(crate) fn drop_named_by_others(&mut self, host: Option<&Host>) {
-        self.0.retain(|segment| match segment {
-            Segment::Task(task) if task.named_by == NamedBy::Others => {
-                host.is_some_and(|host| task.url.host() != *host)
+    /// Removes tasks that the site itself does not name, and returns them.
+    pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
+        let mut taken = Vec::new();
+        for segment in std::mem::take(&mut self.0) {
+            match segment {
+                Segment::Task(task) if task.named_by != NamedBy::Site && is_taken(&task) => taken.push(*task),
+                kept => self.0.push_back(kept),
             }
-            _ => true,
-        });
+        }
+        taken
     }
 
     /// Records that a document of the site links to a queued URL that others named, which the site may name thereby. The task keeps

@@ -69,7 +69,7 @@ impl Sources {
                     self.unlinked.insert(known.url.clone());
                 }
                 Some(Task { discovery, linked_from: Some(from), .. })
-                    if named_by == NamedBy::Site && !read.is_source_of(known) =>
+                    if named_by != NamedBy::Others && !read.is_source_of(known) =>
                 {
                     let source = || (*discovery, ManifestUrl::clone(from));
                     self.others.entry(known.url.clone()).or_insert_with(source);
@@ -124,7 +124,7 @@ fn is_linked_by_site(task: &Task, own: &OwnHosts) -> bool {
         Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted => own.names(from),
         _ => own.contains(&from.host()),
     };
-    task.named_by == NamedBy::Site || task.linked_from.as_deref().is_some_and(is_own)
+    task.named_by != NamedBy::Others || task.linked_from.as_deref().is_some_and(is_own)
 }
 
 #[cfg(test)]

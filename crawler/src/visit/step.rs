@@ -50,12 +50,15 @@ impl Visit<'_> {
                 if !is_claim {
                     self.progress.findings.record(task.slot, fetched);
                 }
-                return Ok(NextStep::Stop(VisitEnd::DnsDead));
+                self.progress.plan.end_host(host, VisitEnd::DnsDead);
+                return Ok(NextStep::Continue);
             }
         };
         let is_first_request = !self.robots_applied.contains(&host);
         if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
-            return Ok(NextStep::Stop(end));
+            // like the name, it is the word of the host, whichever task came first
+            self.progress.plan.end_host(host, end);
+            return Ok(NextStep::Continue);
         }
         // the visit keeps the rules of one host; a redirect may lead to another
         drop(verdict);
@@ -103,7 +106,7 @@ impl Visit<'_> {
     }
 
     /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are the site's if the host is.
-    /// `read` says where all of them were read.
+    /// `read` says where all of them were read. A host to which they lead becomes the site's own after this visit.
     fn follow_word_of_host(
         &mut self,
         reason: FullTableReason,
@@ -111,12 +114,17 @@ impl Visit<'_> {
         read: Option<ReadWhole<'_>>,
         follow_ups: FollowUps,
     ) -> bool {
-        let named_by = OwnHosts::of(self.site).word_of(&task.url.host());
+        let own_hosts = OwnHosts::of(self.site);
+        let named_by = own_hosts.word_of(&task.url.host());
         self.request_remaining(reason, named_by, !follow_ups.tasks.is_empty());
         if let Some(read) = read {
             self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
         }
-        self.progress.follow(follow_ups, named_by)
+        let FollowUps { tasks, seeds } = follow_ups;
+        let (own, elsewhere): (Vec<Task>, Vec<Task>) =
+            tasks.into_iter().partition(|linked| own_hosts.contains(&linked.url.host()));
+        let has_room = self.progress.follow(FollowUps { tasks: elsewhere, seeds }, named_by.of_links());
+        self.progress.follow(FollowUps { tasks: own, seeds: Vec::new() }, named_by) && has_room
     }
 
     /// Plans the paths that were left for later, if there is a reason for it in what the site itself names.
@@ -196,9 +204,11 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
+        let own_hosts = OwnHosts::of(self.site);
         if task.named_by == NamedBy::Others
             && task.discovery != Discovery::Listed
-            && let Some(original) = self.progress.findings.original_of(&fetched, self.site)
+            && let Some(original) =
+                self.progress.findings.original_of(&fetched, self.site, |url| own_hosts.names(url))
         {
             let reason = format!("the same document is at {original}");
             fetched.reject(FetchOutcome::NotAManifest, reason);
@@ -212,7 +222,7 @@ impl Visit<'_> {
         if let Some(manifest) = &fetched.manifest {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
-            let named_by = OwnHosts::of(self.site).word_of_document(task);
+            let named_by = own_hosts.word_of_document(task);
             let mut follow_ups = links::of_manifest(manifest);
             follow_ups.put_unknown_first(self.site);
             let is_read = is_found && manifest.format() != Format::Malformed;

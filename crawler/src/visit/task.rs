@@ -47,21 +47,32 @@ pub(crate) struct Task {
     pub(crate) named_by: NamedBy,
 }
 
-/// Who named a URL.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Who named a URL, those with the most standing first.
+///
+/// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document,
+/// whose author may be a user of the site, or was named by somebody else. A response to it ends or delays only what was named in the
+/// same way at the same host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {
-    /// The site itself, the path table, or the operator.
+    /// The path table, the robots.txt, the DNS records or the home page of an own host, at an own host; or the operator.
     #[default]
     Site,
-    /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. Its result is no
-    /// evidence about the site: it does not end a visit, and is requested after everything else.
+    /// A document that the site names links to it, or what the site names is at a host that is not its own.
+    Document,
+    /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested
+    /// after everything else.
     Others,
 }
 
 impl NamedBy {
+    /// Who names what a document links to, if the document is named like this.
+    pub(crate) fn of_links(self) -> Self {
+        self.max(Self::Document)
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-    fn is_site(&self) -> bool {
+    pub(super) fn is_site(&self) -> bool {
         *self == Self::Site
     }
 }

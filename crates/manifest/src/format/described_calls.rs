@@ -12,9 +12,8 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, generic};
 use crate::identity::host_of;
-use crate::model::{Capability, CapabilityKind};
+use crate::model::CapabilityKind;
 use crate::object::Object;
-use crate::text;
 
 /// Words of one document that are searched for calls, and calls that are compared with the listed ones.
 const WORDS_MAX: usize = 10_000;

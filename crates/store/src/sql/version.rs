@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use manifest::model::PolicyChoice;
-use manifest::{ContentHash, ManifestId, NamedBy, SiteName};
+use manifest::{ContentHash, ManifestId, SiteName};
 use policy::Status;
 
 use super::Connection;
