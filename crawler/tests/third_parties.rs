@@ -358,7 +358,7 @@ async fn named_by(crawl: &Crawl, path: &str) -> NamedBy {
 
 /// A file of a user of the victim, which another site links to, and later a catalog of the victim too.
 #[tokio::test]
-async fn stores_that_only_others_name_a_document_until_the_site_does() {
+async fn stores_that_only_others_name_a_document_while_the_site_does_not() {
     const UPLOAD: &str = "/u/someone/agent.json";
     const CATALOG: &str = "/.well-known/api-catalog";
     let catalog = |paths: &[&str]| {
@@ -383,6 +383,11 @@ async fn stores_that_only_others_name_a_document_until_the_site_does() {
     assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Site);
     crawl.pass_again().await;
     assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Site, "and it stays so");
+    crawl.web.set_file(VICTIM, CATALOG, "application/linkset+json", catalog(&[MANIFEST]));
+    for _ in 0..2 {
+        crawl.pass_again().await;
+        assert_eq!(named_by(&crawl, UPLOAD).await, NamedBy::Others, "the site takes its name back");
+    }
 }
 
 /// Another site names hosts of the victim that do not exist, deny, fail, limit requests, or have nothing.
