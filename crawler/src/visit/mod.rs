@@ -263,12 +263,15 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether a task is left for a later visit rather than waited for this long: others named it, or the host to request is not the
-    /// site's own. What such a host asks for does not keep the visit from its end.
+    /// site's own. What such a host asks for does not keep the visit from its end. One that was never met has asked for nothing.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
-        let is_own = OwnHosts::of(self.site).contains(&task.current().host());
+        let host = task.current().host();
+        let is_met = self.progress.traffic.robots.contains_key(&host)
+            || self.site.hosts.iter().any(|known| known.host == host);
+        let is_of_others = is_met && !OwnHosts::of(self.site).contains(&host);
         self.scope == Scope::Site
             && until - clock::now() > WAIT_UNSAVED_MAX
-            && (task.named_by == NamedBy::Others || !is_own)
+            && (task.named_by == NamedBy::Others || is_of_others)
     }
 
     /// Leaves a task for a later visit, with all that would wait at the same host.

@@ -407,7 +407,8 @@ mod tests {
             assert!(own.iter().all(|own| at(own) < at(of_others)), "{of_others} in {tasks:?}");
             assert_eq!(tasks[at(of_others)].1, NamedBy::Others, "{of_others}");
         }
-        assert!(own.iter().all(|own| tasks[at(own)].1 == NamedBy::Site), "{tasks:?}");
+        let named_by = own.map(|own| tasks[at(own)].1);
+        assert_eq!(named_by, [NamedBy::Site, NamedBy::Document, NamedBy::Document], "{tasks:?}");
     }
 
     #[test]
