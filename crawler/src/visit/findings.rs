@@ -328,8 +328,8 @@ mod tests {
     #[test]
     fn links_in_documents_of_the_site_are_left_for_a_later_visit() {
         let task = |text: &str, named_by, role| Task {
-            named_by,
             role,
+            named_by,
             ..Task::new(url(text), BodyKind::Manifest, Discovery::CatalogEntry)
         };
         let mut findings = Findings::default();

@@ -337,7 +337,9 @@ mod tests {
             for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
             {
                 let mut plan = Plan::default();
-                tasks().into_iter().for_each(|task| plan.add(task));
+                for task in tasks() {
+                    plan.add(task);
+                }
                 let applied = plan.apply(&failed, NextStep::Stop(end));
                 assert_eq!(applied, ControlFlow::Continue(vec![dropped.clone()]), "{end}");
                 let kept: Vec<Task> = tasks().into_iter().filter(|task| *task != dropped).collect();

@@ -515,9 +515,11 @@ mod tests {
             let hints = names.map(|name| linked("many.example", &name));
             let hints = hints.chain([linked("few.example", "few.a.example")]).collect();
             let site = SiteState { hints, ..site };
-            let named = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
-            let turns: Vec<&str> =
-                in_turn_of_linking_sites(&site, named).iter().map(|state| state.host.as_str()).collect();
+            let linked_hosts = site.hosts.iter().filter(|state| state.origin == HostOrigin::Named).collect();
+            let turns: Vec<&str> = in_turn_of_linking_sites(&site, linked_hosts)
+                .iter()
+                .map(|state| state.host.as_str())
+                .collect();
             assert_eq!(turns.len(), HOSTS_NAMED_MAX, "visit {visits}");
             for name in ["few.a.example", "submitted.a.example"] {
                 assert!(turns.contains(&name), "visit {visits}: {turns:?}");

@@ -93,14 +93,13 @@ impl Visit<'_> {
         let decisions = self.requester.decisions(verdict, paths).await?;
         let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
-        match next {
-            NextStep::Stop(_) => self.deny_known(host, verdict).await?,
-            _ => {
-                // Without a file there are no links.
-                let follow_ups = verdict.file().map(|file| links::of_robots(&task.url, file));
-                let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
-                self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
-            }
+        if let NextStep::Stop(_) = next {
+            self.deny_known(host, verdict).await?;
+        } else {
+            // Without a file there are no links.
+            let follow_ups = verdict.file().map(|file| links::of_robots(&task.url, file));
+            let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
+            self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
         }
         Ok(next)
     }

@@ -28,7 +28,7 @@ async fn the_indexer_serves_its_metrics_to_this_machine() {
     let mut command = world.program("indexer");
     command.args(["--metrics", &address]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut indexer = command.spawn().unwrap();
-    let indexed = async {
+    let caught_up = async {
         loop {
             let page = scrape(&address, &address).await.map(|(_, page)| page).unwrap_or_default();
             if page.contains("agentdex_indexer_feed_lag 0") {
@@ -37,7 +37,7 @@ async fn the_indexer_serves_its_metrics_to_this_machine() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let page = tokio::time::timeout(TIMEOUT, indexed).await.expect("the index catches up");
+    let page = tokio::time::timeout(TIMEOUT, caught_up).await.expect("the index catches up");
     let foreign = scrape(&address, "rebound.example").await;
     let stopped = Command::new("kill").args(["-TERM", &indexer.id().to_string()]).status().unwrap();
     assert!(stopped.success() && indexer.wait().unwrap().success());

@@ -204,18 +204,18 @@ fn name_and_value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Without a colon, exactly two words are a field and its value; prose is not.
 fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
-    let space = content.iter().position(is_space)?;
+    let space = content.iter().position(|byte| is_space(*byte))?;
     let (name, value) = content.split_at(space);
     let value = trim(value);
-    if value.iter().any(is_space) { None } else { Some((name, value)) }
+    if value.iter().any(|byte| is_space(*byte)) { None } else { Some((name, value)) }
 }
 
-fn is_space(byte: &u8) -> bool {
-    byte.is_ascii_whitespace() || *byte == BLANK
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == BLANK
 }
 
 fn trim(bytes: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| is_space(byte) || *byte == HIDDEN;
+    let blank = |byte: &u8| is_space(*byte) || *byte == HIDDEN;
     let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
     let end = bytes.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
     bytes.get(start..end).unwrap_or_default()

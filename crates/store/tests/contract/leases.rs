@@ -282,16 +282,16 @@ pub(crate) async fn concurrent_takeover_of_a_site_refuses_or_knows_a_clock(
     for round in 1..=40 {
         let now = 10 * round;
         let take_over = async {
-            let taken = store.sites_lease(&request(&format!("w{round}"), 1, later(now)), later(now)).await?;
-            Ok::<_, anyhow::Error>(taken.into_iter().next())
+            let leased = store.sites_lease(&request(&format!("w{round}"), 1, later(now)), later(now)).await?;
+            Ok::<_, anyhow::Error>(leased.into_iter().next())
         };
         let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[clock_under(&token, now)]).await?) };
-        let (taken, refused) = tokio::try_join!(take_over, write)?;
-        if let Some(taken) = taken {
-            let known = taken.site.hosts.first().context("a host")?.next_ok_at;
+        let (successor, refused) = tokio::try_join!(take_over, write)?;
+        if let Some(successor) = successor {
+            let known = successor.site.hosts.first().context("a host")?.next_ok_at;
             let is_written = refused == RefusedClocks::default();
             assert_eq!(is_written, known == Some(later(now)), "round {round}: {known:?} {refused:?}");
-            token = taken.token;
+            token = successor.token;
         }
     }
     Ok(())

@@ -439,10 +439,10 @@ pub(crate) async fn hosts_without_manifests_make_room_for_links(db: Db) -> Resul
     let named = async || db.number("SELECT COUNT(*) FROM host WHERE host LIKE 'h%.inn.example'").await;
     assert_eq!(named().await?, 999, "two names do not exist");
     let links: Vec<Seed> = (1..9).map(link).collect();
-    let taken = store.seeds_add(&links, later(62)).await?;
+    let added = store.seeds_add(&links, later(62)).await?;
     assert_eq!(named().await?, 997, "two were searched in vain");
     let hosts = db.number("SELECT COUNT(*) FROM host WHERE site = 'inn.example'").await?;
-    assert_eq!((hosts, taken.added + taken.refused), (1_000, 8));
+    assert_eq!((hosts, added.added + added.refused), (1_000, 8));
     for kept in ["h3", "h4", "h7", "h8", "h9"] {
         let statement = format!("SELECT COUNT(*) FROM host WHERE host = '{kept}.inn.example'");
         assert_eq!(db.number(&statement).await?, 1, "{kept}");
