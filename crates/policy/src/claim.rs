@@ -344,7 +344,7 @@ mod tests {
     fn a_long_visit_checks_a_claim_again_when_that_is_requested_or_due() {
         let asked = |hours| Claim { asked_at: Some(at(hours)), ..Claim::default() };
         assert!(asked(0).is_open_in_visit(at(1), at(1)));
-        assert!(!Claim::default().is_open_in_visit(at(1), at(1)), "nobody asked");
+        assert!(!Claim::default().is_open_in_visit(at(1), at(1)), "no check was requested");
         let missed = asked(0).after(nothing(), at(24));
         assert!(!missed.is_open_in_visit(at(1), at(25)), "this visit has checked it");
         assert!(missed.is_open_in_visit(at(25), at(25)), "another visit has not");

@@ -41,7 +41,7 @@ impl Seed {
     }
 }
 
-/// Orders items of several owners in rounds with one item of each owner, so that nobody who has many keeps out the item of
+/// Orders items of several owners in rounds with one item of each owner, so that an owner of many items does not exclude the item of
 /// another. The items of one owner keep their order; the seeds of the owners decide their order in a round.
 pub fn take_turns<T>(items: impl IntoIterator<Item = (Seed, T)>) -> Vec<T> {
     let mut rounds: HashMap<Seed, usize> = HashMap::new();

@@ -23,7 +23,7 @@ impl OwnHosts {
         Self(SiteNaming::new(site.name.clone(), found, listed.map(|state| state.host.clone())))
     }
 
-    /// Whether a host is the site's own. One that was first met in this visit is not, whoever led to it.
+    /// Whether a host is the site's own. A host that this visit met first is not.
     pub(super) fn contains(&self, host: &Host) -> bool {
         self.0.names_host(host)
     }

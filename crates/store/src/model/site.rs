@@ -66,7 +66,7 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostOrigin {
-    /// A redirect or a link led a visit to it, whoever named it.
+    /// A visit was led to it by a redirect or a link, of the site or of others.
     #[default]
     Met,
     /// A link of another site or a submission names it. Rows of earlier versions also have it for listed hosts.

@@ -18,7 +18,7 @@ pub(super) struct Access<'v> {
     protected: Vec<&'v str>,
     /// Whether the credentials themselves say which tools need them.
     has_list: bool,
-    /// What tools that read and tools that write need, where they are told apart.
+    /// What reading tools and writing tools need, if the document distinguishes them.
     by_effect: Option<(CapabilityAuth, CapabilityAuth)>,
 }
 
