@@ -100,7 +100,7 @@ impl SiteNaming {
         self.links_away(url).is_some()
     }
 
-    /// The number of links from what the site itself publishes to a document, at most twice [`LINKS_MAX`]: 0 at a usual path of the
+    /// The number of links from what the site itself publishes to a document, at most 32: 0 at a usual path of the
     /// domain and of a listed host, and for a URL of the operator's list. At a usual path of another host it is that of the host.
     /// `None` if only others name the document.
     pub fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
