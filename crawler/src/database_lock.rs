@@ -50,7 +50,7 @@ impl DatabaseLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = read_name(&mut file).ok().flatten();
-                let holder = holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.to_string());
+                let holder = holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.in_words());
                 return Err(LockError::Taken { holder, database: database.to_owned() });
             }
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
@@ -86,7 +86,7 @@ mod tests {
         let first = DatabaseLock::take(&database, &WorkerId::new("here/1")).unwrap();
         assert_eq!(first.before, None);
         let refused = DatabaseLock::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
-        assert!(refused.starts_with("here/1 is already crawling on"), "{refused}");
+        assert!(refused.starts_with("process 1 on here is already crawling on"), "{refused}");
         drop(first);
         let next = DatabaseLock::take(&database, &WorkerId::new("here/3")).unwrap();
         assert_eq!(next.before, Some(WorkerId::new("here/1")));

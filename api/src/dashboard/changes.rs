@@ -204,7 +204,7 @@ fn reason(slug: &str) -> String {
     if let Some(reason) = AbuseReason::of_feed_reason(slug) {
         return format!("Suspended: {}", reason.description());
     }
-    let outcome = slug.parse::<FetchOutcome>().map(labels::outcome).ok();
+    let outcome = slug.parse::<FetchOutcome>().map(FetchOutcome::label).ok();
     let end = || slug.parse::<VisitEnd>().map(VisitEnd::description).ok();
     let words = match slug {
         "unlisted" => Some("no document names it any more"),

@@ -181,44 +181,12 @@ pub(crate) const fn agent_endpoint(protocol: Protocol) -> Option<&'static str> {
     }
 }
 
-pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
-    match outcome {
-        FetchOutcome::Found => "manifest read",
-        FetchOutcome::NotModified => "unchanged",
-        FetchOutcome::Fresh => "still fresh",
-        FetchOutcome::NotFound => "not there",
-        FetchOutcome::Gone => "gone",
-        FetchOutcome::Blocked => "blocked",
-        FetchOutcome::RateLimited => "rate limited",
-        FetchOutcome::ServerError => "server error",
-        FetchOutcome::ClientError => "refused",
-        FetchOutcome::Html => "a web page",
-        FetchOutcome::NotAManifest => "not a manifest",
-        FetchOutcome::TooLarge => "too large",
-        FetchOutcome::RedirectedAway => "another site",
-        FetchOutcome::RedirectRefused => "redirect refused",
-        FetchOutcome::RedirectLoop => "redirect loop",
-        FetchOutcome::RobotsDenied => "robots.txt forbids",
-        FetchOutcome::RobotsUnreachable => "robots.txt unreadable",
-        FetchOutcome::DnsFailed => "name not resolved",
-        FetchOutcome::ConnectFailed => "no connection",
-        FetchOutcome::TlsFailed => "TLS failed",
-        FetchOutcome::Timeout => "timed out",
-        FetchOutcome::AddressRefused => "address refused",
-        FetchOutcome::ProtocolError => "broken HTTP",
-        FetchOutcome::BadEncoding => "bad encoding",
-        FetchOutcome::Quarantined => "quarantined",
-        FetchOutcome::OverBudget => "budget used up",
-        FetchOutcome::NotReached => "not reached",
-    }
-}
-
 /// The outcome of a fetch and its colour class. A document that was fetched and cannot be read is not a manifest that was read.
 pub(crate) fn outcome_of(outcome: FetchOutcome, format: Option<Format>) -> (&'static str, &'static str) {
     if outcome.is_present() && format.is_some_and(is_unreadable_as) {
         return ("not readable", "error");
     }
-    (self::outcome(outcome), outcome_class(outcome))
+    (outcome.label(), outcome_class(outcome))
 }
 
 /// The colour class of an outcome: found, fine, or an error.

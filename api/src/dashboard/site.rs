@@ -439,7 +439,7 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
 fn cause_words(cause: &str) -> String {
     cause
         .parse()
-        .map_or_else(|_| text::cut(cause, WORDS_CHARS_MAX), |known| labels::outcome(known).to_owned())
+        .map_or_else(|_| text::cut(cause, WORDS_CHARS_MAX), |known: FetchOutcome| known.label().to_owned())
 }
 
 /// Preferences of one host that are shown.

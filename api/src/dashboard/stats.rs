@@ -1,6 +1,7 @@
 //! The page of statistics.
 
 use askama::Template;
+use policy::FetchOutcome;
 use store::DialectUsage;
 
 use super::bars::{Bar, Number, bars, number};
@@ -110,7 +111,7 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     let status_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |s| labels::status(s).to_owned());
     let outcome_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o| labels::outcome(o).to_owned());
+        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o: FetchOutcome| o.label().to_owned());
     // what cannot be read is in no dialect
     let adopted = answer.adoption.iter().filter(|dialect| dialect.format.is_indexable()).map(|dialect| {
         let slug = dialect.format.as_str();

@@ -95,6 +95,39 @@ impl FetchOutcome {
         if bot_wall_header(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
     }
 
+    /// The outcome in a few words, for lists and tables.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Found => "manifest read",
+            Self::NotModified => "unchanged",
+            Self::Fresh => "still fresh",
+            Self::NotFound => "not there",
+            Self::Gone => "gone",
+            Self::Blocked => "blocked",
+            Self::RateLimited => "rate limited",
+            Self::ServerError => "server error",
+            Self::ClientError => "refused",
+            Self::Html => "a web page",
+            Self::NotAManifest => "not a manifest",
+            Self::TooLarge => "too large",
+            Self::RedirectedAway => "another site",
+            Self::RedirectRefused => "redirect refused",
+            Self::RedirectLoop => "redirect loop",
+            Self::RobotsDenied => "robots.txt forbids",
+            Self::RobotsUnreachable => "robots.txt unreadable",
+            Self::DnsFailed => "name not resolved",
+            Self::ConnectFailed => "no connection",
+            Self::TlsFailed => "TLS failed",
+            Self::Timeout => "timed out",
+            Self::AddressRefused => "address refused",
+            Self::ProtocolError => "broken HTTP",
+            Self::BadEncoding => "bad encoding",
+            Self::Quarantined => "quarantined",
+            Self::OverBudget => "budget used up",
+            Self::NotReached => "not reached",
+        }
+    }
+
     /// Whether the request received an HTTP response.
     pub const fn is_response(self) -> bool {
         matches!(
@@ -196,6 +229,32 @@ string_enum! {
 }
 
 impl VisitEnd {
+    /// The end in a few words, for lists with a count before each.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::NothingNew => "nothing new",
+            Self::DnsDead => "name unknown",
+            Self::DnsFailed => "name not resolved",
+            Self::Unreachable => "unreachable",
+            Self::TlsFailed => "TLS failed",
+            Self::RobotsDenied => "robots.txt forbids",
+            Self::RobotsUnreachable => "robots.txt unreadable",
+            Self::RateLimited => "rate limited",
+            Self::Blocked => "access denied",
+            Self::ServerErrors => "server errors",
+            Self::TransportErrors => "connection failed",
+            Self::CatchAll => "a page at every path",
+            Self::OutOfTime => "out of time",
+            Self::OverBudget => "budget used up",
+            Self::Parked => "parked",
+            Self::Interrupted => "stopped",
+            Self::OptedOut => "opted out",
+            Self::LeaseLost => "taken over",
+            Self::AddressRefused => "address refused",
+        }
+    }
+
     /// What happened, as a part of a sentence.
     pub const fn description(self) -> &'static str {
         match self {
@@ -284,6 +343,18 @@ string_enum! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_words_and_differ() {
+        for labels in [
+            FetchOutcome::ALL.iter().map(|outcome| outcome.label()).collect::<Vec<_>>(),
+            VisitEnd::ALL.iter().map(|end| end.label()).collect(),
+        ] {
+            assert!(!labels.iter().any(|label| label.contains('_')), "{labels:?}");
+            let distinct: std::collections::BTreeSet<_> = labels.iter().collect();
+            assert_eq!(distinct.len(), labels.len(), "{labels:?}");
+        }
+    }
 
     #[test]
     fn slugs_survive_parsing_and_json() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::duration::in_words;
-use super::report::counted;
+use super::report::{counted, end_label};
 use crate::fleet::CrawlState;
 
 /// Rates are means over this time: a visit takes about as long.
@@ -145,7 +145,7 @@ fn waits(state: &CrawlState<'_>) -> String {
 fn ends(ends: &BTreeMap<&'static str, u64>) -> String {
     let mut sorted: Vec<_> = ends.iter().collect();
     sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let shown = sorted.iter().take(ENDS_SHOWN).map(|(end, count)| format!("{count} {end}"));
+    let shown = sorted.iter().take(ENDS_SHOWN).map(|(end, count)| format!("{count} {}", end_label(end)));
     shown.collect::<Vec<_>>().join(", ")
 }
 

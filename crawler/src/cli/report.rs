@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use policy::VisitEnd;
+use policy::{FetchOutcome, VisitEnd};
 
 use super::duration;
 use crate::dry_run::DryRun;
@@ -83,9 +83,9 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
     }
     seeds(out, &summary.seeds)?;
-    counts(out, "Visits", &summary.ends)?;
-    counts(out, "Fetches", &summary.outcomes)?;
-    counts(out, "Manifests read", &summary.manifests)?;
+    counts(out, "Visits", &summary.ends, end_label)?;
+    counts(out, "Fetches", &summary.outcomes, outcome_label)?;
+    counts(out, "Manifests read", &summary.manifests, |format| format)?;
     writeln!(
         out,
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
@@ -228,13 +228,27 @@ const fn is_or_are(count: u64) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-fn counts(out: &mut String, title: &str, counts: &BTreeMap<&'static str, u64>) -> std::fmt::Result {
+/// The end of a visit in words, from its slug.
+pub(super) fn end_label(slug: &'static str) -> &'static str {
+    slug.parse::<VisitEnd>().map_or(slug, VisitEnd::label)
+}
+
+fn outcome_label(slug: &'static str) -> &'static str {
+    slug.parse::<FetchOutcome>().map_or(slug, FetchOutcome::label)
+}
+
+fn counts(
+    out: &mut String,
+    title: &str,
+    counts: &BTreeMap<&'static str, u64>,
+    label: fn(&'static str) -> &'static str,
+) -> std::fmt::Result {
     if counts.is_empty() {
         return Ok(());
     }
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let listed: Vec<String> = sorted.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let listed: Vec<String> = sorted.iter().map(|(slug, count)| format!("{count} {}", label(slug))).collect();
     writeln!(out, "{title}: {}", listed.join(", "))
 }
 
@@ -264,6 +278,20 @@ mod tests {
         );
         for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
             assert!(!printed(ends).contains("No site was reached"), "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn ends_and_outcomes_are_words() {
+        let summary = Summary {
+            sites_visited: 4,
+            ends: [("dns_dead", 3), ("catch_all", 1)].into(),
+            outcomes: [("not_found", 9)].into(),
+            ..Summary::default()
+        };
+        let text = summary_text(&summary);
+        for part in ["Visits: 3 name unknown, 1 a page at every path\n", "Fetches: 9 not there\n"] {
+            assert!(text.contains(part), "{text}");
         }
     }
 

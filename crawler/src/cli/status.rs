@@ -70,8 +70,9 @@ fn lines(report: &Status) -> Vec<String> {
     let stats = &report.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
     let formats = stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}"));
-    let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {end}"));
-    let outcomes = stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {outcome}"));
+    let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {}", end.label()));
+    let outcomes =
+        stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {}", outcome.label()));
     let mut lines = vec![
         format!(
             "Sites: {} ({} due, {} being visited, {} parked, {} blocked)",
@@ -94,12 +95,10 @@ fn lines(report: &Status) -> Vec<String> {
         lines.push(format!("The next site is due at {}.", at.format("%Y-%m-%d %H:%M:%S UTC")));
     }
     for WorkerLoad { worker, sites, groups } in &report.workers {
-        lines.push(match groups {
-            0 => format!("Worker: {worker}, {}", counted(*sites, "site")),
-            groups => format!(
-                "Worker: {worker}, {}, {groups} of {ADDRESS_GROUPS} address groups",
-                counted(*sites, "site")
-            ),
+        let visits = format!("Worker: {}, visits {}", worker.in_words(), counted(*sites, "site"));
+        lines.push(match *groups {
+            0 => visits,
+            groups => format!("{visits}, owns {} of the addresses", percent(groups)),
         });
     }
     for failing in &report.failing {
@@ -117,8 +116,17 @@ fn lines(report: &Status) -> Vec<String> {
     lines
 }
 
+/// The share of all address groups.
+fn percent(groups: u64) -> String {
+    match groups.saturating_mul(100) / u64::from(ADDRESS_GROUPS) {
+        0 => "less than 1 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use policy::{FetchOutcome, VisitEnd};
     use store::WorkerId;
 
     use super::*;
@@ -131,10 +139,19 @@ mod tests {
         assert_eq!(lag(&due(now + TimeDelta::hours(2)), now), Duration::ZERO);
         assert_eq!(lag(&Stats::default(), now), Duration::ZERO);
         let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 1, groups: 1_024 }];
-        let late = Status { lag_seconds: 7_200, workers, ..status() };
+        let stats = Stats {
+            ends_last_day: vec![(VisitEnd::DnsDead, 2)],
+            outcomes_last_day: vec![(FetchOutcome::NotFound, 7)],
+            ..Stats::default()
+        };
+        let late = Status { lag_seconds: 7_200, workers, stats, ..status() };
         let late = lines(&late);
-        let worker = "Worker: here/1, 1 site, 1024 of 4096 address groups";
-        assert!(late.iter().any(|line| line == worker), "{late:?}");
+        let worker = "Worker: process 1 on here, visits 1 site, owns 25 % of the addresses";
+        for line in [worker, "Visits in the last day: 2 name unknown", "Fetches in the last day: 7 not there"]
+        {
+            assert!(late.iter().any(|shown| shown == line), "{late:?}");
+        }
+        assert_eq!((percent(4_096), percent(1)), ("100 %".to_owned(), "less than 1 %".to_owned()));
         assert!(
             late.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
             "{late:?}"

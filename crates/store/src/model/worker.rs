@@ -27,6 +27,16 @@ impl WorkerId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The name for a person, if it consists of a machine and a process: `process 1030 on vm` for `vm/1030`.
+    pub fn in_words(&self) -> String {
+        match self.0.rsplit_once('/') {
+            Some((machine, process)) if process.parse::<u32>().is_ok() => {
+                format!("process {process} on {machine}")
+            }
+            _ => self.0.clone(),
+        }
+    }
 }
 
 impl fmt::Display for WorkerId {
