@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use api::ApiSettings;
 use clap::Subcommand;
-use crawler::cli::CrawlFlags;
+use crawler::cli::{CrawlFlags, Settings};
 use indexer::cli::ReaderFlags;
-use settings::{Key, SharedFlags, keys};
+use settings::{Key, SharedFlags, escape, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
 
@@ -28,25 +28,45 @@ pub(crate) fn run(
     crawl: &CrawlFlags,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    check(shared, crawl)?;
+    let obstacles = check(shared, crawl)?;
     let file = shared.config.as_deref();
     match command {
-        ConfigCommand::Check => writeln!(out, "{}: valid for every program", source(file))?,
+        ConfigCommand::Check => {
+            writeln!(out, "{}: valid for every program", source(file))?;
+            for obstacle in obstacles {
+                writeln!(out, "warning: a crawl cannot start: {}", escape::line(&obstacle))?;
+            }
+        }
         ConfigCommand::Print => print(file, out)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the settings as each program does.
-pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<(), crawler::UsageError> {
+/// Reads the settings as each program does. Returns why a crawl that keeps running would not start with them, although they
+/// are valid; on a machine that does not crawl this does not matter.
+pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Vec<String>, crawler::UsageError> {
     let usage = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
-    crawler::cli::resolve(shared, crawl)?;
+    let settings = crawler::cli::resolve(shared, crawl)?;
     let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
         .settings()
         .map_err(|error| usage(&error))?;
     let file = shared.config.as_deref();
     let api = ApiSettings::default().or_file(file).map_err(|error| usage(&error))?;
-    api.resolve(read).map(drop).map_err(|error| usage(&error))
+    api.resolve(read).map_err(|error| usage(&error))?;
+    Ok(obstacles(settings, file))
+}
+
+/// Without a file, seeds and contact are flags of the crawl.
+fn obstacles(settings: Settings, file: Option<&Path>) -> Vec<String> {
+    let seeds = &settings.crawl.seeds;
+    if seeds.is_empty() {
+        let why = "there are no seeds: set `seeds` in [crawler], or name them with --seeds";
+        return file.map(|_| why.to_owned()).into_iter().collect();
+    }
+    let unreadable = seeds.iter().filter_map(|source| source.check_readable().err());
+    let mut obstacles: Vec<String> = unreadable.map(|error| error.to_string()).collect();
+    obstacles.extend(settings.going_on().err().map(|error| error.to_string()));
+    obstacles
 }
 
 fn source(file: Option<&Path>) -> String {
@@ -176,6 +196,29 @@ mod tests {
             .collect();
         let (_dir, shared) = with_file(&text);
         check(&shared, &CrawlFlags::default()).unwrap();
+    }
+
+    #[test]
+    fn warns_about_settings_with_which_no_crawl_starts() {
+        let (dir, shared) = with_file("");
+        let list = dir.path().join("domains.txt");
+        let contact = "contact_email = \"me@example.org\"\n";
+        let seeds = format!("seeds = [\"{}\"]\n", list.display());
+        let checked = |table: &str| {
+            let (_dir, shared) = with_file(&format!("[crawler]\n{table}"));
+            let mut out = Vec::new();
+            run(ConfigCommand::Check, &shared, &CrawlFlags::default(), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(checked("").contains("warning: a crawl cannot start: there are no seeds"));
+        let both = checked(&seeds);
+        assert!(both.contains("cannot read the seed file") && both.contains("--contact-email"), "{both}");
+        std::fs::write(&list, "a.example\n").unwrap();
+        let no_contact = checked(&seeds);
+        assert_eq!(no_contact.matches("warning: ").count(), 1, "{no_contact}");
+        assert!(!checked(&format!("{seeds}{contact}")).contains("warning: "));
+        let without_file = SharedFlags { config: None, ..shared };
+        assert_eq!(check(&without_file, &CrawlFlags::default()).unwrap(), Vec::<String>::new());
     }
 
     #[test]

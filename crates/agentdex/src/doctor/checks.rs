@@ -60,6 +60,15 @@ pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool
     findings
 }
 
+/// Valid settings, with what keeps a crawl from starting.
+pub(super) fn settings(obstacles: &[String]) -> Finding {
+    if obstacles.is_empty() {
+        return Finding::good(Subject::Settings, "valid for every program");
+    }
+    let found = format!("valid, but a crawl cannot start: {}", obstacles.join("; "));
+    Finding::doubtful(Subject::Settings, found, "correct this, unless this machine does not crawl")
+}
+
 async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store> {
     let url = &settings.store.url;
     let advice = "start it, or give its address with --database-url, DATABASE_URL or database_url_file";
@@ -194,9 +203,11 @@ async fn index(dir: &Path, store: Option<&Store>) -> Finding {
 
 fn unusable(error: &IndexError) -> Finding {
     match error {
-        IndexError::Missing { .. } => {
-            Finding::doubtful(Subject::Index, error.to_string(), "start the indexer: it builds the index")
-        }
+        IndexError::Missing { dir } => Finding::doubtful(
+            Subject::Index,
+            format!("there is no index in {} yet", dir.display()),
+            "`agentdex --seeds FILE` builds it while it crawls; beside `crawler`, start `indexer`",
+        ),
         _ => Finding::bad(
             Subject::Index,
             error.to_string(),
@@ -240,6 +251,8 @@ mod tests {
             (disk(dir, Ok(FREE_BYTES_MIN)), Health::Doubtful),
             (disk(dir, Ok(0)), Health::Bad),
             (disk(dir, Err(std::io::ErrorKind::PermissionDenied.into())), Health::Bad),
+            (settings(&[]), Health::Good),
+            (settings(&["there are no seeds".to_owned()]), Health::Doubtful),
             (lag(10, 0), Health::Good),
             (lag(10, 1_000_000), Health::Doubtful),
         ] {
@@ -254,7 +267,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let index_dir = dir.path().join("index");
-        assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Doubtful);
+        let missing = index(&index_dir, Some(&store)).await;
+        assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
+        assert!(missing.advice.is_some_and(|advice| advice.starts_with("`agentdex --seeds FILE` builds it")));
+        assert!(!missing.found.contains("indexer"), "{}", missing.found);
         let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();
         assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Good);

@@ -95,8 +95,8 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     match resolve(args, shared, crawl) {
-        Ok((settings, locations)) => {
-            findings.push(Finding::good(Subject::Settings, "valid for every program"));
+        Ok((settings, locations, obstacles)) => {
+            findings.push(checks::settings(&obstacles));
             findings.extend(checks::all(&settings, |subject| is_wanted(args, subject)).await);
             if is_wanted(args, Subject::Snapshots) {
                 findings.extend(snapshots::all(&locations).await);
@@ -125,8 +125,8 @@ fn resolve(
     args: &DoctorArgs,
     shared: &SharedFlags,
     crawl: &CrawlFlags,
-) -> anyhow::Result<(Settings, SnapshotLocations)> {
-    crate::configuration::check(shared, crawl)?;
+) -> anyhow::Result<(Settings, SnapshotLocations, Vec<String>)> {
+    let obstacles = crate::configuration::check(shared, crawl)?;
     let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
     let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
     let settings = reader.settings()?;
@@ -135,7 +135,7 @@ fn resolve(
         publish: args.publish.clone().or_else(|| settings.publish.clone()),
         index_from: api.or_file(shared.config.as_deref())?.index_from,
     };
-    Ok((settings, locations))
+    Ok((settings, locations, obstacles))
 }
 
 fn show(finding: &Finding, out: &mut impl Write) -> std::io::Result<()> {
