@@ -19,8 +19,8 @@ use crate::validate::ValidateArgs;
 
 /// Crawls, indexes and serves the capabilities that web sites declare to AI agents, in one process.
 ///
-/// `agentdex demo` does so for a small local web; `agentdex --seeds FILE` for the real one, and `agentdex --seeds starter` for
-/// sixty domains whose owners published a manifest in a public repository.
+/// `agentdex demo` does so for a small local web, and `agentdex --seeds FILE --contact-email YOU` for the real one. The list
+/// that ships, `--seeds starter`, has sixty domains whose owners published a manifest in a public repository.
 #[derive(Debug, Parser)]
 #[command(name = "agentdex", version, max_term_width = 100)]
 pub(crate) struct Flags {
@@ -96,14 +96,19 @@ pub(crate) fn command() -> clap::Command {
     show_only_used(Flags::command().after_long_help(settings::exit::help()), &used())
 }
 
-/// The command line with its subcommands in groups, which `clap` cannot show: they are part of the template of the help, and
-/// hidden from the list that `clap` makes.
+/// The command line with its subcommands in groups, and all options.
 fn grouped() -> clap::Command {
+    with_groups("{all-args}{after-help}")
+}
+
+/// The command line with its subcommands in groups, which `clap` cannot show: they are part of the template of the help, and
+/// hidden from the list that `clap` makes. `rest` is the template of what follows them.
+fn with_groups(rest: &str) -> clap::Command {
     let command = command();
     let (header, literal) = (*command.get_styles().get_header(), *command.get_styles().get_literal());
     let mut groups = format!(
         "{header}Crawl and serve:{header:#}\n  {literal}--seeds FILE{literal:#}  Crawl these sites, index and serve the results, and go \
-         on; with --once end after one pass\n"
+         on, with --contact-email YOU; with --once end after one pass\n"
     );
     for (index, (title, names)) in GROUPS.into_iter().enumerate() {
         if index > 0 {
@@ -115,9 +120,8 @@ fn grouped() -> clap::Command {
             groups = format!("{groups}  {literal}{name:<12}{literal:#}  {about}\n");
         }
     }
-    let template = format!(
-        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\n{{all-args}}{{after-help}}"
-    );
+    let template =
+        format!("{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\n{rest}");
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names
         .into_iter()
@@ -131,8 +135,10 @@ pub(crate) fn parse() -> Flags {
     crawler::cli::typed(&mut grouped(), &used(), std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
-pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
-    write!(out, "{}", grouped().render_long_help())
+/// Prints what the program is for, and its subcommands. The options are left out.
+pub(crate) fn print_overview(out: &mut impl Write) -> std::io::Result<()> {
+    let rest = "`agentdex --help` lists the options, `agentdex COMMAND --help` those of a command.\n";
+    write!(out, "{}", with_groups(rest).render_long_help())
 }
 
 #[cfg(test)]
@@ -193,6 +199,22 @@ mod tests {
         assert!(!help.contains("\nCommands:"), "{help}");
         assert!(help.contains("--seeds") && help.contains("Exit codes:"), "{help}");
         grouped().debug_assert();
+    }
+
+    #[test]
+    fn the_overview_fits_on_a_screen_and_its_command_starts_a_crawl() {
+        let mut out = Vec::new();
+        print_overview(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().count() <= 50 && !text.contains("--concurrency"), "{text}");
+        assert!(text.ends_with("those of a command.\n"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, rest) = words.split_once("`agentdex --seeds").expect("a command that crawls");
+        let (command, _) = rest.split_once('`').unwrap();
+        let typed = format!("agentdex --seeds{}", command.replace("YOU", "you@example.org"));
+        let flags = Flags::try_parse_from(typed.split(' ')).unwrap();
+        let settings = crawler::cli::resolve(&flags.shared, &flags.crawl).unwrap();
+        assert!(settings.going_on().is_ok(), "{typed}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
-            cli::print_help(&mut out)?;
+            cli::print_overview(&mut out)?;
             Ok(ExitCode::from(exit::USAGE))
         }
         None => block_on(|health| serve::run(&flags.shared, &flags.crawl, &flags.serve, health)),
