@@ -105,6 +105,9 @@ impl Host {
 
     /// Maps a name to ASCII.
     fn map(trimmed: &str, text: &str) -> Result<Self, NameError> {
+        if let Some(port) = port_after_name(trimmed) {
+            return Err(NameError::Port(text.to_owned(), port));
+        }
         let wrong = || NameError::Host(text.to_owned());
         let ascii =
             idna::domain_to_ascii_cow(trimmed.as_bytes(), idna::AsciiDenyList::URL).map_err(|_| wrong())?;
@@ -158,6 +161,12 @@ impl Host {
         let is_in_line = own == name.0 || is_below(own, &name.0) || is_below(&name.0, own);
         is_in_line && self.site() == name.site()
     }
+}
+
+/// The port in `example.org:8443`.
+fn port_after_name(text: &str) -> Option<u16> {
+    let (name, port) = text.split_once(':')?;
+    Host::map(name, name).ok().and_then(|_| port.parse().ok())
 }
 
 /// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
@@ -515,6 +524,12 @@ mod tests {
     fn normalises_and_validates_hosts() {
         assert_eq!(Host::parse("BÜCHER.example.").unwrap().as_str(), "xn--bcher-kva.example");
         assert_eq!(Host::parse("10.0.0.1"), Err(NameError::IpLiteral("10.0.0.1".into())));
+        let port = NameError::Port("example.net:8443".into(), 8443);
+        assert_eq!(Host::parse("example.net:8443"), Err(port.clone()));
+        assert_eq!(SiteName::parse("example.net:8443"), Err(port));
+        for wrong in ["example.net:x", "10.0.0.1:80", "::1", "a:b:80"] {
+            assert!(matches!(Host::parse(wrong), Err(NameError::Host(_))), "{wrong}");
+        }
         for wrong in ["", "localhost", "a b.example", "-", "..", "exa/mple.org"] {
             assert!(Host::parse(wrong).is_err(), "{wrong:?} was accepted");
         }

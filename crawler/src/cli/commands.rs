@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, Utc};
+use egress::EgressSettings;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use policy::AbuseReason;
 use store::{
@@ -28,6 +29,14 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
     settings.warn_without_contact();
     let seed = seed_of(domain, settings.crawl.egress.own_networks.site_scope())?;
+    if is_only_in_a_demo(&seed.host, &settings.crawl.egress) {
+        return Err(UsageError(format!(
+            "{} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
+             Check a site of the web",
+            seed.host
+        ))
+        .into());
+    }
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
@@ -63,6 +72,12 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         show(stored)?;
     }
     Ok(())
+}
+
+/// Whether no name server of the web knows the host, and the operator names neither its address nor name servers.
+fn is_only_in_a_demo(host: &Host, egress: &EgressSettings) -> bool {
+    let is_reserved = host.as_str().rsplit('.').next() == Some("example");
+    is_reserved && egress.hosts.find(host).is_none() && egress.name_servers.is_empty()
 }
 
 /// The visit that has ended since `began`; waits for it.
@@ -115,8 +130,13 @@ fn finding_lines(finding: &Finding) -> [String; 2] {
 /// Prints the key directory of the signing key.
 pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     let signer = settings.crawl.egress.signer.as_ref();
-    let signer = signer
-        .ok_or_else(|| UsageError(format!("{} keys needs --signing-key FILE", super::app::program())))?;
+    let signer = signer.ok_or_else(|| {
+        let program = super::app::program();
+        UsageError(format!(
+            "{program} keys prints the key directory of --signing-key FILE; for the keys of readers of the API, write \
+             `{program} keys add NAME`, `{program} keys list` or `{program} keys revoke NAME`"
+        ))
+    })?;
     Ok(output::json(&signer.directory())?)
 }
 

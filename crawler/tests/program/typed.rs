@@ -13,7 +13,9 @@ async fn read_only_commands_create_no_database() {
     assert_eq!(planned.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("there is no database yet: only the seeds are planned"), "{stderr}");
     let keys = fixture.run(&["keys"]).await;
-    assert!(text(&keys.stderr).contains("needs --signing-key FILE"), "{}", text(&keys.stderr));
+    for part in ["--signing-key FILE", "keys add NAME", "keys list", "keys revoke NAME"] {
+        assert!(text(&keys.stderr).contains(part), "{}", text(&keys.stderr));
+    }
     for words in [
         ["status"].as_slice(),
         &["paths"],
@@ -31,6 +33,31 @@ async fn read_only_commands_create_no_database() {
         }
     }
     assert!(!fixture.dir.path().join("data").exists());
+}
+
+#[tokio::test]
+async fn check_says_that_a_site_of_the_demo_is_not_on_the_web() {
+    let fixture = Fixture::with([]).await;
+    let checked = fixture.run(&["check", "skyhop.example"]).await;
+    let stderr = text(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("skyhop.example exists only inside the demo"), "{stderr}");
+    let status = fixture.json(&["status", "--format", "json"]).await;
+    assert_eq!(status["sites"], 0, "{status}");
+}
+
+#[tokio::test]
+async fn a_port_in_a_name_is_reported_as_one() {
+    let fixture = Fixture::with([]).await;
+    fixture.file("seeds", "example.net:8443\n");
+    for words in
+        [["check", "example.net:8443"].as_slice(), &["--seeds", "seeds"], &["block", "example.net:8443"]]
+    {
+        let refused = fixture.run(words).await;
+        let stderr = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {stderr}");
+        assert!(stderr.contains("names port 8443: only port 443 is visited"), "{stderr}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ mod junit;
 mod sarif;
 mod text;
 
-use std::io::{Read as _, Write};
+use std::io::{ErrorKind, Read as _, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -15,7 +15,7 @@ use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
 use indexer::ExampleCheck;
 use manifest::model::Served;
-use manifest::{Discovery, Finding, Format, Manifest, ManifestUrl, Severity};
+use manifest::{Discovery, Finding, Format, Host, Manifest, ManifestUrl, Severity};
 use runtime::OwnedDocument;
 use serde_json::json;
 
@@ -169,6 +169,9 @@ impl ValidateArgs {
     }
 }
 
+/// Endings of files with documents.
+const FILE_ENDINGS: [&str; 6] = ["json", "txt", "md", "yaml", "yml", "xml"];
+
 /// Placeholder for the host of a document that is given as a file (RFC 6761 §6.4).
 const ASSUMED_HOST: &str = "site.invalid";
 
@@ -207,7 +210,13 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
             .read_to_end(&mut bytes)
             .context("cannot read standard input")?;
     } else {
-        let file = std::fs::File::open(name).with_context(|| format!("cannot read {name}"))?;
+        let file = match std::fs::File::open(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound && is_like_a_site(name) => bail!(
+                "there is no file {name}; for the site, write `agentdex check {name}`, or the URL of a document, such as \
+                 https://{name}/.well-known/agent.json"
+            ),
+            opened => opened.with_context(|| format!("cannot read {name}"))?,
+        };
         file.take(DOCUMENT_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .with_context(|| format!("cannot read {name}"))?;
@@ -216,6 +225,12 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
         bail!("{name} is longer than {DOCUMENT_BYTES_MAX} bytes, the maximum size of a document");
     }
     Ok(bytes)
+}
+
+/// Whether the name of a missing file is rather that of a site: `example.org`, not `agent.json`.
+fn is_like_a_site(name: &str) -> bool {
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    Host::parse(name).is_ok() && !FILE_ENDINGS.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
 /// The URL of a file whose folder is the root of a site: the path is weak evidence for the format.

@@ -29,6 +29,18 @@ fn judge(name: &str, text: &str, flags: &[&str]) -> (Verdict, String) {
     (verdict, String::from_utf8(out).unwrap())
 }
 
+#[test]
+fn a_missing_file_with_the_name_of_a_site_suggests_how_to_check_the_site() {
+    let error = |name| TestCommand::parse_from(["validate", name]).args.open().unwrap_err().to_string();
+    let site = error("nobody.example.org");
+    for part in ["agentdex check nobody.example.org", "https://nobody.example.org/.well-known/agent.json"] {
+        assert!(site.contains(part), "{site}");
+    }
+    for name in ["missing.json", "missing/agent.json", "llms.txt"] {
+        assert_eq!(error(name), format!("cannot read {name}"));
+    }
+}
+
 const BROKEN: &str = "{\n  \"awp_version\": \"0.1\",\n  \"domain\": \"kiosk.example\",\n  \"actions\": [\n    {\"id\": \"<buy>\"}\n  ]\n}\n";
 const VALID: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent": "Sells newspapers.",
   "actions": [{"id": "list_papers", "description": "Lists the papers on sale today", "auth_required": false, "inputs": {},
