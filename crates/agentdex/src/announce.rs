@@ -21,6 +21,8 @@ pub(crate) enum Announcement<'a> {
     Indexed { url: &'a str, program: String, data_dir: &'a str },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
+    /// The crawl that went on after its pass was stopped.
+    Stopped,
 }
 
 impl Announcement<'_> {
@@ -51,6 +53,7 @@ impl Announcement<'_> {
                 };
                 format!("The crawl continues. {next} Press Ctrl-C to stop; everything is kept.")
             }
+            Self::Stopped => "Stopped. Everything is kept: the same command continues the crawl.".to_owned(),
         }
     }
 }

@@ -254,7 +254,7 @@ impl Node {
         if config.mode == Mode::Daemon {
             crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await?;
             watch.finish();
-            return Ok(());
+            return Announcement::Stopped.print(self.output);
         }
         let again = going_on(&config)?;
         let crawled =
@@ -275,7 +275,7 @@ impl Node {
         let next_due_at = self.store.next_due_at().await?;
         Announcement::GoingOn { next_due_at }.print(self.output)?;
         crawler::run(again, self.store.clone(), cancel.clone(), &|_| ()).await?;
-        Ok(())
+        Announcement::Stopped.print(self.output)
     }
 
     /// Waits until the index contains all results of the crawl.

@@ -45,11 +45,13 @@ impl Shutdown {
                 if soft.is_cancelled() {
                     hard.cancel();
                     exit_after(HARD_STOP_MAX.min(drain));
-                    log_stop("stopping immediately");
+                    log_stop("Stopping now.");
                 } else {
                     soft.cancel();
                     exit_after(drain);
-                    log_stop("stopping after the requests in flight; a second signal stops immediately");
+                    log_stop(
+                        "Stopping when the requests in flight have ended. A second Ctrl-C stops at once.",
+                    );
                 }
             }
         })?;
@@ -57,11 +59,12 @@ impl Shutdown {
     }
 }
 
-/// Logs at the default level on a terminal only; a service manager knows that it sent a signal.
+/// Tells the person at a terminal; elsewhere, it is a line of the log below the default level, since a service manager knows
+/// that it sent a signal.
 fn log_stop(what: &'static str) {
     let line = move || {
         if io::stderr().is_terminal() {
-            tracing::warn!("{what}");
+            tracing::warn!(target: "runtime::notice", "{what}");
         } else {
             tracing::info!("{what}");
         }

@@ -23,6 +23,9 @@ const FIELD_CHARS_MAX: usize = 256;
 /// Maximum number of characters of a message: own messages are sentences, those of libraries may quote their input.
 const MESSAGE_CHARS_MAX: usize = 1_024;
 
+/// The target of sentences for the person at the terminal; `runtime` uses it when a signal stops the program.
+const NOTICE: &str = "runtime::notice";
+
 /// The name under which `tracing` passes the message of an event.
 const MESSAGE: &str = "message";
 
@@ -62,8 +65,32 @@ where
         .with_ansi(colours == Colours::Shown)
         .with_target(shows_target);
     match format {
-        LogFormat::Text => lines.fmt_fields(TextFields).boxed(),
+        LogFormat::Text => lines.fmt_fields(TextFields).map_event_format(TextLine).boxed(),
         LogFormat::Json => lines.json().map_event_format(JsonLine).boxed(),
+    }
+}
+
+/// A line of text. A notice for the person at the terminal is its message alone, without time and level.
+#[derive(Debug)]
+struct TextLine<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for TextLine<F>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        if event.metadata().target() != NOTICE {
+            return self.0.format_event(context, writer, event);
+        }
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
     }
 }
 
@@ -268,6 +295,14 @@ mod tests {
             let message = written(format, Colours::Hidden, || tracing::info!("quotes {value}"));
             assert!(message.len() < MESSAGE_CHARS_MAX + 256, "{} bytes", message.len());
         }
+    }
+
+    #[test]
+    fn a_notice_is_a_sentence_alone() {
+        let log = || tracing::warn!(target: "runtime::notice", "Stopping now.");
+        assert_eq!(written(LogFormat::Text, Colours::Shown, log), "Stopping now.\n");
+        let line: Value = serde_json::from_str(&written(LogFormat::Json, Colours::Hidden, log)).unwrap();
+        assert_eq!((&line["level"], &line["fields"]["message"]), (&"WARN".into(), &"Stopping now.".into()));
     }
 
     #[test]

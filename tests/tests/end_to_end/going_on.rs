@@ -56,6 +56,7 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     wait_for(&log, "a seed file has changed").await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+    wait_for(&printed, r#"{"event":"stopped"}"#).await;
     world.assert_polite();
 }
 
