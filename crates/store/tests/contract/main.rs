@@ -60,7 +60,7 @@ macro_rules! contract_tests {
                 recovers_from_lost_connections_and_waits_for_other_writers, reports_schema_version_and_size,
                 opening_for_reading_creates_nothing,
             },
-            slow::{ logs_slow_statements },
+            slow::{ logs_slow_statements, waiting_for_a_migration_is_not_slow },
             seeds::{
                 adding_the_same_seeds_changes_nothing, adds_a_large_file_in_batches,
                 new_url_makes_its_site_due_and_a_link_once_a_day, revisit_moves_the_next_visit_to_now,

@@ -43,11 +43,26 @@ fn logged_line(part: &str) -> Option<String> {
     LINES.lock().expect("the lock is not poisoned").iter().find(|line| line.contains(part)).cloned()
 }
 
-pub(crate) async fn logs_slow_statements(db: Db) -> Result<()> {
+fn subscribe() {
     SUBSCRIBED.call_once(|| {
         let everything = tracing_subscriber::registry().with(CaptureLines);
         tracing::subscriber::set_global_default(everything).expect("no other subscriber is set");
     });
+}
+
+/// Programs that start together wait for the one that migrates.
+pub(crate) async fn waiting_for_a_migration_is_not_slow(db: Db) -> Result<()> {
+    subscribe();
+    db.store.close().await;
+    db.empty().await?;
+    let config = StoreConfig { slow_statement: Duration::ZERO, ..db.config.clone() };
+    Store::open(&config).await?.close().await;
+    assert_eq!(logged_line("pg_advisory_lock"), None);
+    Ok(())
+}
+
+pub(crate) async fn logs_slow_statements(db: Db) -> Result<()> {
+    subscribe();
     let slow_from = |slow_statement| StoreConfig { slow_statement, ..db.config.clone() };
     let tolerant = Store::open(&slow_from(Duration::from_hours(1))).await?;
     tolerant.semantic_types().await?;
