@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cargo_metadata::MetadataCommand;
 use serde_json::Value;
@@ -299,4 +300,25 @@ fn migrations_that_drop_or_rename_are_named_contractions() {
             );
         }
     }
+}
+
+/// The text is the comment at the head of the script, so nothing is built or written.
+#[test]
+fn scripts_of_deploy_print_their_usage() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for script in ["deploy/build-release", "deploy/check-tag", "deploy/debian/build", "deploy/metrics-token"]
+    {
+        for flag in ["--help", "-h"] {
+            let run =
+                Command::new(root().join(script)).arg(flag).current_dir(elsewhere.path()).output().unwrap();
+            let (shown, errors) =
+                (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+            assert!(run.status.success() && errors.is_empty(), "{script} {flag}: {errors}");
+            assert!(
+                shown.contains(&format!("\n  {script}")) && !shown.contains("set -"),
+                "{script}: {shown}"
+            );
+        }
+    }
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
