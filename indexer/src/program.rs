@@ -141,8 +141,8 @@ async fn embed_once(
 
 fn report(summary: Summary) {
     tracing::info!(
-        manifests = summary.manifests,
-        capabilities = summary.capabilities,
+        manifests.updated = summary.manifests,
+        capabilities.indexed = summary.capabilities,
         feed.position = summary.position.0,
         rebuilt = summary.was_rebuilt,
         "index is up to date"

@@ -37,7 +37,11 @@ fn command_lines(text: &str) -> impl Iterator<Item = &str> {
             .iter()
             .any(|start| line.starts_with(start))
     };
-    text.lines().map(|line| line.trim_start_matches([' ', '$'])).filter(is_ours)
+    let command = |line: &'_ str| -> &'_ str {
+        let line = line.trim_start_matches([' ', '$']);
+        line.strip_prefix("sudo -u agentdex ").unwrap_or(line)
+    };
+    text.lines().map(command).filter(is_ours)
 }
 
 #[test]

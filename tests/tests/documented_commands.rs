@@ -36,16 +36,22 @@ const EXEMPT: [(&str, &str); 14] = [
         "curl -X POST 'http://127.0.0.1:8080/sites/skyhop.example/recheck'",
         "a site that was just visited is not visited again at once; the tests of the interface run it",
     ),
-    ("agentdex --config /etc/agentdex/agentdex.toml doctor", "it asks the name servers of the open web"),
+    (
+        "sudo -u agentdex agentdex --config /etc/agentdex/agentdex.toml doctor",
+        "it asks the name servers of the open web",
+    ),
     ("pg_", "they dump and replace a database that programs use; the restore tests of the indexer cover it"),
 ];
 /// The demo serves while the commands of the document run.
 const DEMO: &str = "agentdex demo --admin-tokens admin-tokens --feedback";
 /// The manifest of a user who validates it.
 const MANIFEST: &str = include_str!("../../crates/testweb/demo/skyhop/agent.json");
+/// Before commands of the user of the units. The test runs them as its own user.
+const AS_SERVICE: &str = "sudo -u agentdex ";
 /// How a command of a document begins.
-const STARTS: [&str; 13] = [
+const STARTS: [&str; 14] = [
     "agentdex ",
+    AS_SERVICE,
     "crawler ",
     "indexer ",
     "api ",
@@ -164,6 +170,7 @@ impl Session {
     /// The command with the folders, the port and the database of this session.
     fn localised(&self, line: &str) -> String {
         let folder = self.folder.path().to_str().unwrap();
+        let line = line.strip_prefix(AS_SERVICE).unwrap_or(line);
         let mut line = line.replace("127.0.0.1:8080", &format!("127.0.0.1:{}", self.port));
         for known in ["/etc/agentdex", "/var/lib/agentdex", "/srv"] {
             line = line.replace(known, folder);
