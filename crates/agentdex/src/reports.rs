@@ -58,7 +58,11 @@ pub(crate) async fn run(
     let store = Store::open_existing(&settings.store).await?;
     match &args.command {
         ReportsCommand::Sites { limit } => {
-            for site in store.reports_by_site(*limit).await? {
+            let reported = store.reports_by_site(*limit).await?;
+            if reported.is_empty() {
+                writeln!(out, "no site is reported")?;
+            }
+            for site in reported {
                 writeln!(out, "{}", line(&site))?;
             }
         }
@@ -140,5 +144,7 @@ mod tests {
         assert!(unclear.to_string().contains("--site"), "{unclear}");
         assert_eq!(output_of(dismiss(of_spam, false)).await.unwrap(), "2 dismissed\n");
         assert_eq!(output_of(dismiss(None, true)).await.unwrap(), "1 dismissed\n");
+        let none = output_of(ReportsCommand::Sites { limit: 9 }).await.unwrap();
+        assert_eq!(none, "no site is reported\n");
     }
 }

@@ -79,6 +79,7 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
 ///
 /// If the arguments are wrong, the database cannot be used, or the subcommand fails.
 pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()> {
+    commands::check_names(&command, &settings)?;
     let config = &settings.shared.store;
     let store = match command.database() {
         DatabaseUse::None => return without_database(&command, &settings),

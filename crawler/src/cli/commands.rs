@@ -12,6 +12,7 @@ use store::{
     VisitReport,
 };
 
+use super::flags::Command;
 use super::report::{self, counted, plural};
 use super::settings::Settings;
 use crate::fleet::Cancel;
@@ -28,15 +29,7 @@ const OTHER_VISIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Visits a site now and shows its manifests. If another crawler takes the site first, its visit is shown.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
     settings.warn_without_contact();
-    let seed = seed_of(domain, settings.crawl.egress.own_networks.site_scope())?;
-    if is_only_in_a_demo(&seed.host, &settings.crawl.egress) {
-        return Err(UsageError(format!(
-            "{} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
-             Check a site of the web",
-            seed.host
-        ))
-        .into());
-    }
+    let seed = seed_to_check(&settings, domain)?;
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
@@ -72,6 +65,29 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         show(stored)?;
     }
     Ok(())
+}
+
+/// Checks the names in a command, so that a wrong one is reported before a database is created.
+pub(super) fn check_names(command: &Command, settings: &Settings) -> Result<(), UsageError> {
+    match command {
+        Command::Check { domain } => seed_to_check(settings, domain).map(drop),
+        Command::Block { domains, .. } | Command::Suspend { domains, .. } => sites(domains).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The site or URL that a person wants to have visited.
+fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> {
+    let egress = &settings.crawl.egress;
+    let seed = seed_of(domain, egress.own_networks.site_scope())?;
+    if is_only_in_a_demo(&seed.host, egress) {
+        return Err(UsageError(format!(
+            "{} exists only inside the demo, which visits its sites itself: names below .example are not on the web (RFC 2606). \
+             Check a site of the web",
+            seed.host
+        )));
+    }
+    Ok(seed)
 }
 
 /// Whether no name server of the web knows the host, and the operator names neither its address nor name servers.

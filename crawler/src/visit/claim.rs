@@ -143,8 +143,8 @@ fn of_file(
         (FetchOutcome::Found, _) => {
             format!("has no token of this instance for {domain}, or has other text than tokens and comments")
         }
-        (outcome, Some(reason)) => format!("could not be used ({outcome}): {reason}"),
-        (outcome, None) => format!("could not be used ({outcome})"),
+        (outcome, Some(reason)) => format!("could not be used ({}): {reason}", outcome.label()),
+        (outcome, None) => format!("could not be used ({})", outcome.label()),
     };
     CheckResult::Nothing { reason: format!("{record}; {} {file}", claim::FILE_PATH) }
 }

@@ -76,7 +76,7 @@ async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store>
     match timeout(DATABASE_WAIT, Store::open_existing(&settings.store)).await {
         Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
         Ok(Err(error)) if error.is_missing() => {
-            let advice = "the first crawl creates it: agentdex --seeds FILE, or crawler --seeds FILE";
+            let advice = "the first crawl creates it: agentdex --seeds FILE --contact-email YOU, or crawler with the same flags";
             let found = format!("{url} has no data of agentdex yet");
             findings.push(Finding::doubtful(Subject::Database, found, advice));
         }
@@ -206,7 +206,7 @@ fn unusable(error: &IndexError) -> Finding {
         IndexError::Missing { dir } => Finding::doubtful(
             Subject::Index,
             format!("there is no index in {} yet", dir.display()),
-            "`agentdex --seeds FILE` builds it while it crawls; beside `crawler`, start `indexer`",
+            "agentdex --seeds FILE --contact-email YOU builds it while it crawls; beside `crawler`, start `indexer`",
         ),
         _ => Finding::bad(
             Subject::Index,
@@ -269,7 +269,11 @@ mod tests {
         let index_dir = dir.path().join("index");
         let missing = index(&index_dir, Some(&store)).await;
         assert_eq!(missing.health, Health::Doubtful, "{missing:?}");
-        assert!(missing.advice.is_some_and(|advice| advice.starts_with("`agentdex --seeds FILE` builds it")));
+        assert!(
+            missing
+                .advice
+                .is_some_and(|advice| advice.starts_with("agentdex --seeds FILE --contact-email YOU builds"))
+        );
         assert!(!missing.found.contains("indexer"), "{}", missing.found);
         let config = indexer::IndexConfig::at(index_dir.clone());
         indexer::follow::rebuild(store.clone(), config).await.unwrap();
