@@ -37,11 +37,13 @@ fn command_lines(text: &str) -> impl Iterator<Item = &str> {
             .iter()
             .any(|start| line.starts_with(start))
     };
-    let command = |line: &'_ str| -> &'_ str {
-        let line = line.trim_start_matches([' ', '$']);
-        line.strip_prefix("sudo -u agentdex ").unwrap_or(line)
-    };
     text.lines().map(command).filter(is_ours)
+}
+
+/// The command in a line, without a prompt and without the user who runs it.
+fn command(line: &str) -> &str {
+    let line = line.trim_start_matches([' ', '$']);
+    line.strip_prefix("sudo -u agentdex ").unwrap_or(line)
 }
 
 #[test]
