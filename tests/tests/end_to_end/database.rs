@@ -219,10 +219,10 @@ pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     assert_eq!((&after["sites"], &after["manifests"]), (&names.len().into(), &names.len().into()), "{after}");
     let mut rebuild = world.program("indexer");
     rebuild.arg("rebuild");
-    let rebuilt = output(rebuild);
-    let log = text_of(&rebuilt);
+    let indexed = output(rebuild);
+    let log = text_of(&indexed);
     let counted = format!("manifests.updated={} ", names.len());
-    assert!(rebuilt.status.success() && log.contains(&counted), "{log}");
+    assert!(indexed.status.success() && log.contains(&counted), "{log}");
     assert_eq!(
         world.api().await.search("q=book+flight").await.first().map(String::as_str),
         Some("book_flight")
