@@ -143,7 +143,7 @@ async fn status_shows_the_state_of_the_crawl() {
         "Manifests: 1 with 1 capability, in 1 document",
         "By format: 1 awp",
         "1 unreachable",
-        "1 found",
+        "1 manifest read",
         "Failing: gone.example, 1 time in a row: no connection to any address",
         "Slow: slow.example, ",
         "Parked: patient.example until ",
