@@ -9,7 +9,6 @@ use policy::{FetchOutcome, RetryAfter};
 use store::{HostState, SiteState};
 
 use super::super::context::Interrupt;
-use super::super::own_hosts::OwnHosts;
 use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::Requester;
@@ -47,7 +46,7 @@ impl Requester<'_> {
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        let is_own = OwnHosts::of(self.site).answers_for_site(host, task);
+        let is_own = self.own_hosts.answers_for_site(host, task);
         if matches!(retry_after, RetryAfter::Absent(_)) && !is_own {
             return Ok(());
         }
