@@ -16,7 +16,7 @@ use super::links::FollowUps;
 use super::own_hosts::OwnHosts;
 use super::task::{NamedBy, Role, Task};
 
-/// Sources of one document that are compared.
+/// Sources of one document that are compared: so many documents, the nearest first as they are requested, and so many of hosts.
 const SOURCES_MAX: usize = 4;
 /// Documents that may stand between one that has another source and one that the site names: as many as naming follows.
 const SOURCES_BETWEEN_MAX: usize = 16;
@@ -94,7 +94,9 @@ impl Sources {
         let Some(from) = task.linked_from.as_deref() else { return };
         let sources = self.linked.entry(task.url.clone()).or_default();
         let source = (task.discovery, from.clone());
-        if sources.len() < SOURCES_MAX && !sources.contains(&source) {
+        let is_alike =
+            |(discovery, _): &&(Discovery, _)| is_of_document(*discovery) == is_of_document(source.0);
+        if sources.iter().filter(is_alike).count() < SOURCES_MAX && !sources.contains(&source) {
             sources.push(source);
         }
     }

@@ -60,6 +60,11 @@ impl Requester<'_> {
         Ok(())
     }
 
+    /// The latest Retry-After of the site.
+    pub(in crate::visit) const fn not_before(&self) -> Option<DateTime<Utc>> {
+        self.site_clock.not_before
+    }
+
     /// Writes the clocks after the last responses; those that were written before the requests are earlier.
     pub(in crate::visit) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;

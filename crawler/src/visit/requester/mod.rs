@@ -157,11 +157,6 @@ impl<'a> Requester<'a> {
         self.session
     }
 
-    /// The latest Retry-After of the site.
-    pub(super) const fn not_before(&self) -> Option<DateTime<Utc>> {
-        self.site_clock.not_before
-    }
-
     /// The network of the requested hosts: the operator's own if all of them are in it.
     pub(super) fn network(&self) -> Network {
         let mut targets = self.authorities.values().map(|authority| authority.target.network);
