@@ -902,6 +902,77 @@ async fn what_a_listed_document_of_a_user_links_to_says_nothing_about_the_site()
     }
 }
 
+/// The catalog of the victim lists a document of a user, and others at the same hosts. The user's links to these hosts fail, and come
+/// first.
+#[tokio::test]
+async fn failing_links_of_one_document_skip_no_other_document() {
+    const CUSTOMER: &str = "t1.victim.example";
+    const LISTED: &str = "/u/someone/links.json";
+    const LINKSET: &str = "application/linkset+json";
+    let json = "application/json";
+    for status in [429, 500] {
+        let failing = [0, 1].map(|number| format!("https://{CUSTOMER}/u/fails.json?{number}"));
+        let at_own_host = [0, 1].map(|number| format!("https://{VICTIM}/u/fails.json?{number}"));
+        let links: Vec<&str> = failing.iter().chain(&at_own_host).map(String::as_str).collect();
+        let others = [format!("https://{CUSTOMER}/x/listed.json"), format!("https://{VICTIM}/x/listed.json")];
+        let listed = format!("https://{VICTIM}{LISTED}");
+        let catalog = catalog_of(&[listed.as_str(), others[0].as_str(), others[1].as_str()]);
+        let victim = Host::new(VICTIM)
+            .robots("")
+            .route(MANIFEST, AWP)
+            .file("/.well-known/api-catalog", LINKSET, catalog)
+            .file(LISTED, LINKSET, catalog_of(&links))
+            .file("/x/listed.json", json, awp_with("listed"))
+            .route("/u/fails.json", Answer::status(500));
+        let customer = Host::new(CUSTOMER)
+            .robots("")
+            .file("/x/listed.json", json, awp_with("at_customer"))
+            .route("/u/fails.json", Answer::status(status));
+        let web = Web::builder().host(victim).host(customer).start().await.unwrap();
+        let crawl = Crawl::on(web, VICTIM).await;
+        crawl.pass().await;
+        assert!(crawl.paths(CUSTOMER).iter().any(|path| path.starts_with("/u/fails.json")), "{status}");
+        for url in &others {
+            assert_eq!(naming_of(&crawl, url).await, NamedBy::Site, "{status}: {url}");
+        }
+        assert_eq!(crawl.report(VICTIM).await.visits[0].end, VisitEnd::Completed, "{status}");
+    }
+}
+
+/// A document has no other source than a line of robots.txt, and is requested first. Then the home page has the link instead.
+#[tokio::test]
+async fn a_document_stays_the_sites_own_while_anything_of_the_site_links_to_it() {
+    const LINKED: &str = "/x/agents.json";
+    let victim = Host::new(VICTIM).robots(&format!("User-agent: *\nAllow: /\nAgentmap: {LINKED}\n")).file(
+        LINKED,
+        "application/json",
+        AWP,
+    );
+    let web = Web::builder().host(victim).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    crawl.pass().await;
+    for pass in 0..3 {
+        assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site, "pass {pass}");
+        crawl.pass_again().await;
+    }
+    let page = format!("<html><head><link rel='agent-manifest' href='{LINKED}'></head></html>");
+    crawl.web.set(VICTIM, "/", Answer::html(page));
+    crawl.web.set(VICTIM, "/robots.txt", Answer::text("User-agent: *\nAllow: /\n"));
+    expire_robots(&crawl, VICTIM).await;
+    crawl.pass_again().await;
+    assert!(crawl.paths(VICTIM).contains(&"/".to_owned()), "it may have the link now");
+    assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site);
+    crawl.web.set(VICTIM, "/", Answer::html("<html></html>"));
+    crawl.web.set(
+        VICTIM,
+        "/robots.txt",
+        Answer::text(format!("User-agent: *\nAllow: /\nAgentmap: {LINKED}\n")),
+    );
+    expire_robots(&crawl, VICTIM).await;
+    crawl.pass_again().await;
+    assert_eq!(named_by(&crawl, LINKED).await, NamedBy::Site, "and back");
+}
+
 /// The catalog of the victim lists documents at the host of a customer, which asks for a delay of a week or of a day.
 #[tokio::test]
 async fn a_delay_of_a_customers_host_does_not_hold_back_the_site() {

@@ -34,6 +34,14 @@ pub(crate) struct SubmissionAnswer {
     message: String,
 }
 
+/// Who requests a visit of a known site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestedBy {
+    Anybody,
+    /// Proved by the key of the site.
+    Owner,
+}
+
 /// Puts sites into the queue for one client.
 pub(crate) struct Submissions<'a> {
     pub(crate) store: &'a Store,
@@ -87,17 +95,34 @@ impl Submissions<'_> {
         Ok((self.answer(site, "known", message), quota))
     }
 
-    /// Requests a visit of a known site before it is due.
+    /// Requests a visit of a known site before it is due. The owner has a limit of its own in place of those of others.
     pub(crate) async fn recheck(
         &self,
         manifests: ManifestReader<'_>,
         site: SiteName,
+        requested_by: RequestedBy,
     ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
         let story = manifests.history(&site, 0, HOSTS_MAX).await?;
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
-        self.refuse_blocked(&site).await?;
         let now = clock::now();
-        if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {
+        let quota = match requested_by {
+            RequestedBy::Owner => self.limits.owner_visit(&site).map_err(|exhausted| {
+                exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
+            })?,
+            RequestedBy::Anybody => self.admit_recheck(&site, story.summary.last_visit_at, now).await?,
+        };
+        Ok((self.visit_again(site, story.state, now).await?, quota))
+    }
+
+    /// The limits of a recheck for everybody but the owner.
+    async fn admit_recheck(
+        &self,
+        site: &SiteName,
+        last_visit_at: Option<DateTime<Utc>>,
+        now: DateTime<Utc>,
+    ) -> Result<RemainingQuota, Problem> {
+        self.refuse_blocked(site).await?;
+        if let Some(wait_s) = wait_after(last_visit_at, now) {
             let detail =
                 format!("{site} was visited less than ten minutes ago; try again in {}", wait_words(wait_s));
             return Err(Problem::too_many(detail, wait_s));
@@ -106,22 +131,8 @@ impl Submissions<'_> {
             .limits
             .submission(self.client)
             .map_err(|exhausted| exhausted.problem("this address has requested too many visits"))?;
-        self.limits.visit(&site).map_err(|exhausted| recently_requested(&site, exhausted))?;
-        Ok((self.visit_again(site, story.state, now).await?, quota))
-    }
-
-    /// The same for the owner of the site, without the limits of others.
-    pub(crate) async fn recheck_for_owner(
-        &self,
-        manifests: ManifestReader<'_>,
-        site: SiteName,
-    ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
-        let story = manifests.history(&site, 0, HOSTS_MAX).await?;
-        let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
-        let quota = self.limits.owner_visit(&site).map_err(|exhausted| {
-            exhausted.problem(&format!("the key of the owner of {site} has requested too many visits"))
-        })?;
-        Ok((self.visit_again(site, story.state, clock::now()).await?, quota))
+        self.limits.visit(site).map_err(|exhausted| recently_requested(site, exhausted))?;
+        Ok(quota)
     }
 
     /// Makes a known site due.

@@ -13,7 +13,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use crate::answers::site::site_of;
-use crate::answers::submit::SubmissionAnswer;
+use crate::answers::submit::{RequestedBy, SubmissionAnswer};
 use crate::owner::OwnerCredentials;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -71,13 +71,14 @@ pub(crate) async fn recheck(
 ) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let (submissions, manifests) = (app.submissions(client), app.manifests(client));
-    let (answer, quota) = if credentials.are_given() {
+    let requested_by = if credentials.are_given() {
         credentials.admit(&app.store, &site).await?;
-        submissions.recheck_for_owner(manifests, site.clone()).await?
+        RequestedBy::Owner
     } else {
-        submissions.recheck(manifests, site.clone()).await?
+        RequestedBy::Anybody
     };
+    let (submissions, manifests) = (app.submissions(client), app.manifests(client));
+    let (answer, quota) = submissions.recheck(manifests, site.clone(), requested_by).await?;
     if context.wants_page() {
         return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
     }

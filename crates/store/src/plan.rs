@@ -14,7 +14,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 
 use crate::StoreError;
 use crate::model::seed::kept_source;
-use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, ResourceState, VisitRecord};
+use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, ResourceState, VisitRecord};
 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
@@ -187,6 +187,11 @@ fn plan_links(plan: &mut Plan<'_>, links: &LinkChanges, known: &Known) {
     for url in &links.unread {
         change(url, &|resource| {
             (resource.etag, resource.last_modified, resource.cache) = (None, None, None);
+        });
+    }
+    for NewSource { url, discovery, linked_from } in &links.relinked {
+        change(url, &|resource| {
+            (resource.discovery, resource.linked_from) = (*discovery, Some(linked_from.clone()));
         });
     }
     let unlinked = links.unlinked.iter().map(|url| change(url, &|resource| resource.linked_from = None));

@@ -283,7 +283,7 @@ impl Visit<'_> {
             }
             RedirectDecision::OtherSite(next) => {
                 let reason = format!("redirects to {next}, which is another site");
-                self.progress.follow(FollowUps::of_redirect(next, &task.url), task.named_by);
+                self.progress.findings.add_seeds(FollowUps::of_redirect(next, &task.url).seeds);
                 (FetchOutcome::RedirectedAway, reason)
             }
             RedirectDecision::Refuse(refusal) => {

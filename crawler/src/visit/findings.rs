@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 
 use super::fetched::Fetched;
+use super::plan::KNOWN_WAITING_MAX;
 use super::seeds;
 use super::sources::Sources;
 use super::task::{NamedBy, Role, Task};
@@ -24,6 +25,11 @@ const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
 const TOO_LARGE_TO_PARK: &str =
     "the visit had to wait, and carries at most 16 MiB of documents from one request to the next";
 
+/// Links of a visit that found no room and are recorded for the next one: as many as it begins with. Those beyond are read again with
+/// their document.
+const LEFT_WITHOUT_ROOM_MAX: usize = KNOWN_WAITING_MAX;
+/// Why a link is left that found no room.
+const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
 /// Why a link is left for a later visit.
 const LEFT: &str = "its host asks for a long delay or answers with failures; a later visit requests it";
 
@@ -95,16 +101,26 @@ impl Findings {
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
     /// do not change. Parts come with their manifest.
     pub(crate) fn leave(&mut self, tasks: impl IntoIterator<Item = Task>, site: &SiteState) {
-        let is_link = |task: &Task| {
-            task.named_by == NamedBy::Document
-                && task.role == Role::Manifest
-                && known(site, &task.url).is_none()
-        };
-        let now = clock::now();
-        for task in tasks.into_iter().filter(is_link) {
-            let reason = Some(LEFT.to_owned());
-            self.record(None, Fetched::unanswered(&task, FetchOutcome::NotReached, reason, now));
+        for task in tasks.into_iter().filter(|task| is_new_link(task, site)) {
+            self.record_left(&task, LEFT);
         }
+    }
+
+    /// The same for links for which there was no room, up to [`LEFT_WITHOUT_ROOM_MAX`].
+    pub(crate) fn leave_without_room(&mut self, tasks: Vec<Task>, site: &SiteState) {
+        let is_left = |fetched: &&Fetched| fetched.outcome == FetchOutcome::NotReached;
+        let left = self.fetched.iter().filter(is_left).count();
+        let tasks = tasks.into_iter().filter(|task| is_new_link(task, site));
+        for task in tasks.take(LEFT_WITHOUT_ROOM_MAX.saturating_sub(left)) {
+            if !self.fetched.iter().any(|fetched| fetched.url == task.url) {
+                self.record_left(&task, NO_ROOM);
+            }
+        }
+    }
+
+    fn record_left(&mut self, task: &Task, reason: &str) {
+        let reason = Some(reason.to_owned());
+        self.record(None, Fetched::unanswered(task, FetchOutcome::NotReached, reason, clock::now()));
     }
 
     /// Drops the documents of hosts that answer every path.
@@ -194,6 +210,12 @@ impl Findings {
     }
 }
 
+/// Whether a task is a link of the site to a document that is not known.
+fn is_new_link(task: &Task, site: &SiteState) -> bool {
+    let is_link = task.named_by != NamedBy::Others && task.linked_from.is_some();
+    is_link && task.role == Role::Manifest && known(site, &task.url).is_none()
+}
+
 /// The stored state of a URL of the site.
 pub(super) fn known<'a>(site: &'a SiteState, url: &ManifestUrl) -> Option<&'a ResourceState> {
     site.resources.iter().find(|known| known.url == *url)
@@ -204,10 +226,11 @@ mod tests {
     use std::ops::Range;
     use std::sync::Arc;
 
-    use manifest::{ContentHash, Discovery, ManifestId};
+    use manifest::{ContentHash, Discovery};
     use policy::BodyKind;
 
     use super::super::fetched::Document;
+    use super::super::fixtures;
     use super::*;
 
     const MIB: usize = 1024 * 1024;
@@ -244,33 +267,13 @@ mod tests {
     fn site(visits: u32, manifests: &[(&str, &[u8])]) -> SiteState {
         let name = manifest::SiteName::parse("a.example").unwrap();
         let resource = |(text, bytes): &(&str, &[u8])| ResourceState {
-            manifest_id: Some(ManifestId::of(&url(text))),
             content_hash: Some(ContentHash::of(bytes)),
-            ..resource(text)
+            ..fixtures::manifest(text, Discovery::Root, None)
         };
         SiteState {
             visits,
             resources: manifests.iter().map(resource).collect(),
             ..crate::dry_run::unknown(name)
-        }
-    }
-
-    fn resource(text: &str) -> ResourceState {
-        ResourceState {
-            url: url(text),
-            manifest_id: None,
-            discovery: Discovery::Root,
-            linked_from: None,
-            outcome: FetchOutcome::Found,
-            status: Some(200),
-            etag: None,
-            last_modified: None,
-            cache: None,
-            fresh_until: None,
-            content_hash: None,
-            fetched_at: clock::now(),
-            changed_at: None,
-            misses_in_row: 0,
         }
     }
 
@@ -330,6 +333,7 @@ mod tests {
         let task = |text: &str, named_by, role| Task {
             role,
             named_by,
+            linked_from: Some(Box::new(url("https://a.example/agents.json"))),
             ..Task::new(url(text), BodyKind::Manifest, Discovery::CatalogEntry)
         };
         let mut findings = Findings::default();
@@ -342,6 +346,11 @@ mod tests {
         findings.leave(tasks, &site(1, &[(TWO, b"{}")]));
         let left: Vec<_> = findings.fetched.iter().map(|left| (left.url.as_str(), left.outcome)).collect();
         assert_eq!(left, [(ONE, FetchOutcome::NotReached)]);
+        let numbers = 0..2 * LEFT_WITHOUT_ROOM_MAX;
+        let many = numbers.map(|number| format!("https://a.example/x/{number}"));
+        let many = many.map(|at| task(&at, NamedBy::Document, Role::Manifest)).collect();
+        findings.leave_without_room(many, &site(1, &[]));
+        assert_eq!(findings.fetched.len(), LEFT_WITHOUT_ROOM_MAX);
     }
 
     #[test]
@@ -378,7 +387,10 @@ mod tests {
     fn is_fresh_until_the_first_manifest_becomes_stale() {
         let at = clock::now();
         let later = at + chrono::TimeDelta::hours(1);
-        let until = |text, fresh_until| ResourceState { fresh_until, ..resource(text) };
+        let until = |text, fresh_until| ResourceState {
+            fresh_until,
+            ..fixtures::manifest(text, Discovery::Root, None)
+        };
         let known = |second| {
             let resources = vec![until(ONE, Some(later)), until(TWO, second)];
             SiteState { resources, ..site(1, &[]) }

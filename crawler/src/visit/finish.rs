@@ -47,8 +47,8 @@ impl Visit<'_> {
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
-        let Findings { mut fetched, seeds, paths_checked, sources, .. } = findings;
-        let links = sources.conclude(&mut fetched);
+        let Findings { fetched, seeds, paths_checked, sources, .. } = findings;
+        let links = sources.conclude(self.site, &fetched);
         Outcome::Ended(Box::new(VisitRecord {
             site: self.site.name.clone(),
             started_at,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use http::header::LINK;
 use manifest::model::Follow;
-use manifest::{Discovery, Manifest, ManifestUrl, SiteScope, web};
+use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteScope, web};
+use policy::plan::ROBOTS_PATH;
 use policy::{BodyKind, RobotsFile};
 use store::{LINK_BYTES_MAX, Seed, SiteState};
 
@@ -151,10 +152,11 @@ fn has_manifest_rel(rels: &[String]) -> bool {
 }
 
 /// The targets of the Agentmap lines of robots.txt.
-pub(crate) fn of_robots(url: &ManifestUrl, file: &RobotsFile) -> FollowUps {
+pub(crate) fn of_robots(host: &Host, file: &RobotsFile) -> FollowUps {
     let mut follow_ups = FollowUps::default();
+    let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return follow_ups };
     for reference in file.agentmaps() {
-        follow_ups.add_reference((url, url), reference, Discovery::Agentmap, None);
+        follow_ups.add_reference((&url, &url), reference, Discovery::Agentmap, None);
     }
     follow_ups
 }
@@ -180,7 +182,8 @@ pub(crate) fn of_service_record(url: &ManifestUrl, target: &str) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     let reference =
         if target == "." { SERVICE_PATH.to_owned() } else { format!("https://{target}{SERVICE_PATH}") };
-    follow_ups.add_reference((url, url), &reference, Discovery::Dns, None);
+    let root = url.join("/").unwrap_or_else(|_| url.clone());
+    follow_ups.add_reference((&root, &root), &reference, Discovery::Dns, None);
     follow_ups
 }
 
@@ -221,6 +224,8 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
 mod tests {
     use super::*;
     use http::{HeaderMap, HeaderValue, StatusCode};
+    use policy::robots::PRODUCT_TOKEN;
+    use policy::{RobotsResponse, RobotsVerdict};
 
     fn url(text: &str) -> ManifestUrl {
         ManifestUrl::parse(text).unwrap()
@@ -342,6 +347,16 @@ mod tests {
             let found = follow_ups.seeds.first().and_then(|seed| seed.url.as_ref()).map(ManifestUrl::as_str);
             assert_eq!(found, seed, "{target}");
         }
+    }
+
+    #[test]
+    fn lines_of_robots_are_read_whichever_url_is_requested_first() {
+        let body = Some(b"User-agent: *\nAllow: /\nAgentmap: /x/agent.json\n".as_slice());
+        let verdict = RobotsVerdict::of(RobotsResponse::Answered { status: 200, body }, PRODUCT_TOKEN);
+        let follow_ups = of_robots(&url("https://a.example/").host(), verdict.file().unwrap());
+        let [task] = follow_ups.tasks.as_slice() else { panic!("{follow_ups:?}") };
+        assert_eq!(task.url, url("https://a.example/x/agent.json"));
+        assert_eq!(task.linked_from.as_deref(), Some(&url("https://a.example/robots.txt")));
     }
 
     #[test]

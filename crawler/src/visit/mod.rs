@@ -9,6 +9,8 @@ mod context;
 mod fetched;
 mod findings;
 mod finish;
+#[cfg(test)]
+mod fixtures;
 mod hold;
 mod judge;
 mod links;
@@ -28,6 +30,7 @@ mod traffic;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
@@ -46,7 +49,7 @@ use self::context::Interrupt;
 use self::own_hosts::OwnHosts;
 use self::progress::Progress;
 use self::requester::Requester;
-use self::task::{NamedBy, Task};
+use self::task::{NamedBy, Role, Task};
 use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
@@ -82,6 +85,9 @@ pub(crate) struct Visited {
 struct Visit<'a> {
     tools: &'a Tools,
     site: &'a SiteState,
+    own_hosts: Arc<OwnHosts>,
+    /// Known documents that have turns: no link makes this visit request them.
+    in_turns: HashSet<&'a ManifestUrl>,
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
@@ -97,7 +103,8 @@ struct Visit<'a> {
 
 /// The URLs that a visit would plan, without robots.txt.
 pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
-    let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
+    let progress =
+        Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, &OwnHosts::of(site), priors, now));
     progress.plan.tasks().map(|task| task.url).collect()
 }
 
@@ -205,15 +212,19 @@ impl<'a> Visit<'a> {
             progress.compare_due_at(site, token.due_at);
         }
         let has_history = resumed.is_some() || token.address_group.is_some();
+        let own_hosts = Arc::new(OwnHosts::of(site));
         let mut progress = resumed.unwrap_or_else(|| match &scope {
-            Scope::Site => prepare::begin(site, &tools.priors.now(), now),
+            Scope::Site => prepare::begin(site, &own_hosts, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
         });
         progress.due_at.get_or_insert(token.due_at);
-        let requester = Requester::new(tools, stop, (token.clone(), site), session, &progress.traffic);
+        let lease = (token.clone(), site, Arc::clone(&own_hosts));
+        let requester = Requester::new(tools, stop, lease, session, &progress.traffic);
         Self {
             tools,
             site,
+            in_turns: prepare::in_turns(site, &own_hosts).map(|known| &known.url).collect(),
+            own_hosts,
             scope,
             requester,
             progress,
@@ -268,7 +279,7 @@ impl<'a> Visit<'a> {
         let host = task.current().host();
         let is_met = self.progress.traffic.robots.contains_key(&host)
             || self.site.hosts.iter().any(|known| known.host == host);
-        let is_of_others = is_met && !OwnHosts::of(self.site).contains(&host);
+        let is_of_others = is_met && !self.own_hosts.contains(&host);
         self.scope == Scope::Site
             && until - clock::now() > WAIT_UNSAVED_MAX
             && (task.named_by == NamedBy::Others || is_of_others)
@@ -277,7 +288,7 @@ impl<'a> Visit<'a> {
     /// Leaves a task for a later visit, with all that would wait at the same host.
     fn leave(&mut self, task: Task) {
         let host = task.current().host();
-        let is_own = OwnHosts::of(self.site).contains(&host);
+        let is_own = self.own_hosts.contains(&host);
         let waits =
             |other: &Task| other.current().host() == host && (other.named_by == NamedBy::Others || !is_own);
         let left = self.progress.plan.take(waits);
@@ -286,15 +297,15 @@ impl<'a> Visit<'a> {
 
     /// How the visit ended at the site's own hosts.
     fn overall_end(&self) -> VisitEnd {
-        let own = OwnHosts::of(self.site);
-        self.progress.overall_end(|host| own.contains(host))
+        self.progress.overall_end(|host| self.own_hosts.contains(host))
     }
 
     /// Whether the visit ends rather than waits this long, so that a new manifest is published: nothing is left to which documents
     /// of the site link, and no redirect is being followed. The next visit continues with the other paths.
     fn is_saved_before_wait(&self, until: DateTime<Utc>) -> bool {
         let is_of_this_visit = |task: &Task| {
-            let is_linked = task.named_by != NamedBy::Others && task.linked_from.is_some();
+            let is_document = task.role != Role::Canary;
+            let is_linked = task.named_by != NamedBy::Others && task.linked_from.is_some() && is_document;
             !task.hops.is_empty() || is_linked && findings::known(self.site, &task.url).is_none()
         };
         self.scope == Scope::Site

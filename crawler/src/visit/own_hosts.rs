@@ -10,6 +10,8 @@ use super::task::{NamedBy, Task};
 
 /// Hosts whose answers say something about their site. Anybody can name any host below a domain, so a link or a submission is
 /// not enough ([`SiteNaming::names_host`]), and neither is a manifest or a redirect: a customer of the site may have the host.
+///
+/// It is built once for each visit: what a visit learns counts from its end on.
 pub(super) struct OwnHosts(SiteNaming);
 
 impl OwnHosts {
@@ -18,7 +20,11 @@ impl OwnHosts {
             let found = FoundBy { discovery: resource.discovery, linked_from: resource.linked_from.clone() };
             (resource.url.clone(), found)
         };
-        let found: HashMap<ManifestUrl, FoundBy> = site.resources.iter().map(found_by).collect();
+        Self::with_sources(site, site.resources.iter().map(found_by).collect())
+    }
+
+    /// What the site names if its documents have these sources.
+    pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
         Self(SiteNaming::new(site.name.clone(), found, listed.map(|state| state.host.clone())))
     }
@@ -67,15 +73,20 @@ impl OwnHosts {
     pub(super) fn names(&self, url: &ManifestUrl) -> bool {
         self.0.names(url)
     }
+
+    /// The number of links to a document from what the site itself publishes; `None` if the site does not name it.
+    pub(super) fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
+        self.0.links_away(url)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use manifest::SiteName;
     use policy::BodyKind;
-    use store::HostState;
 
     use super::*;
+    use crate::visit::fixtures::host;
 
     const LISTED: &str = "https://listed.a.example/x.json";
     const NAMED: &str = "https://tenant.a.example/agent.json";
@@ -88,14 +99,7 @@ mod tests {
     }
 
     fn own() -> OwnHosts {
-        let host = |at: &str, origin| HostState {
-            host: ManifestUrl::parse(at).unwrap().host(),
-            origin,
-            robots: None,
-            next_ok_at: None,
-            requests_today: 0,
-            requests_day: 0,
-        };
+        let host = |at: &str, origin| host(ManifestUrl::parse(at).unwrap().host().as_str(), origin);
         let origins = [(LISTED, HostOrigin::Listed), (NAMED, HostOrigin::Named), (MET, HostOrigin::Met)];
         OwnHosts::of(&SiteState {
             hosts: origins.map(|(at, origin)| host(at, origin)).into(),

@@ -20,7 +20,6 @@ use super::fetched;
 use super::findings::known;
 use super::judge;
 use super::links::{self, FollowUps};
-use super::own_hosts::OwnHosts;
 use super::task::{Role, Task, Validators};
 use crate::clock;
 use crate::reading::Reading;
@@ -51,8 +50,8 @@ impl Visit<'_> {
         };
         let tasks = links::of_manifest(&stored.manifest).tasks;
         let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
-        let named_by = OwnHosts::of(self.site).word_of_document(task);
-        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() }, named_by);
+        let named_by = self.own_hosts.word_of_document(task);
+        self.follow(FollowUps { tasks: parts, seeds: Vec::new() }, named_by);
         Ok(())
     }
 

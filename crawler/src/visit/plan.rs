@@ -15,6 +15,10 @@ use crate::seeds::fingerprint;
 
 /// Tasks of a visit that the site names, including those that links add: the daily request budget of a site.
 const TASKS_MAX: usize = 120;
+/// Those of them that may be known or in the path table. A quarter stays for links that no visit followed.
+pub(super) const TASKS_BEGUN_MAX: usize = TASKS_MAX / 4 * 3;
+/// Known documents of the site that wait for their first request, or to be read whole, with which a visit begins.
+pub(super) const KNOWN_WAITING_MAX: usize = 20;
 /// Tasks of a visit that only others name. They are counted apart, so that none of the site's own is left out for them.
 pub(super) const TASKS_OF_OTHERS_MAX: usize = 60;
 /// Links followed from one document. The document is requested whole in the next visit, which follows others.
@@ -34,19 +38,17 @@ pub(crate) struct Plan {
     #[serde(default)]
     of_others: usize,
     rules: BTreeMap<Host, Box<VisitRules>>,
-    /// Those for responses to tasks that documents of the site named.
+    /// Those for responses to tasks that something else than the site itself named, by fingerprint of host and source
+    /// ([`source_of`]). They are at most as many as the tasks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    rules_of_documents: BTreeMap<Host, Box<VisitRules>>,
-    /// Those for responses to tasks that others named.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    rules_of_others: BTreeMap<Host, Box<VisitRules>>,
+    rules_of_links: BTreeMap<String, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
 }
 
 impl Plan {
     /// Adds a task at the end, once per URL.
     pub(crate) fn add(&mut self, task: Task) {
-        if self.is_new(&task) {
+        if self.is_new(&task, TASKS_BEGUN_MAX) {
             self.queue.push_back(task);
         }
     }
@@ -54,31 +56,31 @@ impl Plan {
     /// Adds tasks of the site itself, after its other tasks, once per URL.
     pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
         for task in tasks {
-            if self.is_new(&task) {
+            if self.is_new(&task, TASKS_BEGUN_MAX) {
                 self.queue.insert_before_others(task);
             }
         }
     }
 
     /// Adds tasks that a response leads to at the front in their order, once per URL. Those that only others named are first among
-    /// the tasks of others. Returns whether there was room for all of them.
-    pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> bool {
-        let (mut new, mut has_room) = (Vec::new(), true);
+    /// the tasks of others. Returns those for which there was no room.
+    pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> Vec<Task> {
+        let (mut new, mut without_room) = (Vec::new(), Vec::new());
         for task in tasks {
             if self.planned.contains(&fingerprint_of(&task.url)) {
                 if task.named_by != NamedBy::Others && task.linked_from.is_some() {
                     self.queue.link(&task);
                 }
-            } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task) {
+            } else if new.len() < LINKS_FOLLOWED_MAX && self.is_new(&task, TASKS_MAX) {
                 new.push(task);
             } else {
-                has_room = false;
+                without_room.push(task);
             }
         }
         for task in new.into_iter().rev() {
             self.put_next(task);
         }
-        has_room
+        without_room
     }
 
     /// Adds a task, also of a URL that was requested, in the place that its standing gives it.
@@ -89,13 +91,12 @@ impl Plan {
         }
     }
 
-    fn is_new(&mut self, task: &Task) -> bool {
+    /// Plans the URL of a task if it is new and there is room for it: of the site up to `max`.
+    fn is_new(&mut self, task: &Task, max: usize) -> bool {
         let has_room = match (task.role, task.named_by) {
             // The file of a claim is one request, and is never left out: a claim has to end.
             (Role::Claim, _) => true,
-            (_, NamedBy::Site | NamedBy::Document) => {
-                self.planned.len().saturating_sub(self.of_others) < TASKS_MAX
-            }
+            (_, NamedBy::Site | NamedBy::Document) => self.planned.len().saturating_sub(self.of_others) < max,
             (_, NamedBy::Others) => self.of_others < TASKS_OF_OTHERS_MAX,
         };
         let is_new = has_room && self.planned.insert(fingerprint_of(&task.url));
@@ -137,18 +138,17 @@ impl Plan {
         self.queue.paths_at(host)
     }
 
-    /// The rules for the responses to a task at its host. What was named in different ways does not count together.
+    /// The rules for the responses to a task at its host. What different sources name does not count together.
     pub(crate) fn rules(&mut self, task: &Task) -> &mut VisitRules {
-        let rules = match task.named_by {
-            NamedBy::Site => &mut self.rules,
-            NamedBy::Document => &mut self.rules_of_documents,
-            NamedBy::Others => &mut self.rules_of_others,
-        };
-        rules.entry(task.url.host()).or_default()
+        match task.named_by {
+            NamedBy::Site => self.rules.entry(task.url.host()).or_default(),
+            NamedBy::Document | NamedBy::Others => self.rules_of_links.entry(source_of(task)).or_default(),
+        }
     }
 
     /// Ends one host, or breaks with the end of the visit where it applies to the whole site. After a response that is no evidence
-    /// about the site, only the tasks that were named in the same way at the host are dropped ([`NamedBy`]), and returned.
+    /// about the site, only the tasks that the same source named at the host are dropped, and returned. If the host itself cannot be
+    /// reached, those are dropped that others like this source named ([`NamedBy`]).
     pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd, Vec<Task>> {
         let host = task.url.host();
         let is_evidence = task.named_by == NamedBy::Site;
@@ -156,12 +156,18 @@ impl Plan {
             NextStep::Continue => {}
             NextStep::RequestCanary => {
                 if let Some(canary) = canary(&host) {
-                    self.put_next(Task { named_by: task.named_by, ..canary });
+                    let linked_from = task.linked_from.clone();
+                    self.put_next(Task { named_by: task.named_by, linked_from, ..canary });
                 }
             }
             NextStep::Stop(VisitEnd::OptedOut) => return ControlFlow::Break(VisitEnd::OptedOut),
-            NextStep::Stop(_) if !is_evidence => {
-                let is_dropped = |other: &Task| other.named_by == task.named_by && other.url.host() == host;
+            NextStep::Stop(end) if !is_evidence => {
+                // a redirect may lead to another host, which fails
+                let is_of_host = task.hops.is_empty() && is_end_of_host(end);
+                let is_dropped = |other: &Task| {
+                    let is_alike = other.named_by == task.named_by && other.url.host() == host;
+                    is_alike && (is_of_host || other.linked_from == task.linked_from)
+                };
                 return ControlFlow::Continue(self.take(is_dropped));
             }
             NextStep::Stop(VisitEnd::RateLimited) => return ControlFlow::Break(VisitEnd::RateLimited),
@@ -179,6 +185,25 @@ impl Plan {
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)
     }
+}
+
+/// Whether such an end is the same for every path of a host: no connection, or no budget.
+const fn is_end_of_host(end: VisitEnd) -> bool {
+    matches!(
+        end,
+        VisitEnd::DnsFailed
+            | VisitEnd::Unreachable
+            | VisitEnd::TlsFailed
+            | VisitEnd::AddressRefused
+            | VisitEnd::OverBudget
+    )
+}
+
+/// A fingerprint of the host of a task and of what named its URL: a document, or whatever else is named alike. It is short, since it
+/// is written with each request.
+fn source_of(task: &Task) -> String {
+    let from = task.linked_from.as_deref().map(ManifestUrl::as_str).unwrap_or_default();
+    format!("{:016x}", fingerprint(&format!("{:?} {} {from}", task.named_by, task.url.host())))
 }
 
 /// The task that finds out whether a host answers every path.
@@ -235,9 +260,16 @@ mod tests {
     #[test]
     fn plans_at_most_the_daily_budget_of_a_site() {
         let mut plan = Plan::default();
-        for number in 0..2 * TASKS_MAX {
-            plan.add(task(&format!("https://a.example/{number}")));
+        let tasks = |path: &str| {
+            let numbered = (0..TASKS_MAX).map(|number| task(&format!("https://a.example/{path}/{number}")));
+            numbered.collect::<Vec<_>>()
+        };
+        for task in tasks("known") {
+            plan.add(task);
         }
+        plan.add_own(tasks("row"));
+        assert_eq!(plan.tasks().count(), TASKS_BEGUN_MAX);
+        assert_eq!(plan.add_next(tasks("new")).len(), TASKS_BEGUN_MAX, "a quarter is for new links");
         assert_eq!(rest(plan).len(), TASKS_MAX);
     }
 
@@ -249,14 +281,22 @@ mod tests {
         }
         let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
         plan.resume([].iter());
-        assert!(!plan.add_next(vec![by_others("https://t.a.example/more")]));
-        assert!(plan.add_next(vec![task("https://a.example/linked")]));
-        plan.add_own((1..2 * TASKS_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect());
-        assert!(!plan.add_next(vec![task("https://a.example/more")]));
+        let more = by_others("https://t.a.example/more");
+        assert_eq!(plan.add_next(vec![more.clone()]), [more]);
+        assert_eq!(plan.add_next(vec![task("https://a.example/linked")]), []);
+        let own = |number| task(&format!("https://a.example/{number}"));
+        plan.add_own((1..2 * TASKS_MAX).map(own).collect());
+        let linked: Vec<Task> = (TASKS_BEGUN_MAX..TASKS_MAX).map(own).collect();
+        assert_eq!(plan.add_next(linked), []);
+        let more = task("https://a.example/more");
+        assert_eq!(plan.add_next(vec![more.clone()]), [more]);
         let urls = rest(plan);
+        assert_eq!(urls.len(), TASKS_MAX + TASKS_OF_OTHERS_MAX);
+        let [first, linked] = [0, TASKS_MAX - TASKS_BEGUN_MAX].map(|place| urls[place].as_str());
         assert_eq!(
-            (urls.len(), urls[0].as_str()),
-            (TASKS_MAX + TASKS_OF_OTHERS_MAX, "https://a.example/linked")
+            [first, linked],
+            ["https://a.example/90", "https://a.example/linked"],
+            "what is new first"
         );
     }
 
@@ -266,9 +306,10 @@ mod tests {
             numbers.map(|number| task(&format!("https://a.example/{number:03}"))).collect::<Vec<_>>()
         };
         let mut plan = Plan::default();
-        assert!(!plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)));
-        assert!(plan.add_next(links(0..LINKS_FOLLOWED_MAX)), "they are planned");
-        assert!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), "the next visit has room for it");
+        let last = links(LINKS_FOLLOWED_MAX..LINKS_FOLLOWED_MAX + 1);
+        assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), last);
+        assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX)), [], "they are planned");
+        assert_eq!(plan.add_next(links(0..LINKS_FOLLOWED_MAX + 1)), [], "the next visit has room for it");
         assert_eq!(rest(plan).len(), LINKS_FOLLOWED_MAX + 1);
     }
 
@@ -352,6 +393,44 @@ mod tests {
     }
 
     #[test]
+    fn failing_links_of_one_document_skip_no_links_of_another() {
+        let from = |document: &str, task: Task| Task {
+            linked_from: Some(Box::new(url(&format!("https://a.example/{document}")))),
+            ..task
+        };
+        let at = |path: &str| format!("https://a.example/{path}");
+        for named in [by_document as fn(&str) -> Task, by_others] {
+            let upload = from("u/upload.json", named(&at("upload")));
+            let catalog = from("agents.json", named(&at("catalog")));
+            let fail = |plan: &mut Plan, task: &Task| {
+                plan.rules(task).observe(FetchOutcome::ServerError, task.body, None)
+            };
+            let mut plan = Plan::default();
+            assert_eq!([fail(&mut plan, &upload), fail(&mut plan, &catalog)], [NextStep::Continue; 2]);
+            assert_eq!(fail(&mut plan, &upload), NextStep::Stop(VisitEnd::ServerErrors));
+            let dropped_after = |end: VisitEnd, failed: &Task| {
+                let mut plan = Plan::default();
+                plan.add(upload.clone());
+                plan.add(catalog.clone());
+                match plan.apply(failed, NextStep::Stop(end)) {
+                    ControlFlow::Continue(dropped) => dropped,
+                    ControlFlow::Break(end) => panic!("{end}"),
+                }
+            };
+            let failed = from("u/upload.json", named(&at("failed")));
+            for end in [VisitEnd::Blocked, VisitEnd::ServerErrors, VisitEnd::CatchAll, VisitEnd::RateLimited]
+            {
+                assert_eq!(dropped_after(end, &failed), std::slice::from_ref(&upload), "{end}");
+            }
+            let both = [upload.clone(), catalog.clone()];
+            assert_eq!(dropped_after(VisitEnd::Unreachable, &failed), both, "no link reaches the host");
+            let elsewhere = Task { hops: vec![url("https://t.a.example/x")], ..failed };
+            let dropped = dropped_after(VisitEnd::Unreachable, &elsewhere);
+            assert_eq!(dropped, std::slice::from_ref(&upload), "the target of a redirect");
+        }
+    }
+
+    #[test]
     fn links_of_what_others_named_are_first_among_the_tasks_of_others() {
         let mut plan = Plan::default();
         for task in [task("https://a.example/own"), by_others("https://a.example/theirs")] {
@@ -411,9 +490,11 @@ mod tests {
         assert!(canary.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", canary.url);
         assert_eq!((canary.role, canary.named_by), (Role::Canary, NamedBy::Site));
         for task in [by_document("https://b.a.example/1"), by_others("https://b.a.example/1")] {
+            let task = Task { linked_from: Some(Box::new(url("https://a.example/agents.json"))), ..task };
             let mut plan = Plan::default();
             assert!(plan.apply(&task, NextStep::RequestCanary).is_continue());
-            assert_eq!(plan.next(&Scope::Site).unwrap().named_by, task.named_by);
+            let canary = plan.next(&Scope::Site).unwrap();
+            assert_eq!((canary.named_by, canary.linked_from), (task.named_by, task.linked_from));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
 //! `policy::plan` chooses, home pages, and then URLs and hosts that only others name: first the manifests of such hosts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl, SiteName};
@@ -11,7 +11,7 @@ use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
 use super::own_hosts::OwnHosts;
-use super::plan::TASKS_OF_OTHERS_MAX;
+use super::plan::{KNOWN_WAITING_MAX, TASKS_BEGUN_MAX, TASKS_OF_OTHERS_MAX};
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
 
@@ -34,37 +34,28 @@ const HOSTS_NAMED_MAX: usize = 10;
 const KNOWN_OF_OTHERS_MAX: usize = TASKS_OF_OTHERS_MAX / 3 * 2;
 const KNOWN_OF_ONE_MAX: usize = 10;
 
+/// Known documents of the site with which a visit begins. The rest of [`TASKS_BEGUN_MAX`] has room for the path table.
+const KNOWN_OF_SITE_MAX: usize = TASKS_BEGUN_MAX - 20;
+/// Those of them that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
+const KNOWN_USUAL_MAX: usize = 20;
+/// Documents by which each visit begins later with the rest. There is always room for as many.
+const KNOWN_TURN: usize = KNOWN_OF_SITE_MAX - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
+
 /// A visit at its beginning.
-pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
+pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     if let Some(task) = claim::task(site, now, now) {
         progress.plan.add(task);
     }
-    let mut pages = Vec::new();
-    let mut foreign = Vec::new();
-    let own_hosts = OwnHosts::of(site);
-    let named: Vec<&HostState> = site
-        .hosts
-        .iter()
-        .filter(|state| !own_hosts.contains(&state.host) && is_requested(site, state))
-        .collect();
-    for state in own(site, &own_hosts) {
-        let (last, first): (Vec<Task>, Vec<Task>) =
-            tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
-        let (own, others): (Vec<Task>, Vec<Task>) =
-            first.into_iter().partition(|task| own_hosts.names(&task.url));
-        for task in own {
-            progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
-        }
-        foreign.extend(others);
-        pages.extend(last);
-    }
-    for task in linked_elsewhere(site, &own_hosts, &named) {
+    for task in of_site(site, own_hosts, priors) {
         progress.plan.add(Task { named_by: own_hosts.word_on(&task), ..task });
     }
-    for task in pages {
-        progress.plan.add(task);
-    }
+    let is_of_others = |state: &&HostState| !own_hosts.contains(&state.host) && is_requested(site, state);
+    let named: Vec<&HostState> = site.hosts.iter().filter(is_of_others).collect();
+    let is_foreign = |known: &&ResourceState| {
+        own_hosts.contains(&known.url.host()) && !own_hosts.names(&known.url) && is_planned(site, known)
+    };
+    let foreign: Vec<Task> = site.resources.iter().filter(is_foreign).map(known_task).collect();
     let (with_manifests, without): (Vec<&HostState>, Vec<&HostState>) =
         named.into_iter().partition(|state| has_manifests(site, &state.host));
     let with_manifests: Vec<&HostState> = in_turn(with_manifests, HOSTS_MAX, site.visits).collect();
@@ -79,6 +70,58 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
     }
     progress
+}
+
+/// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
+/// delays of other hosts. Home pages are last.
+fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
+    let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
+    let known = known_of_site(site, own_hosts);
+    let urls: HashSet<&ManifestUrl> = known.iter().map(|known| &known.url).collect();
+    let rows = own(site, own_hosts).flat_map(|state| rows_of(site, state, priors));
+    let rows = rows.filter(|task| !urls.contains(&task.url));
+    let rows = rows.take(TASKS_BEGUN_MAX.saturating_sub(urls.len()));
+    let (pages, rows): (Vec<Task>, Vec<Task>) = rows.partition(|task| task.role == Role::Page);
+    let (main_rows, other_rows): (Vec<Task>, Vec<Task>) =
+        rows.into_iter().partition(|task| is_main(&task.url));
+    let (main, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
+        known.into_iter().partition(|known| is_main(&known.url));
+    let main = main.into_iter().map(known_task).chain(main_rows);
+    main.chain(others.into_iter().map(known_task)).chain(other_rows).chain(pages).collect()
+}
+
+/// The known documents that the site names, nearest first. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit
+/// requests those at usual paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
+fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a ResourceState> {
+    let is_usual = |known: &&ResourceState| {
+        let is_main = is_main_host(site.name.as_str(), known.url.host().as_str());
+        is_main && plan::find(&known.url.path_and_query()).is_some()
+    };
+    let is_waiting = |known: &&ResourceState| {
+        known.outcome == FetchOutcome::NotReached || known.outcome.is_present() && known.cache.is_none()
+    };
+    let (mut usual, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
+        in_turns(site, own_hosts).partition(is_usual);
+    let rest = usual.split_off(usual.len().min(KNOWN_USUAL_MAX)).into_iter().chain(others);
+    let (waiting, rest): (Vec<&ResourceState>, Vec<&ResourceState>) = rest.partition(is_waiting);
+    let waiting = in_turn(waiting, KNOWN_WAITING_MAX, site.visits);
+    let mut known: Vec<&ResourceState> = usual.into_iter().chain(waiting).collect();
+    let room = KNOWN_OF_SITE_MAX.saturating_sub(known.len());
+    known.extend(in_turn_by(rest, KNOWN_TURN, room, site.visits));
+    // in the order of the store, and what the site itself publishes before what users may have written
+    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), known.url.clone()));
+    known
+}
+
+/// The known documents that the site names and that visits request in turns, all of them.
+pub(super) fn in_turns<'a>(
+    site: &'a SiteState,
+    own_hosts: &OwnHosts,
+) -> impl Iterator<Item = &'a ResourceState> {
+    let hosts: HashSet<&Host> = site.hosts.iter().map(|state| &state.host).collect();
+    site.resources.iter().filter(move |known| {
+        hosts.contains(&known.url.host()) && own_hosts.names(&known.url) && is_planned(site, known)
+    })
 }
 
 /// The own hosts of this visit.
@@ -112,34 +155,30 @@ fn is_requested(site: &SiteState, state: &HostState) -> bool {
     state.is_seeded() || site.resources.iter().any(|known| known.url.host() == state.host)
 }
 
-/// The documents that the site names at hosts that are not its own: its catalogs link to them.
-fn linked_elsewhere(site: &SiteState, own: &OwnHosts, others: &[&HostState]) -> Vec<Task> {
-    let is_linked = |known: &&ResourceState| {
-        !own.contains(&known.url.host())
-            && own.names(&known.url)
-            && !is_named_by_others(known)
-            && is_asked_again(site, known)
-    };
-    let mut linked: HashMap<Host, Vec<&ResourceState>> = HashMap::new();
-    for known in site.resources.iter().filter(is_linked) {
-        linked.entry(known.url.host()).or_default().push(known);
-    }
-    let hosts = others.iter().copied().filter(|state| linked.contains_key(&state.host)).collect();
-    let hosts = in_turn(hosts, HOSTS_MAX, site.visits);
-    hosts.filter_map(|state| linked.get(&state.host)).flatten().map(|known| known_task(known)).collect()
-}
-
 /// The paths that a visit left for later, at the site's own hosts, now that there is a reason to request them. Those that the
 /// visit has requested or planned are among them.
-pub(crate) fn remaining(site: &SiteState, priors: &Priors, reason: FullTableReason) -> Vec<Task> {
-    let own_hosts = OwnHosts::of(site);
-    let hosts = own(site, &own_hosts).filter(|state| state.is_seeded());
+pub(crate) fn remaining(
+    site: &SiteState,
+    own_hosts: &OwnHosts,
+    priors: &Priors,
+    reason: FullTableReason,
+) -> Vec<Task> {
+    let hosts = own(site, own_hosts).filter(|state| state.is_seeded());
     hosts
         .flat_map(|state| {
             let planned = plan_of(site, &state.host, Some(reason), priors).requested;
             planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))
         })
         .collect()
+}
+
+/// The home pages of the main hosts.
+pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
+    let is_searched =
+        |state: &&HostState| is_main_host(site.name.as_str(), state.host.as_str()) && state.is_seeded();
+    let row = plan::PATHS.iter().find(|row| row.body == BodyKind::Homepage);
+    let hosts = own(site, own_hosts).filter(is_searched);
+    hosts.filter_map(|state| Task::of_path(&state.host, row?)).collect()
 }
 
 /// How the next visit divides the path table at the site's first own host; `None` if it has none that is searched.
@@ -230,12 +269,12 @@ pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
 /// The known documents of a host that are requested again.
 fn known_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = Task> + 'a {
     let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
-    known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task)
+    known.filter(|known| is_planned(site, known)).map(known_task)
 }
 
-/// The known documents of a host, and its rows of the path table.
-fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
-    known_at(site, &state.host).chain(rows_of(site, state, priors)).collect()
+/// Whether visits request a known document again, unless it has no turn.
+fn is_planned(site: &SiteState, known: &ResourceState) -> bool {
+    !is_named_by_others(known) && is_asked_again(site, known)
 }
 
 /// A host that only a redirect led to is not searched.
@@ -318,45 +357,17 @@ fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
 mod tests {
     use std::collections::HashSet;
 
-    use manifest::ManifestId;
     use policy::claim::Claim;
     use store::HostOrigin;
 
     use super::*;
     use crate::visit::context::Scope;
+    use crate::visit::fixtures::{host, manifest};
+    use crate::visit::links::FollowUps;
+    use crate::visit::plan::Plan;
 
     fn url(text: &str) -> ManifestUrl {
         ManifestUrl::parse(text).unwrap()
-    }
-
-    fn manifest(at: &str, discovery: Discovery, linked_from: Option<&str>) -> ResourceState {
-        ResourceState {
-            url: url(at),
-            manifest_id: Some(ManifestId::of(&url(at))),
-            discovery,
-            linked_from: linked_from.map(url),
-            outcome: FetchOutcome::Found,
-            status: Some(200),
-            etag: None,
-            last_modified: None,
-            cache: None,
-            fresh_until: None,
-            content_hash: None,
-            fetched_at: crate::clock::now(),
-            changed_at: None,
-            misses_in_row: 0,
-        }
-    }
-
-    fn host(name: &str, origin: HostOrigin) -> HostState {
-        HostState {
-            host: Host::parse(name).unwrap(),
-            origin,
-            robots: None,
-            next_ok_at: None,
-            requests_today: 0,
-            requests_day: 0,
-        }
     }
 
     #[test]
@@ -388,7 +399,7 @@ mod tests {
             ],
             ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         };
-        let mut plan = begin(&site, &Priors::default(), crate::clock::now()).plan;
+        let mut plan = begun(&site);
         let tasks: Vec<(String, NamedBy)> = std::iter::from_fn(|| plan.next(&Scope::Site))
             .map(|task| (task.url.to_string(), task.named_by))
             .collect();
@@ -438,8 +449,12 @@ mod tests {
         assert_eq!(firsts.len(), 2, "another site is first in another visit");
     }
 
+    fn begun(site: &SiteState) -> Plan {
+        begin(site, &OwnHosts::of(site), &Priors::default(), crate::clock::now()).plan
+    }
+
     fn planned(site: &SiteState) -> Vec<String> {
-        let mut plan = begin(site, &Priors::default(), crate::clock::now()).plan;
+        let mut plan = begun(site);
         std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
     }
 
@@ -499,6 +514,79 @@ mod tests {
             requested.extend(planned);
         }
         assert!(many.iter().all(|url| requested.contains(url)), "every document has its turn");
+    }
+
+    /// A site whose catalog links to this many documents.
+    fn site_with_known(count: usize, visits: u32) -> SiteState {
+        let catalog = "https://a.example/agents.json";
+        let linked = (0..count).map(|number| format!("https://a.example/x/{number:03}.json"));
+        let linked = linked.map(|at| manifest(&at, Discovery::CatalogEntry, Some(catalog)));
+        SiteState {
+            hosts: vec![host("a.example", HostOrigin::Listed)],
+            resources: linked.chain([manifest(catalog, Discovery::Root, None)]).collect(),
+            visits,
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        }
+    }
+
+    #[test]
+    fn known_documents_of_a_site_take_turns_and_leave_room_for_new_links() {
+        let mut requested = HashSet::new();
+        for visits in 0..10 {
+            let mut plan = begun(&site_with_known(300, visits));
+            let urls: Vec<String> = plan.tasks().map(|task| task.url.to_string()).collect();
+            assert_eq!(urls[0], "https://a.example/agents.json", "visit {visits}");
+            assert!(urls.iter().any(|url| url == "https://a.example/agent.json"), "paths of the table too");
+            assert!(urls.len() <= TASKS_BEGUN_MAX, "visit {visits}: {}", urls.len());
+            let link = |number| {
+                let url = url(&format!("https://a.example/new/{number}.json"));
+                Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry)
+            };
+            assert_eq!(plan.add_next((0..TASKS_BEGUN_MAX / 3).map(link).collect()), [], "visit {visits}");
+            requested.extend(urls);
+        }
+        let known = site_with_known(300, 0).resources;
+        assert!(known.iter().all(|known| requested.contains(known.url.as_str())), "each has its turn");
+        let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
+        let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
+        assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
+    }
+
+    #[test]
+    fn links_that_found_no_room_are_requested_in_the_next_visit() {
+        for visits in 0..5 {
+            let mut site = site_with_known(300, visits);
+            for waiting in &mut site.resources[290..295] {
+                (waiting.outcome, waiting.manifest_id, waiting.cache) =
+                    (FetchOutcome::NotReached, None, None);
+            }
+            site.resources[295].cache = None;
+            let planned = planned(&site);
+            for waiting in &site.resources[290..=295] {
+                assert!(planned.contains(&waiting.url.to_string()), "visit {visits}: {}", waiting.url);
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_known_document_takes_no_room_of_new_ones() {
+        let site = site_with_known(300, 0);
+        let own_hosts = OwnHosts::of(&site);
+        let in_turns: HashSet<&ManifestUrl> = in_turns(&site, &own_hosts).map(|known| &known.url).collect();
+        assert_eq!(in_turns.len(), 301);
+        let mut progress = begin(&site, &own_hosts, &Priors::default(), crate::clock::now());
+        let before = progress.plan.tasks().count();
+        let unplanned = url("https://a.example/x/299.json");
+        let link = Task::new(unplanned.clone(), BodyKind::Manifest, Discovery::CatalogEntry);
+        let mut follow = |task: Task| {
+            let follow_ups = FollowUps { tasks: vec![task], seeds: Vec::new() };
+            assert_eq!(progress.follow(follow_ups, NamedBy::Document, &in_turns), []);
+            progress.plan.tasks().collect::<Vec<_>>()
+        };
+        assert_eq!(follow(link.clone()).len(), before, "it has its turn");
+        let planned = follow(Task { role: Role::Part, ..link });
+        let as_part = planned.iter().find(|task| task.url == unplanned).expect("a part of another manifest");
+        assert_eq!(as_part.role, Role::Manifest, "it is read as a manifest too");
     }
 
     #[test]

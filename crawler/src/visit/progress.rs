@@ -1,9 +1,9 @@
 //! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::Host;
+use manifest::{Host, ManifestUrl};
 use policy::claim::Claim;
 use policy::{FetchOutcome, VisitEnd};
 use serde::{Deserialize, Serialize};
@@ -203,17 +203,27 @@ impl Progress {
     }
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites. `named_by` says whose word the links are.
-    /// Returns whether there was room for all links to the site.
-    pub(crate) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
-        let tasks: Vec<Task> = follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task }).collect();
+    /// The documents `in_turns` are not requested for a link: they have turns, whoever links to them. As parts they are, and read as
+    /// manifests. Returns the tasks for which there was no room.
+    pub(crate) fn follow(
+        &mut self,
+        follow_ups: FollowUps,
+        named_by: NamedBy,
+        in_turns: &HashSet<&ManifestUrl>,
+    ) -> Vec<Task> {
+        let mut tasks: Vec<Task> =
+            follow_ups.tasks.into_iter().map(|task| Task { named_by, ..task }).collect();
         for task in tasks.iter().filter(|task| task.role == Role::Manifest) {
             if self.findings.treat_part_as_manifest(task) {
                 self.plan.put_next(task.clone());
             }
         }
-        let has_room = self.plan.add_next(tasks);
+        tasks.retain(|task| task.role != Role::Manifest || !in_turns.contains(&task.url));
+        for task in tasks.iter_mut().filter(|task| in_turns.contains(&task.url)) {
+            task.role = Role::Manifest;
+        }
         self.findings.add_seeds(follow_ups.seeds);
-        has_room
+        self.plan.add_next(tasks)
     }
 
     /// How the visit ended: completed if any host was, else as the first host did. Only the site's own hosts count, if any of
@@ -237,7 +247,7 @@ impl Progress {
 mod tests {
     use std::sync::Arc;
 
-    use manifest::{Discovery, ManifestUrl};
+    use manifest::Discovery;
     use policy::{BodyKind, NextStep, RobotsKind};
     use store::{RobotsRecord, Seed};
 
@@ -289,7 +299,7 @@ mod tests {
             progress.findings.fetched.push(fetched);
         }
         let linked = Task { role: Role::Manifest, ..part };
-        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, NamedBy::Site);
+        progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, NamedBy::Site, &HashSet::new());
         let roles: Vec<Role> = progress.findings.fetched.iter().map(|fetched| fetched.role).collect();
         assert_eq!(roles, [Role::Manifest, Role::Part]);
     }
@@ -304,7 +314,7 @@ mod tests {
             progress.findings.fetched.push(Fetched::unanswered(&part, FetchOutcome::NotModified, None, now));
             progress.plan.resume(progress.findings.fetched.iter().map(|fetched| &fetched.url));
             let linked = Task { role: Role::Manifest, named_by: NamedBy::Site, ..part };
-            progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, linked_by);
+            progress.follow(FollowUps { tasks: vec![linked], seeds: Vec::new() }, linked_by, &HashSet::new());
             let is_manifest = progress.findings.fetched[0].role == Role::Manifest;
             let tasks: Vec<Task> = progress.plan.tasks().collect();
             assert_eq!(tasks.len(), 1 + usize::from(is_manifest), "{tasks:?}");
@@ -404,15 +414,19 @@ mod tests {
             (0..count).map(|number| Seed::linked(to(number), Arc::clone(&from))).collect()
         };
         let mut progress = begun();
-        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) }, NamedBy::Site);
+        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) }, NamedBy::Site, &HashSet::new());
         assert!(progress.write_json(now).is_some_and(|state| state.len() < 64 * 1024));
         let mut many_links = progress.clone();
-        many_links.follow(FollowUps { tasks: Vec::new(), seeds: seeds(20_000) }, NamedBy::Site);
+        many_links.follow(
+            FollowUps { tasks: Vec::new(), seeds: seeds(20_000) },
+            NamedBy::Site,
+            &HashSet::new(),
+        );
         assert_eq!(many_links.write_json(now), None, "too many links");
-        for number in 0..120 {
-            progress.plan.add(task(&format!("https://a.example/{number}?{}", "a".repeat(7_900))));
-        }
-        assert_eq!(progress.write_json(now), None, "too many long URLs");
+        let long = |number: usize| task(&format!("https://a.example/{number}?{}", "a".repeat(7_900)));
+        (0..90).for_each(|number| progress.plan.add(long(number)));
+        progress.plan.add_next((90..120).map(long).collect());
+        assert!(progress.write_json(now).is_none(), "too many long URLs");
     }
 
     #[test]

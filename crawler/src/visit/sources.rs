@@ -6,13 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use manifest::{Discovery, Host, ManifestUrl};
+use policy::naming::FoundBy;
 use serde::{Deserialize, Serialize};
-use store::{LinkChanges, ResourceState, SiteState};
+use store::{LinkChanges, NewSource, ResourceState, SiteState};
 
 use super::fetched::Fetched;
+use super::findings::known;
 use super::links::FollowUps;
 use super::own_hosts::OwnHosts;
 use super::task::{NamedBy, Role, Task};
+
+/// Sources of one document that are compared: so many documents, the nearest first as they are requested, and so many of hosts.
+const SOURCES_MAX: usize = 4;
+/// Documents that may stand between one that has another source and one that the site names: as many as naming follows.
+const SOURCES_BETWEEN_MAX: usize = 16;
 
 /// Where links were read, all of them.
 #[derive(Debug, Clone, Copy)]
@@ -31,9 +38,7 @@ impl ReadWhole<'_> {
             (Self::Robots(host), Discovery::Agentmap)
             | (Self::Page(host), Discovery::HtmlLink | Discovery::LinkHeader)
             | (Self::Records(host), Discovery::Dns) => from.host() == *host,
-            (Self::Document(url), Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted) => {
-                from == url
-            }
+            (Self::Document(url), discovery) if is_of_document(discovery) => from == url,
             _ => false,
         }
     }
@@ -45,38 +50,60 @@ pub(crate) struct Sources {
     /// Documents to which their source no longer links.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     unlinked: BTreeSet<ManifestUrl>,
-    /// Another source of the site for each document that has one.
+    /// Further sources of the site for each document that has some.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    others: BTreeMap<ManifestUrl, (Discovery, ManifestUrl)>,
+    linked: BTreeMap<ManifestUrl, Vec<(Discovery, ManifestUrl)>>,
     /// Documents with links for which the visit had no room.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     unfollowed: BTreeSet<ManifestUrl>,
 }
 
 impl Sources {
-    /// Compares the links that were read with what is stored.
+    /// Compares the links that were read with what is stored, and with what others named and this visit has requested.
     pub(super) fn compare(
         &mut self,
-        site: &SiteState,
+        (site, fetched): (&SiteState, &[Fetched]),
         read: ReadWhole<'_>,
         (links, named_by): (&FollowUps, NamedBy),
     ) {
         let links: HashMap<&ManifestUrl, &Task> = links.tasks.iter().map(|task| (&task.url, task)).collect();
-        for known in &site.resources {
-            let is_part = known.manifest_id.is_none() && known.outcome.is_present();
+        for known in site.resources.iter().filter(|known| !is_part(known)) {
             match links.get(&known.url) {
-                None if read.is_source_of(known) && !is_part => {
+                None if read.is_source_of(known) => {
                     self.unlinked.insert(known.url.clone());
                 }
-                Some(Task { discovery, linked_from: Some(from), .. })
-                    if named_by != NamedBy::Others && !read.is_source_of(known) =>
-                {
-                    let source = || (*discovery, ManifestUrl::clone(from));
-                    self.others.entry(known.url.clone()).or_insert_with(source);
-                }
+                Some(task) if named_by != NamedBy::Others && !read.is_source_of(known) => self.add(task),
                 _ => {}
             }
         }
+        if named_by == NamedBy::Others {
+            return;
+        }
+        let of_others = fetched.iter().filter(|fetched| {
+            fetched.named_by == NamedBy::Others
+                && fetched.role == Role::Manifest
+                && known(site, &fetched.url).is_none()
+        });
+        for task in of_others.filter_map(|fetched| links.get(&fetched.url)) {
+            self.add(task);
+        }
+    }
+
+    /// Adds the source of a task to those of its document.
+    fn add(&mut self, task: &Task) {
+        let Some(from) = task.linked_from.as_deref() else { return };
+        let sources = self.linked.entry(task.url.clone()).or_default();
+        let source = (task.discovery, from.clone());
+        let is_alike =
+            |(discovery, _): &&(Discovery, _)| is_of_document(*discovery) == is_of_document(source.0);
+        if sources.iter().filter(is_alike).count() < SOURCES_MAX && !sources.contains(&source) {
+            sources.push(source);
+        }
+    }
+
+    /// Whether a document lost its source, and no other one was read so far.
+    pub(super) fn has_lost(&self) -> bool {
+        self.unlinked.iter().any(|url| !self.linked.contains_key(url))
     }
 
     /// Notes that a document has links for which the visit had no room.
@@ -84,17 +111,14 @@ impl Sources {
         self.unfollowed.insert(url.clone());
     }
 
-    /// Gives documents that lost their source another one. The rest, and what is to be read whole in the next visit, are to be stored.
-    /// Where a document is left without a source, that is every document that was not read: one of them may link to it.
-    pub(super) fn conclude(self, fetched: &mut [Fetched]) -> LinkChanges {
-        let Self { unlinked, others, unfollowed } = self;
-        for fetched in fetched.iter_mut().filter(|fetched| unlinked.contains(&fetched.url)) {
-            if let Some((discovery, from)) = others.get(&fetched.url) {
-                (fetched.discovery, fetched.linked_from) = (*discovery, Some(Box::new(from.clone())));
-            }
-        }
+    /// What changes in the store once all links of the visit are known: documents that get another source, those that lost theirs, and
+    /// what is to be read whole in the next visit. Where a document is left without a source, that is every document that was not
+    /// read: one of them may link to it.
+    pub(super) fn conclude(self, site: &SiteState, fetched: &[Fetched]) -> LinkChanges {
+        let relinked = self.relinked(site, fetched);
+        let Self { unlinked, linked: _, unfollowed } = self;
         let unlinked: Vec<ManifestUrl> =
-            unlinked.into_iter().filter(|url| !others.contains_key(url)).collect();
+            unlinked.into_iter().filter(|url| !relinked.contains_key(url)).collect();
         let mut unread = unfollowed;
         if !unlinked.is_empty() {
             let is_unread = |fetched: &&Fetched| {
@@ -105,8 +129,75 @@ impl Sources {
                 fetched.iter().filter(|fetched| is_unread(fetched)).map(|fetched| fetched.url.clone()),
             );
         }
-        LinkChanges { unlinked, unread: unread.into_iter().collect() }
+        let new = |(url, (discovery, linked_from))| NewSource { url, discovery, linked_from };
+        let relinked = relinked.into_iter().map(new).collect();
+        LinkChanges { unlinked, relinked, unread: unread.into_iter().collect() }
     }
+
+    /// The nearest other source for each document that lost its own, or whose own the site does not name. A document that gets one may
+    /// be the source of the next.
+    fn relinked(
+        &self,
+        site: &SiteState,
+        fetched: &[Fetched],
+    ) -> BTreeMap<ManifestUrl, (Discovery, ManifestUrl)> {
+        let mut relinked = BTreeMap::new();
+        if self.linked.is_empty() {
+            return relinked;
+        }
+        let of_site = site.resources.iter().map(|known| (&known.url, known.discovery, &known.linked_from));
+        let mut found: HashMap<ManifestUrl, FoundBy> = of_site
+            .map(|(url, discovery, from)| (url.clone(), FoundBy { discovery, linked_from: from.clone() }))
+            .collect();
+        for Fetched { url, discovery, linked_from, .. } in fetched {
+            let linked_from = linked_from.as_deref().cloned();
+            found.insert(url.clone(), FoundBy { discovery: *discovery, linked_from });
+        }
+        for (url, found_by) in &mut found {
+            if self.unlinked.contains(url) {
+                found_by.linked_from = None;
+            }
+        }
+        for _ in 0..SOURCES_BETWEEN_MAX {
+            let own = OwnHosts::with_sources(site, found.clone());
+            let nearest = |(url, sources): (&ManifestUrl, &Vec<(Discovery, ManifestUrl)>)| {
+                let needs_one = self.unlinked.contains(url) || !own.names(url);
+                let mut sources: Vec<_> =
+                    sources.iter().filter_map(|source| Some((links_to(source, &own)?, source))).collect();
+                sources.sort_by_key(|(links, _)| *links);
+                let (_, source) = sources.first().filter(|_| needs_one && !relinked.contains_key(url))?;
+                Some((url.clone(), (*source).clone()))
+            };
+            let new: Vec<_> = self.linked.iter().filter_map(nearest).collect();
+            if new.is_empty() {
+                break;
+            }
+            for (url, (discovery, from)) in new {
+                found.insert(url.clone(), FoundBy { discovery, linked_from: Some(from.clone()) });
+                relinked.insert(url, (discovery, from));
+            }
+        }
+        relinked
+    }
+}
+
+/// The number of links from what the site publishes to a source; `None` if the site does not name it.
+fn links_to((discovery, from): &(Discovery, ManifestUrl), own: &OwnHosts) -> Option<usize> {
+    if is_of_document(*discovery) {
+        own.links_away(from).map(|links| links + 1)
+    } else {
+        own.contains(&from.host()).then_some(0)
+    }
+}
+
+/// Whether a document is the source of such a link, not a host.
+fn is_of_document(discovery: Discovery) -> bool {
+    matches!(discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
+}
+
+/// Whether a known document only completes another one, which it comes with.
+fn is_part(known: &ResourceState) -> bool {
+    known.manifest_id.is_none() && known.outcome.is_present()
 }
 
 /// Keeps the source by which the operator or the site names a known document, where only others name it in this visit.
@@ -120,19 +211,19 @@ pub(super) fn keep_source(task: &mut Task, known: &ResourceState, own: &OwnHosts
 
 /// Whether a document of the site, or one of its hosts, is the source of a task.
 fn is_linked_by_site(task: &Task, own: &OwnHosts) -> bool {
-    let is_own = |from: &ManifestUrl| match task.discovery {
-        Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted => own.names(from),
-        _ => own.contains(&from.host()),
+    let is_own = |from: &ManifestUrl| {
+        if is_of_document(task.discovery) { own.names(from) } else { own.contains(&from.host()) }
     };
     task.named_by != NamedBy::Others || task.linked_from.as_deref().is_some_and(is_own)
 }
 
 #[cfg(test)]
 mod tests {
-    use manifest::{ManifestId, SiteName};
+    use manifest::SiteName;
     use policy::{BodyKind, FetchOutcome};
 
     use super::*;
+    use crate::visit::fixtures::manifest;
 
     const CATALOG: &str = "https://a.example/agents.json";
     const SECOND: &str = "https://a.example/.well-known/ai-catalog.json";
@@ -144,33 +235,14 @@ mod tests {
         ManifestUrl::parse(text).unwrap()
     }
 
-    fn known(at: &str, discovery: Discovery, from: Option<&str>) -> ResourceState {
-        ResourceState {
-            url: url(at),
-            manifest_id: Some(ManifestId::of(&url(at))),
-            discovery,
-            linked_from: from.map(url),
-            outcome: FetchOutcome::Found,
-            status: Some(200),
-            etag: None,
-            last_modified: None,
-            cache: None,
-            fresh_until: None,
-            content_hash: None,
-            fetched_at: crate::clock::now(),
-            changed_at: None,
-            misses_in_row: 0,
-        }
-    }
-
     /// The catalog lists the upload, and the home page links to the card at the host of a customer.
     fn site() -> SiteState {
         SiteState {
             resources: vec![
-                known(CATALOG, Discovery::Root, None),
-                known(SECOND, Discovery::WellKnown, None),
-                known(UPLOAD, Discovery::CatalogEntry, Some(CATALOG)),
-                known(CARD, Discovery::HtmlLink, Some(PAGE)),
+                manifest(CATALOG, Discovery::Root, None),
+                manifest(SECOND, Discovery::WellKnown, None),
+                manifest(UPLOAD, Discovery::CatalogEntry, Some(CATALOG)),
+                manifest(CARD, Discovery::HtmlLink, Some(PAGE)),
             ],
             ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
         }
@@ -204,8 +276,9 @@ mod tests {
             (ReadWhole::Records(&host), Vec::new(), None),
         ] {
             let mut sources = Sources::default();
-            sources.compare(&site(), read, (&links(tasks), NamedBy::Site));
-            let changes = sources.conclude(&mut []);
+            sources.compare((&site(), &[]), read, (&links(tasks), NamedBy::Site));
+            assert_eq!(sources.has_lost(), unlinked.is_some(), "{read:?}");
+            let changes = sources.conclude(&site(), &[]);
             assert_eq!(changes.unlinked, Vec::from_iter(unlinked.map(url)), "{read:?}");
         }
     }
@@ -216,16 +289,97 @@ mod tests {
         let linked = links([task(UPLOAD, Discovery::CatalogEntry, Some(SECOND))]);
         for (named_by, is_taken_over) in [(NamedBy::Site, true), (NamedBy::Others, false)] {
             let mut sources = Sources::default();
-            sources.compare(&site(), ReadWhole::Document(&second), (&linked, named_by));
-            sources.compare(&site(), ReadWhole::Document(&catalog), (&FollowUps::default(), NamedBy::Site));
+            sources.compare((&site(), &[]), ReadWhole::Document(&second), (&linked, named_by));
+            let none = (&FollowUps::default(), NamedBy::Site);
+            sources.compare((&site(), &[]), ReadWhole::Document(&catalog), none);
             let written = serde_json::to_value(&sources).unwrap();
             let sources: Sources = serde_json::from_value(written).unwrap();
-            let mut results = [fetched(UPLOAD, FetchOutcome::Found)];
-            let changes = sources.conclude(&mut results);
-            assert_eq!(changes.unlinked.is_empty(), is_taken_over);
-            let from = if is_taken_over { SECOND } else { CATALOG };
-            assert_eq!(results[0].linked_from.as_deref(), Some(&url(from)));
+            // also if it has no turn in the visit
+            for results in [vec![fetched(UPLOAD, FetchOutcome::Found)], Vec::new()] {
+                let changes = sources.clone().conclude(&site(), &results);
+                assert_eq!(changes.unlinked.is_empty(), is_taken_over);
+                let expected = source(UPLOAD, Discovery::CatalogEntry, SECOND);
+                assert_eq!(changes.relinked, Vec::from_iter(is_taken_over.then_some(expected)));
+            }
         }
+    }
+
+    fn source(at: &str, discovery: Discovery, from: &str) -> NewSource {
+        NewSource { url: url(at), discovery, linked_from: url(from) }
+    }
+
+    /// The catalog drops a document, and with it what that document links to. The second catalog and robots.txt link to both.
+    #[test]
+    fn all_links_of_a_visit_decide_in_whichever_order_they_are_read() {
+        const LINKED: &str = "https://a.example/u/linked.json";
+        const ROBOTS: &str = "https://a.example/robots.txt";
+        let (catalog, second, upload, host) = (url(CATALOG), url(SECOND), url(UPLOAD), url(ROBOTS).host());
+        let mut site = site();
+        site.resources.push(manifest(LINKED, Discovery::Pointer, Some(UPLOAD)));
+        let entry = |at: &str, from: &str| task(at, Discovery::CatalogEntry, Some(from));
+        let line = |at: &str| task(at, Discovery::Agentmap, Some(ROBOTS));
+        let reads = [
+            (ReadWhole::Document(&catalog), links([]), NamedBy::Document),
+            (
+                ReadWhole::Document(&upload),
+                links([task(LINKED, Discovery::Pointer, Some(UPLOAD))]),
+                NamedBy::Document,
+            ),
+            (ReadWhole::Document(&second), links([entry(UPLOAD, SECOND)]), NamedBy::Document),
+            (ReadWhole::Robots(&host), links([line(UPLOAD)]), NamedBy::Site),
+        ];
+        let relinked = |order: &[usize]| {
+            let mut sources = Sources::default();
+            for (read, links, named_by) in order.iter().map(|at| &reads[*at]) {
+                sources.compare((&site, &[]), *read, (links, *named_by));
+            }
+            sources.conclude(&site, &[])
+        };
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let changes = relinked(&order);
+            assert_eq!(
+                changes.relinked,
+                [source(UPLOAD, Discovery::Agentmap, ROBOTS)],
+                "the nearest: {order:?}"
+            );
+            assert_eq!(changes.unlinked, []);
+        }
+        assert_eq!(relinked(&[0, 1]).unlinked, [url(UPLOAD)], "nothing else links to it");
+        let theirs = manifest(LINKED, Discovery::CatalogEntry, Some("https://evil.example/a.json"));
+        *site.resources.last_mut().unwrap() = theirs;
+        let mut sources = Sources::default();
+        sources.compare(
+            (&site, &[]),
+            ReadWhole::Document(&second),
+            (&links([entry(LINKED, UPLOAD)]), NamedBy::Document),
+        );
+        sources.compare((&site, &[]), ReadWhole::Document(&catalog), (&links([]), NamedBy::Document));
+        assert_eq!(sources.clone().conclude(&site, &[]).relinked, [], "the site dropped what links to it");
+        sources.compare(
+            (&site, &[]),
+            ReadWhole::Document(&second),
+            (&links([entry(UPLOAD, SECOND)]), NamedBy::Document),
+        );
+        let both = [
+            source(LINKED, Discovery::CatalogEntry, UPLOAD),
+            source(UPLOAD, Discovery::CatalogEntry, SECOND),
+        ];
+        assert_eq!(sources.conclude(&site, &[]).relinked, both, "one after the other");
+    }
+
+    #[test]
+    fn the_site_names_what_others_named_and_the_visit_requested_first() {
+        let second = url(SECOND);
+        let evil = task(UPLOAD, Discovery::CatalogEntry, Some("https://evil.example/a.json"));
+        let evil = Task { named_by: NamedBy::Others, ..evil };
+        let results = [Fetched::unanswered(&evil, FetchOutcome::Found, None, crate::clock::now())];
+        let mut site = site();
+        site.resources.retain(|known| known.url.as_str() != UPLOAD);
+        let linked = links([task(UPLOAD, Discovery::CatalogEntry, Some(SECOND))]);
+        let mut sources = Sources::default();
+        sources.compare((&site, &results), ReadWhole::Document(&second), (&linked, NamedBy::Document));
+        let changes = sources.conclude(&site, &results);
+        assert_eq!(changes.relinked, [source(UPLOAD, Discovery::CatalogEntry, SECOND)]);
     }
 
     #[test]
@@ -239,20 +393,21 @@ mod tests {
             ]
         };
         let mut sources = Sources::default();
-        assert_eq!(sources.clone().conclude(&mut results()), LinkChanges::default());
-        sources.compare(&site(), ReadWhole::Document(&catalog), (&FollowUps::default(), NamedBy::Site));
-        assert_eq!(sources.conclude(&mut results()).unread, [url(SECOND)]);
+        assert_eq!(sources.clone().conclude(&site(), &results()), LinkChanges::default());
+        let none = (&FollowUps::default(), NamedBy::Site);
+        sources.compare((&site(), &[]), ReadWhole::Document(&catalog), none);
+        assert_eq!(sources.conclude(&site(), &results()).unread, [url(SECOND)]);
         let mut sources = Sources::default();
         sources.add_unfollowed(&catalog);
-        assert_eq!(sources.conclude(&mut []).unread, [catalog]);
+        assert_eq!(sources.conclude(&site(), &[]).unread, [catalog]);
     }
 
     #[test]
     fn a_link_of_others_replaces_no_source_of_the_site() {
         let (evil, upload) = ("https://evil.example/a.json", "https://a.example/u/other.json");
         let mut site = site();
-        let listed = known("https://a.example/l.json", Discovery::Listed, None);
-        let theirs = known(upload, Discovery::CatalogEntry, Some(evil));
+        let listed = manifest("https://a.example/l.json", Discovery::Listed, None);
+        let theirs = manifest(upload, Discovery::CatalogEntry, Some(evil));
         site.resources.extend([listed.clone(), theirs.clone()]);
         let own = OwnHosts::of(&site);
         let after = |known: &ResourceState, from: &str| {

@@ -8,11 +8,10 @@ use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState};
 
 use super::Visit;
-use super::context::Interrupt;
+use super::context::{Interrupt, Scope};
 use super::fetched::Fetched;
-use super::findings::known;
+use super::findings::{Findings, known};
 use super::links::{self, FollowUps};
-use super::own_hosts::OwnHosts;
 use super::parts::StoredCopy;
 use super::prepare;
 use super::requester::Robots;
@@ -31,7 +30,7 @@ impl Visit<'_> {
         let host = task.url.host();
         let known = known(self.site, &task.url).filter(|_| !is_claim).cloned().map(Box::new);
         if let Some(known) = known.as_deref() {
-            keep_source(task, known, &OwnHosts::of(self.site));
+            keep_source(task, known, &self.own_hosts);
         }
         if known.as_deref().is_some_and(|known| has_left_index(self.site, known, task)) {
             task.validators = Validators::Omitted;
@@ -97,7 +96,7 @@ impl Visit<'_> {
             self.deny_known(host, verdict).await?;
         } else {
             // Without a file there are no links.
-            let follow_ups = verdict.file().map(|file| links::of_robots(&task.url, file));
+            let follow_ups = verdict.file().map(|file| links::of_robots(host, file));
             let (read, follow_ups) = (ReadWhole::Robots(host), follow_ups.unwrap_or_default());
             self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
         }
@@ -113,23 +112,41 @@ impl Visit<'_> {
         read: Option<ReadWhole<'_>>,
         follow_ups: FollowUps,
     ) -> bool {
-        let own_hosts = OwnHosts::of(self.site);
-        let named_by = own_hosts.word_of(&task.url.host());
+        let named_by = self.own_hosts.word_of(&task.url.host());
         self.request_remaining(reason, named_by, !follow_ups.tasks.is_empty());
         if let Some(read) = read {
-            self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
+            self.compare_links(read, (&follow_ups, named_by));
         }
         let FollowUps { tasks, seeds } = follow_ups;
         let (own, elsewhere): (Vec<Task>, Vec<Task>) =
-            tasks.into_iter().partition(|linked| own_hosts.contains(&linked.url.host()));
-        let has_room = self.progress.follow(FollowUps { tasks: elsewhere, seeds }, named_by.of_links());
-        self.progress.follow(FollowUps { tasks: own, seeds: Vec::new() }, named_by) && has_room
+            tasks.into_iter().partition(|linked| self.own_hosts.contains(&linked.url.host()));
+        let has_room = self.follow(FollowUps { tasks: elsewhere, seeds }, named_by.of_links());
+        self.follow(FollowUps { tasks: own, seeds: Vec::new() }, named_by) && has_room
+    }
+
+    /// Compares the links that were read with the known sources. If a document lost its own, the home page is requested too: it may
+    /// have the link now.
+    fn compare_links(&mut self, read: ReadWhole<'_>, links: (&FollowUps, NamedBy)) {
+        let Findings { sources, fetched, .. } = &mut self.progress.findings;
+        sources.compare((self.site, fetched), read, links);
+        if self.scope == Scope::Site && sources.has_lost() {
+            self.progress.plan.add_own(prepare::home_pages(self.site, &self.own_hosts));
+        }
+    }
+
+    /// Plans what a response links to. Returns whether there was room for all of it; links of the site that found none are recorded for
+    /// the next visit.
+    pub(super) fn follow(&mut self, follow_ups: FollowUps, named_by: NamedBy) -> bool {
+        let without_room = self.progress.follow(follow_ups, named_by, &self.in_turns);
+        let has_room = without_room.is_empty();
+        self.progress.findings.leave_without_room(without_room, self.site);
+        has_room
     }
 
     /// Plans the paths that were left for later, if there is a reason for it in what the site itself names.
     fn request_remaining(&mut self, reason: FullTableReason, named_by: NamedBy, is_given: bool) {
         if is_given && named_by == NamedBy::Site {
-            let tasks = prepare::remaining(self.site, &self.tools.priors.now(), reason);
+            let tasks = prepare::remaining(self.site, &self.own_hosts, &self.tools.priors.now(), reason);
             self.progress.plan.add_own(tasks);
         }
     }
@@ -203,11 +220,10 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
-        let own_hosts = OwnHosts::of(self.site);
         if task.named_by == NamedBy::Others
             && task.discovery != Discovery::Listed
             && let Some(original) =
-                self.progress.findings.original_of(&fetched, self.site, |url| own_hosts.names(url))
+                self.progress.findings.original_of(&fetched, self.site, |url| self.own_hosts.names(url))
         {
             let reason = format!("the same document is at {original}");
             fetched.reject(FetchOutcome::NotAManifest, reason);
@@ -221,15 +237,15 @@ impl Visit<'_> {
         if let Some(manifest) = &fetched.manifest {
             let (reason, is_found) = (FullTableReason::ManifestFound, fetched.outcome.is_present());
             self.request_remaining(reason, task.named_by, is_found);
-            let named_by = own_hosts.word_of_document(task);
+            let named_by = self.own_hosts.word_of_document(task);
             let mut follow_ups = links::of_manifest(manifest);
             follow_ups.put_unknown_first(self.site);
             let is_read = is_found && manifest.format() != Format::Malformed;
             if is_read && links::are_read_whole(manifest, &follow_ups) {
                 let read = ReadWhole::Document(&task.url);
-                self.progress.findings.sources.compare(self.site, read, (&follow_ups, named_by));
+                self.compare_links(read, (&follow_ups, named_by));
             }
-            has_room &= self.progress.follow(follow_ups, named_by);
+            has_room &= self.follow(follow_ups, named_by);
         }
         if !has_room {
             self.progress.findings.sources.add_unfollowed(&task.url);

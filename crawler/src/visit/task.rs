@@ -50,8 +50,8 @@ pub(crate) struct Task {
 /// Who named a URL, those with the most standing first.
 ///
 /// Only responses to what the site itself names are evidence about the site. Everything else was reached by a link in a document,
-/// whose author may be a user of the site, or was named by somebody else. A response to it ends or delays only what was named in the
-/// same way at the same host.
+/// whose author may be a user of the site, or was named by somebody else. A response to it ends or delays only what the same source
+/// named at the same host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NamedBy {

@@ -103,6 +103,11 @@ pub(super) fn is_same_site(one: &str, other: &str) -> bool {
     site_of(one) == site_of(other)
 }
 
+/// Whether a host is the domain of its site or its `www.` host.
+pub(super) fn is_main_host(host: &str) -> bool {
+    host.strip_prefix("www.").unwrap_or(host) == site_of(host)
+}
+
 fn site_of(host: &str) -> String {
     Host::parse(host).map_or_else(|_| host.to_owned(), |host| host.site().as_str().to_owned())
 }

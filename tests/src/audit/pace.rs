@@ -1,7 +1,7 @@
 //! Pace: gaps, requests in flight, budgets, and Retry-After.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -9,6 +9,7 @@ use testweb::Hit;
 
 use super::{
     Measure, Policy, Rule, Violation,
+    history::is_main_host,
     robots::{Round, crawl_delay_at},
 };
 
@@ -123,12 +124,17 @@ fn over_budget(hits: &[&Hit], budget: usize) -> Vec<Violation> {
     violations
 }
 
-/// After a response with Retry-After and any status, no request is sent to the site until its end.
+/// After a response with Retry-After and any status, no request is sent to its authority until its end. That of a main host applies to
+/// all hosts of the site. Another host of the site may belong to a customer, and asks for itself alone.
 fn during_retry_after(hits: &[&Hit]) -> Vec<Violation> {
-    let mut asked: Option<(&Hit, u64)> = None;
+    let until_us = |(refusal, silent_us): &(&Hit, u64)| refusal.ended_us.saturating_add(*silent_us);
+    let mut asked: BTreeMap<&str, (&Hit, u64)> = BTreeMap::new();
     let mut violations = Vec::new();
     for hit in hits {
-        if let Some((refusal, silent_us)) = asked
+        let applies = |(host, _): &(&&str, &(&Hit, u64))| **host == hit.host || is_main_host(host);
+        // the delay that ends last applies
+        let delay = asked.iter().filter(applies).map(|(_, delay)| *delay).max_by_key(until_us);
+        if let Some((refusal, silent_us)) = delay
             && hit.started_us < refusal.ended_us.saturating_add(silent_us)
         {
             let measured = Measure::us(hit.started_us.saturating_sub(refusal.ended_us));
@@ -140,10 +146,11 @@ fn during_retry_after(hits: &[&Hit]) -> Vec<Violation> {
                 Measure::us(silent_us),
             ));
         }
-        let until_us = |(refusal, silent_us): &(&Hit, u64)| refusal.ended_us.saturating_add(*silent_us);
-        let later = retry_after_us(hit).map(|silent_us| (*hit, silent_us));
-        // the delay that ends last applies
-        asked = [asked, later].into_iter().flatten().max_by_key(until_us);
+        if let Some(silent_us) = retry_after_us(hit) {
+            let later = (*hit, silent_us);
+            let delay = asked.entry(&hit.host).or_insert(later);
+            *delay = std::cmp::max_by_key(*delay, later, until_us);
+        }
     }
     violations
 }

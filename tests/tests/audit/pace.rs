@@ -145,6 +145,19 @@ fn retry_after_applies_to_all_hosts_of_a_site_and_is_never_shortened() {
 }
 
 #[test]
+fn retry_after_of_a_host_of_a_customer_applies_to_this_host_alone() {
+    const TENANT: &str = "tenant.site.example";
+    let refused = || {
+        let log = Crafted::new().get_on(TENANT, "/robots.txt").status(429);
+        log.response(|response| response.retry_after = Some("3600".to_owned()))
+    };
+    let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
+    refused().get("/a").keeps(&policy);
+    refused().get_on("other.site.example", "/robots.txt").keeps(&policy);
+    refused().hurry(HOUR_US / 2).get_on(TENANT, "/robots.txt").breaks(Rule::RetryAfter, 1, &policy);
+}
+
+#[test]
 fn retry_after_as_a_date_counts_from_the_response() {
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
     let at = std::time::UNIX_EPOCH + Duration::from_secs(BEGAN_S + 3_600);

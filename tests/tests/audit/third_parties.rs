@@ -65,6 +65,27 @@ fn retry_after_applies_to_every_way_to_reach_the_host() {
     later.get_on(VICTIM, "/robots.txt").keeps(&policy);
 }
 
+/// A customer's host of one site refuses; the documents of two other sites lead there again.
+#[test]
+fn retry_after_is_judged_by_the_host_that_was_asked_whichever_site_leads_there() {
+    const TENANT: &str = "tenant.victim.example";
+    let led = |log: Crafted, number: usize| {
+        let redirected = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);
+        let location = Some(format!("https://{TENANT}/robots.txt"));
+        redirected.response(|response| response.location = location).hurry(0)
+    };
+    let asked = |log: Crafted, seconds: &str| {
+        let seconds = Some(seconds.to_owned());
+        log.status(503).response(|response| response.retry_after = seconds)
+    };
+    let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
+    let refused = || asked(led(Crafted::empty(), 0).get_on(TENANT, "/robots.txt"), "3600");
+    // that of another authority does not replace it
+    let other = || asked(refused().get_on("site9.example", "/robots.txt"), "1");
+    led(other(), 1).get_on(TENANT, "/robots.txt").breaks(Rule::RetryAfter, 1, &policy);
+    led(other(), 1).get_on(VICTIM, "/robots.txt").keeps(&policy);
+}
+
 #[test]
 fn the_victims_robots_applies_to_targets_of_other_robots() {
     let policy = Policy::default();

@@ -48,7 +48,7 @@ pub use stored::{
 pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use suspension::{SuspensionOutcome, SuspensionRecord};
 pub use visit::{
-    ClockWrite, FetchRecord, FetchReport, LinkChanges, NextVisit, ParkedVisit, Phases, RefusedClocks,
-    VisitProgress, VisitRecord, VisitReport, VisitSaved,
+    ClockWrite, FetchRecord, FetchReport, LinkChanges, NewSource, NextVisit, ParkedVisit, Phases,
+    RefusedClocks, VisitProgress, VisitRecord, VisitReport, VisitSaved,
 };
 pub use worker::WorkerId;

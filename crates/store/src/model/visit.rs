@@ -138,8 +138,18 @@ pub struct VisitRecord {
 pub struct LinkChanges {
     /// Documents whose source (`linked_from`) was read and no longer links to them.
     pub unlinked: Vec<ManifestUrl>,
+    /// Documents that something else of the site links to now.
+    pub relinked: Vec<NewSource>,
     /// Documents with links that the visit did not read or follow. The next request for them has no validators.
     pub unread: Vec<ManifestUrl>,
+}
+
+/// What links to a document from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSource {
+    pub url: ManifestUrl,
+    pub discovery: Discovery,
+    pub linked_from: ManifestUrl,
 }
 
 /// One fetch of a visit.

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use super::Connection;
 use crate::convert::names;
 use crate::fault::Outcome;
-use crate::model::is_main_host;
+use crate::model::{HostOrigin, is_main_host};
 
+/// Maximum number of hosts of a site that only visits have met, the same as for links of other sites.
+const HOSTS_MET_MAX: i64 = 1_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Removes hosts and their robots.txt.
@@ -20,6 +22,48 @@ pub(super) async fn hosts_remove(connection: &mut Connection, hosts: &str) -> Ou
     Ok(())
 }
 
+/// Hosts of this origin that no clock, request of the day or robots.txt needs, with their clocks, if they were ever requested. Those that
+/// were unused longest come first.
+async fn hosts_unused(
+    connection: &mut Connection,
+    (site, origin): (&str, HostOrigin),
+    now_ms: i64,
+) -> Outcome<Vec<(String, Option<i64>)>> {
+    let unused = sqlx::query_as(
+        "SELECT host, next_ok_at_ms FROM host AS unused
+         WHERE site = $1 AND seeded = $4 AND COALESCE(next_ok_at_ms, 0) <= $2 AND COALESCE(not_before_ms, 0) <= $2
+           AND requests_day < $3
+           AND NOT EXISTS (SELECT 1 FROM robots WHERE robots.host = unused.host AND expires_at_ms > $2)
+         ORDER BY COALESCE(next_ok_at_ms, 0), host",
+    )
+    .bind(site)
+    .bind(now_ms)
+    .bind(i32::try_from(now_ms / DAY_MS).unwrap_or(i32::MAX))
+    .bind(origin.code());
+    Ok(unused.fetch_all(&mut *connection).await?)
+}
+
+/// Removes the longest unused of the hosts of a site that visits merely met, beyond [`HOSTS_MET_MAX`]. A host stays while a
+/// clock, a request of the day or a robots.txt of it counts, and while a document of it is known.
+pub(super) async fn hosts_bound(connection: &mut Connection, site: &str, now_ms: i64) -> Outcome<()> {
+    let query = sqlx::query_scalar("SELECT COUNT(*) FROM host WHERE site = $1 AND seeded = $2");
+    let count: i64 = query.bind(site).bind(HostOrigin::Met.code()).fetch_one(&mut *connection).await?;
+    if count <= HOSTS_MET_MAX {
+        return Ok(());
+    }
+    let unused = hosts_unused(connection, (site, HostOrigin::Met), now_ms).await?;
+    let query = sqlx::query_scalar("SELECT url FROM resource WHERE site = $1").bind(site);
+    let urls: Vec<String> = query.fetch_all(&mut *connection).await?;
+    let with_documents = hosts_of_urls(&urls);
+    let unused = unused.iter().map(|(host, _)| host.as_str()).filter(|host| !with_documents.contains(host));
+    let removed = names(unused.take(usize::try_from(count - HOSTS_MET_MAX).unwrap_or_default()))?;
+    hosts_remove(connection, &removed).await
+}
+
+fn hosts_of_urls(urls: &[String]) -> HashSet<&str> {
+    urls.iter().filter_map(|url| url.split('/').nth(2)).collect()
+}
+
 /// Removes hosts that only others name, where a site has no room for another link: those that were searched before today, and of
 /// which no manifest and no unfetched URL is known. A host stays while a clock or a robots.txt of it counts.
 pub(super) async fn hosts_make_room(
@@ -28,18 +72,7 @@ pub(super) async fn hosts_make_room(
     needed: u64,
     now_ms: i64,
 ) -> Outcome<u64> {
-    let searched: Vec<String> = sqlx::query_scalar(
-        "SELECT host FROM host AS named
-         WHERE site = $1 AND seeded = 1 AND next_ok_at_ms <= $2 AND COALESCE(not_before_ms, 0) <= $2
-           AND requests_day < $3
-           AND NOT EXISTS (SELECT 1 FROM robots WHERE robots.host = named.host AND expires_at_ms > $2)
-         ORDER BY next_ok_at_ms, host",
-    )
-    .bind(site)
-    .bind(now_ms)
-    .bind(i32::try_from(now_ms / DAY_MS).unwrap_or(i32::MAX))
-    .fetch_all(&mut *connection)
-    .await?;
+    let named = hosts_unused(connection, (site, HostOrigin::Named), now_ms).await?;
     let urls: Vec<String> = sqlx::query_scalar(
         "SELECT resource.url FROM resource
          LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
@@ -48,8 +81,9 @@ pub(super) async fn hosts_make_room(
     .bind(site)
     .fetch_all(&mut *connection)
     .await?;
-    let in_use: HashSet<&str> = urls.iter().filter_map(|url| url.split('/').nth(2)).collect();
-    let unused = searched.iter().map(String::as_str);
+    let in_use = hosts_of_urls(&urls);
+    let searched = named.iter().filter(|(_, next_ok_at_ms)| next_ok_at_ms.is_some());
+    let unused = searched.map(|(host, _)| host.as_str());
     let unused = unused.filter(|host| !in_use.contains(host) && !is_main_host(site, host));
     let removed: Vec<&str> = unused.take(usize::try_from(needed).unwrap_or(usize::MAX)).collect();
     hosts_remove(connection, &names(removed.iter().copied())?).await?;

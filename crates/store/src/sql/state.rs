@@ -1,11 +1,10 @@
 //! Reads and writes `site_state`, `host` and `robots`. No other file but `super::host` lists their columns.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use policy::FetchOutcome;
 use sqlx::QueryBuilder;
 
-use super::host::hosts_remove;
 use super::rows::{decode, decode_by, decode_row};
 use super::{Connection, Database, batches};
 use crate::StoreError;
@@ -14,11 +13,8 @@ use crate::fault::Outcome;
 use crate::model::VisitRecord;
 use crate::rows::{HostRow, MAIN_ROBOTS_BYTES_MAX, RobotsRow, StateRow};
 
-/// Maximum number of hosts of a site that only visits have met, the same as for links of other sites.
-const HOSTS_MET_MAX: i64 = 1_000;
 /// Hosts of a site up to which those without a name stay known: half of those that links may add.
 const HOSTS_WITH_DEAD_MAX: i64 = 500;
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// `manifests` of a row whose site keeps its counts of the index.
 pub(super) const INDEX_UNCHANGED: i32 = -1;
 
@@ -173,34 +169,6 @@ pub(super) async fn robots_starts(
 pub(super) async fn hosts_count(connection: &mut Connection, site: &str) -> Outcome<(i64, Option<i64>)> {
     let query = sqlx::query_as("SELECT COUNT(*), MAX(not_before_ms) FROM host WHERE site = $1");
     Ok(query.bind(site).fetch_one(&mut *connection).await?)
-}
-
-/// Removes the longest unused of the hosts of a site that visits merely met, beyond [`HOSTS_MET_MAX`]. A host stays while a
-/// clock, a request of the day or a robots.txt of it counts, and while a document of it is known.
-pub(super) async fn hosts_bound(connection: &mut Connection, site: &str, now_ms: i64) -> Outcome<()> {
-    let query = sqlx::query_scalar("SELECT COUNT(*) FROM host WHERE site = $1 AND seeded = 0").bind(site);
-    let count: i64 = query.fetch_one(&mut *connection).await?;
-    if count <= HOSTS_MET_MAX {
-        return Ok(());
-    }
-    let unused: Vec<String> = sqlx::query_scalar(
-        "SELECT host FROM host AS met
-         WHERE site = $1 AND seeded = 0 AND COALESCE(next_ok_at_ms, 0) <= $2 AND COALESCE(not_before_ms, 0) <= $2
-           AND requests_day < $3
-           AND NOT EXISTS (SELECT 1 FROM robots WHERE robots.host = met.host AND expires_at_ms > $2)
-         ORDER BY next_ok_at_ms, host",
-    )
-    .bind(site)
-    .bind(now_ms)
-    .bind(i32::try_from(now_ms / DAY_MS).unwrap_or(i32::MAX))
-    .fetch_all(&mut *connection)
-    .await?;
-    let query = sqlx::query_scalar("SELECT url FROM resource WHERE site = $1").bind(site);
-    let urls: Vec<String> = query.fetch_all(&mut *connection).await?;
-    let with_documents: HashSet<&str> = urls.iter().filter_map(|url| url.split('/').nth(2)).collect();
-    let unused = unused.iter().map(String::as_str).filter(|host| !with_documents.contains(host));
-    let removed = names(unused.take(usize::try_from(count - HOSTS_MET_MAX).unwrap_or_default()))?;
-    hosts_remove(connection, &removed).await
 }
 
 /// Removes hosts whose names a visit did not find, that only others name and that were never requested, if their site has more than

@@ -11,10 +11,11 @@ use manifest::{Host, ManifestId};
 use super::claim::claim_save;
 use super::compaction::sites_expand;
 use super::declaration::{declarations_before, declarations_regroup, statements_add};
+use super::host::hosts_bound;
 use super::lease::LeaseEnd;
 use super::manifest::manifests_name;
 use super::resource::{KnownResource, part_save, resources_known, resources_save, resources_unlink};
-use super::state::{dead_hosts_remove, host_origins, hosts_bound, robots_save};
+use super::state::{dead_hosts_remove, host_origins, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
 use super::visit_save::{
     HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,

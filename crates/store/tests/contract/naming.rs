@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, Discovery, ManifestId, NamedBy};
 use policy::FetchOutcome;
-use store::{FetchRecord, LinkChanges, Seed, SeedOrigin, Store, VisitRecord};
+use store::{FetchRecord, LinkChanges, NewSource, Seed, SeedOrigin, Store, VisitRecord};
 
 use crate::build::{feed_after, fetch, found, host, later, lease, leased, says, seed, url, visit, visited};
 use crate::harness::Db;
@@ -74,7 +74,8 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     visited(store, SHOP, later(0), vec![catalog, upload(AWP, later(0))]).await?;
     assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site);
     let head = store.feed_head().await?.0;
-    let links = LinkChanges { unlinked: vec![url(UPLOAD)], unread: vec![url(AWP)] };
+    let unlinked = vec![url(UPLOAD)];
+    let links = LinkChanges { unlinked, unread: vec![url(AWP)], ..LinkChanges::default() };
     // The visit requested it before the catalog, so it has the source that is stored.
     let changed = linked(AWP, found(UPLOAD, "changed", &["cancel"], later(9)));
     let unchanged = fetch(AWP, FetchOutcome::NotModified, later(9));
@@ -89,6 +90,16 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     let of = |at: &str| resources.iter().find(|resource| resource.url == url(at)).context("a resource");
     assert_eq!(of(UPLOAD)?.linked_from, None);
     assert_eq!((&of(AWP)?.etag, &of(AWP)?.cache), (&None, &None), "it is requested whole");
+    let relinked = vec![NewSource {
+        url: url(UPLOAD),
+        discovery: Discovery::Agentmap,
+        linked_from: url("https://shop.example/robots.txt"),
+    }];
+    let links = LinkChanges { relinked, ..LinkChanges::default() };
+    let token = leased(store, SHOP, later(60)).await?.token;
+    let record = VisitRecord { links, ..visit(SHOP, later(60), Vec::new()) };
+    store.visit_save(&token, &record).await?;
+    assert_eq!(named_by(store, UPLOAD).await?, NamedBy::Site, "another source, without a request");
     Ok(())
 }
 

@@ -9,7 +9,6 @@ use policy::{FetchOutcome, RetryAfter};
 use store::{HostState, SiteState};
 
 use super::super::context::Interrupt;
-use super::super::own_hosts::OwnHosts;
 use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::Requester;
@@ -47,7 +46,7 @@ impl Requester<'_> {
         let Some(retry_after) = RetryAfter::of_response(&head.headers, outcome, clock::now()) else {
             return Ok(());
         };
-        let is_own = OwnHosts::of(self.site).answers_for_site(host, task);
+        let is_own = self.own_hosts.answers_for_site(host, task);
         if matches!(retry_after, RetryAfter::Absent(_)) && !is_own {
             return Ok(());
         }
@@ -59,6 +58,11 @@ impl Requester<'_> {
             self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
         }
         Ok(())
+    }
+
+    /// The latest Retry-After of the site.
+    pub(in crate::visit) const fn not_before(&self) -> Option<DateTime<Utc>> {
+        self.site_clock.not_before
     }
 
     /// Writes the clocks after the last responses; those that were written before the requests are earlier.

@@ -27,6 +27,7 @@ use self::clocks::{requests_of_last_day, site_gap_until};
 use self::failure::{answer_event, fetch_span, head_of, park_reason};
 pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
+use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
 use crate::events::Event;
@@ -104,6 +105,7 @@ pub(super) struct Requester<'a> {
     /// The lease, with the address group of the host that was requested last.
     pub(super) token: LeaseToken,
     site: &'a SiteState,
+    own_hosts: Arc<OwnHosts>,
     session: Session,
     site_clock: SiteClock,
     authorities: HashMap<Host, Authority>,
@@ -122,7 +124,7 @@ impl<'a> Requester<'a> {
     pub(super) fn new(
         tools: &'a Tools,
         stop: &'a Stop,
-        (token, site): (LeaseToken, &'a SiteState),
+        (token, site, own_hosts): (LeaseToken, &'a SiteState, Arc<OwnHosts>),
         session: Session,
         traffic: &Traffic,
     ) -> Self {
@@ -134,6 +136,7 @@ impl<'a> Requester<'a> {
             stop,
             token,
             site,
+            own_hosts,
             session,
             site_clock,
             authorities: HashMap::new(),
@@ -152,11 +155,6 @@ impl<'a> Requester<'a> {
 
     pub(super) fn into_session(self) -> Session {
         self.session
-    }
-
-    /// The latest Retry-After of the site.
-    pub(super) const fn not_before(&self) -> Option<DateTime<Utc>> {
-        self.site_clock.not_before
     }
 
     /// The network of the requested hosts: the operator's own if all of them are in it.

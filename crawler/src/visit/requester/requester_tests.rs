@@ -19,6 +19,7 @@ use crate::groups::{Groups, Lifetimes};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::{MemoryBudget, Reader};
+use crate::visit::fixtures::host;
 use egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules, Reach};
 
 const CARD: &str = "/.well-known/agent-card.json";
@@ -101,7 +102,8 @@ impl Fixture {
     fn requester<'a>(&'a self, stop: &'a Stop) -> Requester<'a> {
         let site = &self.leased.site;
         let session = self.tools.egress.session(site.name.clone());
-        Requester::new(&self.tools, stop, (self.leased.token.clone(), site), session, &Traffic::default())
+        let lease = (self.leased.token.clone(), site, Arc::new(OwnHosts::of(site)));
+        Requester::new(&self.tools, stop, lease, session, &Traffic::default())
     }
 
     fn url(&self, path: &str) -> ManifestUrl {
@@ -295,12 +297,9 @@ async fn does_not_contact_a_site_that_has_opted_out() {
 #[test]
 fn requests_of_earlier_days_do_not_count_for_the_daily_budget_of_a_site() {
     let host = |name: &str, requests_today, requests_day| HostState {
-        host: Host::parse(name).unwrap(),
-        origin: HostOrigin::Listed,
-        robots: None,
-        next_ok_at: None,
         requests_today,
         requests_day,
+        ..host(name, HostOrigin::Listed)
     };
     let hosts =
         [host("a.example", 40, 20_000), host("b.a.example", 3, 20_001), host("c.a.example", 4, 20_001)];
@@ -337,14 +336,8 @@ async fn keeps_the_rules_of_one_host_and_requests_each_file_once() {
     };
     let (store, token) = (&fixture.tools.store, &fixture.leased.token);
     store.standalone_end(token, std::slice::from_ref(&copy)).await.unwrap();
-    let state = HostState {
-        host: other.clone(),
-        origin: HostOrigin::Met,
-        robots: Some(RobotsRecord { body: None, ..copy }),
-        next_ok_at: None,
-        requests_today: 0,
-        requests_day: 0,
-    };
+    let robots = Some(RobotsRecord { body: None, ..copy });
+    let state = HostState { robots, ..host(other.as_str(), HostOrigin::Met) };
     fixture.leased = lease(&fixture.tools.store, "a.example").await;
     fixture.leased.site.hosts.push(state);
     let (stop, mut progress) = (Stop::default(), begun());
