@@ -41,7 +41,9 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
             words_left -= 1;
             let is_denied = DENYING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
             let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
-            if let Some(call) = Call::of(marked).filter(|_| !is_denied) {
+            for call in
+                std::iter::successors(Call::of(marked).filter(|_| !is_denied), Call::next).take(tries_left)
+            {
                 tries_left -= 1;
                 add(&call, base.as_ref(), draft);
             }

@@ -88,6 +88,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut is_of_api) = ("", false);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
+        labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }

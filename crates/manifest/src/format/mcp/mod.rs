@@ -156,6 +156,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
     draft.keep_all(access.auth);
+    draft.keep_all(servers::secrets_of_packages(root));
 }
 
 /// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.

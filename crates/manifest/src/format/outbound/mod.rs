@@ -174,7 +174,8 @@ fn read_sentences(
             sentences_left -= 1;
             // The core formats name their pages in members of their own.
             let is_kept = !is_core || !addresses::is_path_of_page(published);
-            let new = absolute(published, folder, draft).filter(|url| is_kept && known.is_new(url, None));
+            let address = address::with_scheme(published);
+            let new = absolute(&address, folder, draft).filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
             let class = addresses::classify(&url);
             let is_path = published.starts_with('/');
