@@ -293,10 +293,19 @@ const SEPARATORS: &[&str] =
 /// The label and the address of a line that holds little else: `- Search: https://…`, `- https://… — Search`.
 pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
     let item = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
-    let parts = SEPARATORS.iter().filter_map(|separator| item.split_once(separator));
-    let (first, second) = parts.min_by_key(|(first, _)| first.len())?;
-    label_of(first).zip(first_address(second)).or_else(|| label_of(second).zip(first_address(first)))
+    let parts = SEPARATORS.iter().filter_map(|separator| Some((*separator, item.split_once(separator)?)));
+    let (separator, (first, second)) = parts.min_by_key(|(_, (first, _))| first.len())?;
+    // Other remarks may be between them: `Room - 20 EUR - https://…`.
+    let behind_remarks = || {
+        let mut pieces = second.split(separator).skip(1).take(PIECES_MAX);
+        pieces.find_map(first_address).filter(|_| separator.starts_with(' '))
+    };
+    let labelled = label_of(first).zip(first_address(second).or_else(behind_remarks));
+    labelled.or_else(|| label_of(second).zip(first_address(first)))
 }
+
+/// Remarks between a label and its address.
+const PIECES_MAX: usize = 5;
 
 fn label_of(text: &str) -> Option<&str> {
     let label = text.trim_matches(|letter: char| letter.is_whitespace() || "*_`:\u{ff1a}".contains(letter));
@@ -465,6 +474,8 @@ mod tests {
             ("- Search: https://a.example/s?q={query}", Some(("Search", "https://a.example/s?q={query}"))),
             ("* **Book a room:** `https://a.example/b`", Some(("Book a room", "https://a.example/b"))),
             ("- https://a.example/b \u{2014} Book a room", Some(("Book a room", "https://a.example/b"))),
+            ("- Room \u{2014} 20 EUR \u{2014} https://a.example/r", Some(("Room", "https://a.example/r"))),
+            ("Rooms: see the list: https://a.example/r", None),
             ("Rooms \u{2192} /rooms/all", Some(("Rooms", "/rooms/all"))),
             ("\"site\": \"https://a.example/\"", Some(("site", "https://a.example/"))),
             ("See https://a.example/b: it is new", None),

@@ -17,6 +17,7 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::priced_calls::PricedCalls;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
@@ -86,6 +87,7 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
     draft.report_rule(&NO_GRAMMAR, String::new());
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
+    let mut priced = PricedCalls::default();
     let (mut above, mut is_of_api) = ("", false);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
         labels.read_prohibition(above, line, draft);
@@ -100,6 +102,10 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             text::each_word(text::capped(line, draft::NAME_CHARS_MAX), |word| {
                 is_of_api |= matches!(word, "api" | "apis" | "endpoints");
             });
+        }
+        if priced.read_line(line, draft) {
+            labels.read_line(line, draft);
+            continue;
         }
         if !listed_calls::read(line, None, draft) && is_of_api {
             listed_calls::read_path(line, draft);

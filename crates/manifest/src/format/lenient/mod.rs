@@ -21,7 +21,7 @@ pub(crate) use auth::{
 };
 pub(crate) use auth_words::{auth_in_words, by_effect};
 pub(crate) use openness::{says_call_is_open, says_open};
-pub(crate) use price::{other_prices, price, price_of_members, prices_in_text, read_prices};
+pub(crate) use price::{is_currency, other_prices, price, price_of_members, prices_in_text, read_prices};
 
 /// The schema of a response: as published, or made from a map of names to types.
 pub(crate) fn response(value: &Value) -> Option<Value> {
