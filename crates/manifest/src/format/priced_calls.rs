@@ -36,12 +36,11 @@ impl PricedCalls {
         if !line.contains('/') || self.count >= CALLS_MAX {
             return false;
         }
-        let scheme = scheme_in(line);
-        let Some((label, published)) =
-            addresses::labelled(line).filter(|_| self.is_paid_section || scheme.is_some())
-        else {
+        let Some((label, published)) = addresses::labelled(line) else { return false };
+        let scheme = line.split(published).find_map(scheme_in);
+        if !self.is_paid_section && scheme.is_none() {
             return false;
-        };
+        }
         let Some(price) = price_in(line).filter(|_| is_of_api(published)) else { return false };
         let url = with_variable(published, line);
         if addresses::classify(&url).rel != "page" {

@@ -148,6 +148,11 @@ impl Context {
         }
     }
 
+    /// Address of the MCP server through which tools are called.
+    pub(super) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
+    }
+
     /// Whether a call needs credentials, by what is around it. The call by which they are obtained does not.
     pub(super) fn needed(&self, capability: &Capability) -> Tristate {
         let obtains = |address: &String| listed_calls::is_at(capability, address);

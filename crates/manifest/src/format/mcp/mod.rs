@@ -24,6 +24,7 @@ use crate::format::{header, lenient};
 use crate::model::CapabilityKind;
 use crate::object::{Object, children};
 
+pub(crate) use content::{prompt_call, resource_call};
 pub(crate) use rules::FINDINGS;
 pub(crate) use tools::{annotate, read as read_tools};
 
