@@ -78,7 +78,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
-    let calling = outbound::read(root.map, folder.as_ref(), draft);
+    let calling = outbound::read(root.map, (folder.as_ref(), base.as_ref()), draft);
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);

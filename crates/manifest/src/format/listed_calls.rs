@@ -241,8 +241,11 @@ pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
     let remark = remark.trim_start_matches(REMARK_MARKS);
     let is_document =
         path.rsplit('/').next().is_some_and(|file| file.contains('.')) || path.contains("/.well-known/");
-    let is_call =
-        line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/') && !is_document;
+    let is_item = line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/');
+    let is_call = is_item && !is_document;
+    if is_item && is_source_file(path) && !remark.is_empty() {
+        return addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+    }
     if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
         return;
     }
@@ -253,6 +256,11 @@ pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
     capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
     endpoint::set(&mut capability, address);
     draft.push(capability);
+}
+
+/// Whether a path has the ending of a source file, as some sites list their routes.
+fn is_source_file(path: &str) -> bool {
+    [".ts", ".tsx", ".js", ".py", ".go", ".rs", ".php"].iter().any(|ending| path.ends_with(ending))
 }
 
 /// Reads a line whose label ends with "endpoints" and whose words are paths: `Free-endpoints: /rooms /rooms/:id`.

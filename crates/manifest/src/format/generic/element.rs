@@ -32,6 +32,8 @@ pub(super) struct Context {
     pub(super) auth: Tristate,
     /// Where the credentials of the element around are obtained.
     registration: Option<String>,
+    /// The example call of the element around, which lists several addresses.
+    example: Option<String>,
     /// The list is a map of lists.
     pub(super) has_groups: bool,
 }
@@ -144,6 +146,7 @@ impl Context {
             agent: self.agent.clone(),
             auth: self.auth,
             registration: self.registration.clone(),
+            example: self.example.clone(),
             has_groups: false,
         }
     }
@@ -171,7 +174,21 @@ impl Context {
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
-        Self { auth: needed.required, registration, ..inside }
+        let example = element.text("example").filter(|_| element.list("endpoints").is_some());
+        let example = example.filter(|text| text.len() <= BASE_BYTES_MAX).map(str::to_owned);
+        Self { auth: needed.required, registration, example, ..inside }
+    }
+
+    /// The method of the example call of an address in the list of an element.
+    pub(super) fn method_of_example(&self, address: &str) -> Option<&str> {
+        method_of_call(self.example.as_deref()?, address)
+    }
+
+    /// Adds the parameters of the example call of an address in the list of an element.
+    pub(super) fn read_example(&self, address: &str, capability: &mut Capability) {
+        if let Some(example) = &self.example {
+            query::read_shown(example, address, capability);
+        }
     }
 
     /// The context at an address of its own.
@@ -408,7 +425,12 @@ fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
 /// The method of an example call of the same address: `"example": "GET /prices?ticker=AAPL"`.
 fn method_of_example<'v>(object: &Object<'v>) -> Option<&'v str> {
     let address = object.text_of(ADDRESS_KEYS)?;
-    let (method, call) = address::split_method(object.text("example")?);
+    method_of_call(object.text("example")?, address)
+}
+
+/// The method of a call in a text, if it is one of the address.
+fn method_of_call<'t>(text: &'t str, address: &str) -> Option<&'t str> {
+    let (method, call) = address::split_method(text);
     let rest = call.strip_prefix(address).unwrap_or("-");
     method.filter(|_| rest.is_empty() || rest.starts_with(['?', ' ', '/']))
 }

@@ -438,6 +438,7 @@ impl Reader<'_, '_> {
             return;
         }
         if let Some((method, address)) = element::published_address(text) {
+            let shown = method.is_none().then(|| list.context.method_of_example(address)).flatten();
             let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
             let is_page = list.kind.is_of_calls() || outbound::target(&names, address).is_some();
             if method.is_none() && is_page {
@@ -451,7 +452,8 @@ impl Reader<'_, '_> {
             if call.is_some() {
                 capability.description = draft::description(element::remark(text, address));
             }
-            element::set_address(address, method, list.context, &mut capability, self.draft);
+            element::set_address(address, method.or(shown), list.context, &mut capability, self.draft);
+            list.context.read_example(address, &mut capability);
             capability.auth.required = list.context.needed(&capability);
             return self.push(capability);
         }
