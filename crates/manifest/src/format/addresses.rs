@@ -77,7 +77,9 @@ pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
         }
         let path = || bare(word).filter(|path| classify(path).rel != "page");
         let page = || path_of_page(word, if continues { "at" } else { before }).filter(|_| !denies);
-        let found = bare_url(word).or_else(path).or_else(|| hosted(word)).or_else(page);
+        // A call is read with those of other sentences.
+        let host = || hosted(word).filter(|_| !denies && !crate::address::is_method(before));
+        let found = bare_url(word).or_else(path).or_else(host).or_else(page);
         continues = found.is_some_and(|found| found.starts_with('/'));
         found
     })
@@ -206,7 +208,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
 }
 
 /// Words of a title that says what an address is.
-const TITLE_WORDS_MAX: usize = 4;
+const TITLE_WORDS_MAX: usize = 6;
 
 /// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
 fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {

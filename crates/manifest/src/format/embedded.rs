@@ -3,6 +3,8 @@
 //!
 //! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::address;
@@ -13,7 +15,8 @@ use crate::format::{
     oauth, outbound, payments, request_headers, terms, x402,
 };
 use crate::model::{
-    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Link, Payment, Protocol, SafetyClass, Tristate,
+    Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
+    SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::safety;
@@ -166,12 +169,21 @@ fn mark_paid(first: usize, draft: &mut Draft<'_>) {
 /// The object below the comments of a text.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
     mark_paid(0, draft);
+    drop_pages_of_calls(draft);
     if draft.format() != Format::AiTxt {
         return;
     }
     if let Some(map) = ai_txt::object_below_comments(text) {
         generic::read_below_comments(&Object::root(&map), draft);
     }
+}
+
+/// Removes links to pages that are addresses of calls.
+fn drop_pages_of_calls(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let operations = manifest.capabilities.iter().filter(|known| known.kind == CapabilityKind::Operation);
+    let called: HashSet<&str> = operations.filter_map(|known| known.invocation.endpoint()).collect();
+    manifest.links.retain(|link| link.rel != "page" || !called.contains(link.url.as_str()));
 }
 
 /// Formats whose files often describe a plain HTTP API in members of their own. The specifications of the others define

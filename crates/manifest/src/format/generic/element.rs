@@ -146,7 +146,7 @@ impl Context {
             agent: self.agent.clone(),
             auth: self.auth,
             registration: self.registration.clone(),
-            example: self.example.clone(),
+            example: example_of_list(object).or_else(|| self.example.clone()),
             has_groups: false,
         }
     }
@@ -174,9 +174,7 @@ impl Context {
         let mut needed = CapabilityAuth { required: self.auth, ..CapabilityAuth::default() };
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
-        let example = element.text("example").filter(|_| element.list("endpoints").is_some());
-        let example = example.filter(|text| text.len() <= BASE_BYTES_MAX).map(str::to_owned);
-        Self { auth: needed.required, registration, example, ..inside }
+        Self { auth: needed.required, registration, ..inside }
     }
 
     /// The method of the example call of an address in the list of an element.
@@ -420,6 +418,12 @@ fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
         methods.push(prefixed.or_else(|| method_of_example(object)).map(str::to_owned));
     }
     methods
+}
+
+/// The example call of an object that lists several addresses.
+fn example_of_list(object: &Object<'_>) -> Option<String> {
+    let example = object.text("example").filter(|text| text.len() <= BASE_BYTES_MAX)?;
+    object.list("endpoints").is_some().then(|| example.to_owned())
 }
 
 /// The method of an example call of the same address: `"example": "GET /prices?ticker=AAPL"`.
