@@ -70,9 +70,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// The terms that a sentence of the document states, if no member does.
+/// The terms that a sentence of the document states, if no member states more than the name of a scheme.
 fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
-    if !draft.manifest.payments.is_empty() {
+    if !draft.manifest.payments.iter().all(is_name) {
         return;
     }
     let mut found: Vec<Payment> = Vec::new();
@@ -86,7 +86,21 @@ fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
             }
         }
     });
+    let known = &mut draft.manifest.payments;
+    if !known.is_empty() {
+        // The terms complete the scheme that a member names.
+        found.retain(|stated| has_asset(stated) && known.iter().any(|known| is_of_scheme(known, stated)));
+        known.retain(|known| !found.iter().any(|stated| is_of_scheme(known, stated)));
+    }
     draft.keep_all(found);
+}
+
+fn is_of_scheme(known: &Payment, stated: &Payment) -> bool {
+    known
+        .scheme
+        .as_ref()
+        .zip(stated.scheme.as_ref())
+        .is_some_and(|(known, stated)| known.eq_ignore_ascii_case(stated))
 }
 
 /// Members with the terms of the whole service.
@@ -141,7 +155,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     }
     let priced_blocks = root.object_of(&["pricing"]);
     for holder in std::iter::once(root.clone()).chain(priced_blocks) {
-        plans(&holder, &Payment::default(), found);
+        let asset = holder.text("currency").map(|code| text::capped(code, 100).to_owned());
+        plans(&holder, &Payment { asset, ..Payment::default() }, found);
     }
 }
 
@@ -185,7 +200,8 @@ fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn priced(object: &Object<'_>) -> Option<Payment> {
-    lenient::price_of_members(object.map).filter(|payment| payment.price.is_some())
+    let stated = lenient::price_of_members(object.map).filter(|payment| payment.price.is_some());
+    stated.or_else(|| lenient::price(object.value("total").filter(|total| total.is_number())?))
 }
 
 fn of_plan(plan: &str, payment: Payment) -> Payment {

@@ -64,14 +64,14 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
         read_json(&v1::to_json(&lines), draft, v1::read);
     } else if com_keys.iter().filter(|key| has(key)).count() >= 2 {
         read_json(&com::to_json(&lines), draft, com::read);
-        // `# JSON: https://…` in a comment leads to the JSON form.
-        for line in text.lines().take(LINES_MAX).filter(|line| line.trim_start().starts_with('#')) {
-            addresses::keep_line(line, draft);
-        }
     } else if v0::is_v0(&lines) {
         v0::read(&lines, draft);
     } else {
-        read_prose(text, draft);
+        return read_prose(text, draft);
+    }
+    // `# JSON: https://…` in a comment leads to the JSON form.
+    for line in text.lines().take(LINES_MAX).filter(|line| line.trim_start().starts_with('#')) {
+        addresses::keep_line(line, draft);
     }
 }
 

@@ -133,7 +133,9 @@ impl Reader<'_, '_> {
             return;
         };
         if let Some(kind) = ListKind::of("skills") {
-            let capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            let mut capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            let install = skill.text("install").map(|text| text::capped(text, draft::DESCRIPTION_CHARS_MAX));
+            capability.published.extend(install.map(|text| ("install".to_owned(), Value::from(text))));
             self.push(capability);
         }
     }

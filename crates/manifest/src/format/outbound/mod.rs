@@ -163,6 +163,9 @@ fn read_sentences(
     draft: &mut Draft<'_>,
 ) {
     let is_core = draft.format().is_core();
+    // The file of a server describes this server: a sentence names others.
+    let is_of_server = matches!(draft.format(), Format::McpCard | Format::McpFreeform | Format::McpRegistry)
+        && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
     each(root, &mut |_, sentence, owner| {
         if is_address(sentence) {
@@ -187,7 +190,7 @@ fn read_sentences(
             let class = addresses::classify(&url);
             let is_path = published.starts_with('/');
             links_left -= 1;
-            if is_path && class.rel == "mcp" && !draft.has_interface(&url) {
+            if is_path && class.rel == "mcp" && !is_of_server && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             draft.keep(Link::new(class.rel, url, None));
