@@ -396,7 +396,7 @@ mod tests {
                 "Embed via <script src=\"/s.js\">. Then call it",
             ),
             ("Use <script> tags and <b>more</b>", "Use tags and more"),
-            ("Pass `<title>` or ``<b>` and `*x*", "Pass <title> or and *x*"),
+            ("Pass `<title>` or ``<b>` and `*x*", "Pass <title> or <b> and x"),
             ("GET `/topics/<slug>` or <order_id>", "GET /topics/<slug> or <order_id>"),
             ("<Script>alert(1)</script> <x onclick=y()> <my-tag/> left", "left"),
         ] {

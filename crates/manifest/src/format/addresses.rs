@@ -34,6 +34,11 @@ fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     found
 }
 
+/// The first address of a line.
+pub(crate) fn first_in_line(line: &str) -> Option<&str> {
+    in_line(line).first().map(|found| found.address)
+}
+
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
     let mut label = "";
     let addresses = words.split_whitespace().filter_map(move |word| {

@@ -217,6 +217,22 @@ const PROHIBITION_BYTES_MAX: usize = 8_192;
 const TRAINING_WORDS: &[&str] = &["train", "training", "pretraining", "finetuning", "tuning"];
 const MODEL_WORDS: &[&str] =
     &["ai", "llm", "llms", "model", "models", "foundational", "generative", "machine", "ml"];
+const USE_WORDS: &[&str] = &[
+    "use",
+    "used",
+    "using",
+    "usage",
+    "utilization",
+    "utilisation",
+    "scrape",
+    "scraping",
+    "crawl",
+    "crawling",
+    "ingest",
+    "ingestion",
+    "train",
+    "on",
+];
 const CONTENT_WORDS: &[&str] = &[
     "content",
     "contents",
@@ -272,14 +288,15 @@ pub(crate) fn denies_training_in(text: &str) -> bool {
 
 fn denies_training(sentence: &str) -> bool {
     let folded = sentence.to_ascii_lowercase();
-    let (mut trains, mut names_models, mut names_content) = (false, false, false);
+    let (mut trains, mut names_models, mut names_content, mut uses) = (false, false, false, false);
     for word in folded.split(|letter: char| !letter.is_ascii_alphanumeric()) {
         trains |= TRAINING_WORDS.contains(&word);
         names_models |= MODEL_WORDS.contains(&word);
         names_content |= CONTENT_WORDS.contains(&word);
+        uses |= USE_WORDS.contains(&word);
     }
     let has = |known: &[&str], text: &str| known.iter().any(|words| text.contains(words));
-    if !(trains && names_models && names_content && has(PROHIBITIONS, &folded)) {
+    if !(trains && names_models && names_content && uses && has(PROHIBITIONS, &folded)) {
         return false;
     }
     let mut rest = folded;
