@@ -178,7 +178,9 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
         capability.description.clone_from(&described);
         capability.parameters.clone_from(&body);
     };
-    calls.iter().for_each(|call| call.push(label, base, set, draft));
+    for call in &calls {
+        call.push(label, base, set, draft);
+    }
     true
 }
 

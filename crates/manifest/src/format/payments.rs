@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::payment_words::{WORDS_MAX, has_asset, in_sentence, is_name};
-use crate::format::{lenient, outbound};
+use crate::format::payment_words::{in_sentence, is_name};
+use crate::format::{lenient, payment_words};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -66,41 +66,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
     draft.keep_all(new);
     if !draft.format().is_core() {
-        read_sentences(root, draft);
+        payment_words::complete(root, draft);
     }
-}
-
-/// The terms that a sentence of the document states, if no member states more than the name of a scheme.
-fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
-    if !draft.manifest.payments.iter().all(is_name) {
-        return;
-    }
-    let mut found: Vec<Payment> = Vec::new();
-    outbound::each_text(root.map, &mut |text| {
-        if !found.iter().any(has_asset) && (text.contains(" on ") || text.contains("402")) {
-            for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
-                let is_first = found.is_empty() && !stated.is_empty();
-                if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
-                    found = stated;
-                }
-            }
-        }
-    });
-    let known = &mut draft.manifest.payments;
-    if !known.is_empty() {
-        // The terms complete the scheme that a member names.
-        found.retain(|stated| has_asset(stated) && known.iter().any(|known| is_of_scheme(known, stated)));
-        known.retain(|known| !found.iter().any(|stated| is_of_scheme(known, stated)));
-    }
-    draft.keep_all(found);
-}
-
-fn is_of_scheme(known: &Payment, stated: &Payment) -> bool {
-    known
-        .scheme
-        .as_ref()
-        .zip(stated.scheme.as_ref())
-        .is_some_and(|(known, stated)| known.eq_ignore_ascii_case(stated))
 }
 
 /// Members with the terms of the whole service.
