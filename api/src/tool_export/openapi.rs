@@ -288,6 +288,10 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
     Some(match scheme {
         AuthScheme::ApiKey => {
             let place = declared.and_then(|auth| auth.location.as_deref()).unwrap_or("header");
+            // The secret of a program that the caller starts is not sent.
+            if matches!(place, "environment" | "argument") {
+                return None;
+            }
             let place = if matches!(place, "header" | "query" | "cookie") { place } else { "header" };
             let name = declared.and_then(|auth| auth.name.as_deref())?;
             json!({"type": "apiKey", "in": place, "name": name})

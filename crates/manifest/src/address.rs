@@ -3,6 +3,8 @@
 //!
 //! Nothing is fetched or looked up. An address keeps its published scheme; a finding reports one that is not https.
 
+use std::borrow::Cow;
+
 use url::{Position, Url};
 
 use crate::name::{Host, ManifestUrl, URL_BYTES_MAX, has_long_host};
@@ -63,6 +65,7 @@ pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     {
         return None;
     }
+    let text = &*without_alternatives(text);
     let simple = simple_variables(text);
     let (marked, names) = mark_variables(simple.as_deref().unwrap_or(text));
     if names.len() > VARIABLES_MAX {
@@ -180,6 +183,18 @@ fn expand(inner: &str, simple: &mut String) -> Option<()> {
     Some(())
 }
 
+/// An address whose query lists the values of a parameter (`?kind={room|desk}`), with its variable instead.
+fn without_alternatives(published: &str) -> Cow<'_, str> {
+    let Some((path, query)) = published.split_once('?').filter(|(_, query)| query.contains('|')) else {
+        return Cow::Borrowed(published);
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once("={") {
+        Some((name, values)) if values.contains('|') && values.ends_with('}') => format!("{name}={{{name}}}"),
+        _ => pair.to_owned(),
+    });
+    Cow::Owned([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
+}
+
 fn mark(index: usize) -> String {
     format!("{MARK}{index}z")
 }
@@ -264,6 +279,37 @@ fn is_host(text: &str) -> bool {
         let is_name = last.len() >= 2 && last.bytes().all(|letter| letter.is_ascii_alphabetic());
         !labels.is_empty() && is_name && !endings.contains(&last) && !text.contains(['{', '}', '%', '~', '_'])
     })
+}
+
+/// Endings of files that are top-level domains too.
+const FILE_DOMAINS: &[&str] = &["md", "rs", "py", "sh", "pl", "cc", "ps", "zip", "mov"];
+/// Labels that names of packages and extensions in the order of Java begin with: `com.shop.app/tools`.
+const REVERSED: &[&str] = &["com", "org", "net", "io"];
+
+/// Whether a word of a text is a host without its scheme, with a path: `api.shop.com/v1/rooms`. The host is in lower case and
+/// ends with a public suffix, so that names of files, versions and alternatives are none.
+pub(crate) fn names_host(word: &str) -> bool {
+    let Some((host, path)) = word.split_once('/').filter(|(host, _)| host.contains('.')) else {
+        return false;
+    };
+    let is_public =
+        || psl::domain(host.as_bytes()).is_some_and(|domain| domain.suffix().is_known()) && is_host(host);
+    let is_named = |names: &[&str], label: Option<&str>| label.is_some_and(|label| names.contains(&label));
+    Host::is_plain(host)
+        && !path.is_empty()
+        && !path.starts_with('/')
+        && !is_named(FILE_DOMAINS, host.rsplit('.').next())
+        && !is_named(REVERSED, host.split('.').next())
+        && is_public()
+}
+
+/// An address in a text, with the scheme that a host lacks.
+pub(crate) fn with_scheme(published: &str) -> Cow<'_, str> {
+    if names_host(published) {
+        Cow::Owned(["https://", published].concat())
+    } else {
+        Cow::Borrowed(published)
+    }
 }
 
 /// Splits a method off an address such as `GET https://…` or `POST /orders`.
@@ -389,6 +435,37 @@ mod tests {
             ("npx run/it now", None),
         ] {
             assert_eq!(completed(text).as_deref(), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_values_are_variables() {
+        assert_eq!(without_alternatives("/a?kind={x|y}&n=1"), "/a?kind={kind}&n=1");
+        assert_eq!(without_alternatives("/a?kind={kind}"), "/a?kind={kind}");
+    }
+
+    #[test]
+    fn finds_hosts_without_a_scheme() {
+        for word in ["api.shop.com/v1/rooms", "shop.co.uk/x?a={b}", "alice.github.io/notes"] {
+            assert_eq!(with_scheme(word), ["https://", word].concat(), "{word}");
+        }
+        for word in [
+            "/v1/rooms",
+            "https://api.shop.com/v1",
+            "and/or",
+            "application/vnd.api+json",
+            "1.5/2",
+            "README.md/x",
+            "llms.txt/mcp.json",
+            "com.shop.app/tools",
+            "io.modelcontextprotocol/ui",
+            "ASP.NET/IIS",
+            "shop.com/",
+            "shop.com//x",
+            "user@shop.com/x",
+            "e.g./i.e.",
+        ] {
+            assert_eq!(with_scheme(word), word);
         }
     }
 

@@ -142,7 +142,7 @@ fn without_markup(text: &str) -> String {
             '<' => skip_tag(after, &mut out),
             '&' => skip_entity(after, &mut out),
             '#' | '>' if at_line_start => after,
-            '`' => after,
+            '`' => code_span(after, &mut out),
             '*' | '_' if is_emphasis(&out, after, letter) => after,
             ']' if after.starts_with('(') => skip_target(after, &mut out),
             '[' if nearby(after).contains("](") => after,
@@ -158,6 +158,17 @@ fn without_markup(text: &str) -> String {
         at_line_start = letter == '\n' || (at_line_start && matches!(letter, '#' | '>' | ' '));
     }
     out
+}
+
+/// `after` begins behind a backquote. Keeps the content of a span of code as it is; other backquotes are dropped.
+fn code_span<'t>(after: &'t str, out: &mut String) -> &'t str {
+    match nearby(after).split_once('`') {
+        Some((code, _)) if !code.is_empty() && !code.contains('\n') => {
+            out.push_str(code);
+            after.get(code.len() + 1..).unwrap_or_default()
+        }
+        _ => after,
+    }
 }
 
 /// `after` begins behind a `<`. Skips a tag, and the content of scripts and styles; a lone `<` and a placeholder such as
@@ -178,7 +189,8 @@ fn skip_tag<'t>(after: &'t str, out: &mut String) -> &'t str {
     let rest = after.get(end + 1..).unwrap_or_default();
     for (open, close) in [("script", "</script"), ("style", "</style")] {
         if tag.get(..open.len()).is_some_and(|name| name.eq_ignore_ascii_case(open)) {
-            return rest.find(close).and_then(|at| rest.get(at..)).unwrap_or_default();
+            // Without an end it is quoted by a text, not a script.
+            return rest.find(close).and_then(|at| rest.get(at..)).unwrap_or(rest);
         }
     }
     rest
@@ -379,6 +391,12 @@ mod tests {
             ("<p>Find <b>rooms</b></p><script>alert(1)</script>", "Find rooms"),
             ("snake_case_name and `code` 3 * 4 < 5", "snake_case_name and code 3 * 4 < 5"),
             ("_quiet_ *loud*", "quiet loud"),
+            (
+                "Embed via `<script src=\"/s.js\">`. Then **call** it",
+                "Embed via <script src=\"/s.js\">. Then call it",
+            ),
+            ("Use <script> tags and <b>more</b>", "Use tags and more"),
+            ("Pass `<title>` or ``<b>` and `*x*", "Pass <title> or <b> and x"),
             ("GET `/topics/<slug>` or <order_id>", "GET /topics/<slug> or <order_id>"),
             ("<Script>alert(1)</script> <x onclick=y()> <my-tag/> left", "left"),
         ] {

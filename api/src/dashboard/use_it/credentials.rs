@@ -110,6 +110,8 @@ fn carried(secret: &Secret) -> String {
 fn secret(auth: &Auth) -> Option<Secret> {
     let name = |default: &str| text::one_line(auth.name.as_deref().unwrap_or(default), WORDS_CHARS_MAX);
     match (auth.scheme, auth.location.as_deref()) {
+        // The caller gives these to a program of its own and sends them nowhere.
+        (_, Some("environment" | "argument")) => None,
         (AuthScheme::ApiKey, Some("query")) => Some(Secret::Query(name("api_key"))),
         (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => {
             Some(Secret::Cookie(name("session")))

@@ -34,11 +34,17 @@ fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     found
 }
 
+/// The first address of a line.
+pub(crate) fn first_in_line(line: &str) -> Option<&str> {
+    in_line(line).first().map(|found| found.address)
+}
+
 fn in_words(words: &str) -> impl Iterator<Item = LinkInText<'_>> {
     let mut label = "";
     let addresses = words.split_whitespace().filter_map(move |word| {
         let label = std::mem::replace(&mut label, word);
         bare(word)
+            .or_else(|| hosted(word))
             .or_else(|| labelled_path(word).filter(|_| label.ends_with(':')))
             .or_else(|| home(word, label))
     });
@@ -59,21 +65,35 @@ fn home<'t>(word: &'t str, label: &str) -> Option<&'t str> {
     Some(word).filter(|word| *word == "/" && is_home)
 }
 
-/// The absolute URLs among the words of a sentence, and the paths of servers, documents and pages.
+/// The absolute URLs among the words of a sentence, also without a scheme, and the paths of servers, documents and pages.
 pub(crate) fn in_sentence(sentence: &str) -> impl Iterator<Item = &str> {
     let words = may_hold_address(sentence).then(|| sentence.split_whitespace());
     let (mut before, mut denies) = ("", false);
+    // The word before, or the one before "or", is the path of a page.
+    let mut continues = false;
     words.into_iter().flatten().filter_map(move |word| {
         let before = std::mem::replace(&mut before, word);
         // The next sentence of a text starts anew.
         denies &= !before.ends_with('.');
         denies |= DENYING_WORDS.iter().any(|known| word.eq_ignore_ascii_case(known));
         if !word.as_bytes().contains(&b'/') {
+            continues &= matches!(word, "or" | "and");
             return None;
         }
         let path = || bare(word).filter(|path| classify(path).rel != "page");
-        bare_url(word).or_else(path).or_else(|| path_of_page(word, before).filter(|_| !denies))
+        let page = || path_of_page(word, if continues { "at" } else { before }).filter(|_| !denies);
+        // A call is read with those of other sentences.
+        let host = || hosted(word).filter(|_| !denies && !crate::address::is_method(before));
+        let found = bare_url(word).or_else(path).or_else(host).or_else(page);
+        continues = found.is_some_and(|found| found.starts_with('/'));
+        found
     })
+}
+
+/// An address without a scheme, without the punctuation around it: `(api.shop.com/v1/rooms)`.
+fn hosted(word: &str) -> Option<&str> {
+    let bare = without_end(word.trim_start_matches(['"', '\'', '`', '(', '<', '[']))?;
+    crate::address::names_host(bare).then_some(bare)
 }
 
 /// Words before the path of a page or of a server in a sentence: `paid access via /agents-api`.
@@ -104,8 +124,10 @@ pub(crate) fn is_path_of_page(address: &str) -> bool {
 
 /// Whether a sentence may hold an absolute URL or a path.
 pub(crate) fn may_hold_address(sentence: &str) -> bool {
-    // Both have a slash, which few sentences have.
-    sentence.as_bytes().contains(&b'/') && (sentence.contains("://") || sentence.contains(" /"))
+    // All have a slash, which few sentences have.
+    let Some((before, _)) = sentence.split_once('/') else { return false };
+    let may_name_host = || before.contains('.') && sentence.contains(' ');
+    may_name_host() || sentence.contains("://") || sentence.contains(" /")
 }
 
 /// A URL, or the path of a document, without the punctuation around it.
@@ -136,7 +158,14 @@ fn without_end(text: &str) -> Option<&str> {
     if is_template('[') || is_template('<') {
         return None;
     }
-    let end = text.find(['"', '\'', '<', '>', '`', '(', ')', '[', ']', '|', '*']).unwrap_or(text.len());
+    // Alternatives in braces belong to the address: `?plan={basic|pro}`.
+    let mut in_braces = false;
+    let is_end = |letter: char| {
+        in_braces = if in_braces { letter != '}' } else { letter == '{' && text.contains('}') };
+        matches!(letter, '"' | '\'' | '<' | '>' | '`' | '(' | ')' | '[' | ']' | '*')
+            || (letter == '|' && !in_braces)
+    };
+    let end = text.find(is_end).unwrap_or(text.len());
     Some(text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?']))
 }
 
@@ -184,7 +213,7 @@ pub(crate) fn classify(address: &str) -> LinkClass {
 }
 
 /// Words of a title that says what an address is.
-const TITLE_WORDS_MAX: usize = 4;
+const TITLE_WORDS_MAX: usize = 6;
 
 /// The class of an address whose path says nothing, by its title: "A2A Agent Card", "Docs MCP (documentation search)".
 fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
@@ -200,12 +229,23 @@ fn class_of_title(title: &str, url: &str) -> Option<LinkClass> {
         "card" if named("agent") => "agent-card",
         "manifest" if named("agent") => "agent-manifest",
         // "MCP server" is also the title of pages about one.
-        "mcp" if words.len() > 1 && url.ends_with("/mcp") => {
-            return Some(LinkClass { rel: "mcp", follow: None });
+        "mcp" if words.len() > 1 && url.ends_with("/mcp") => return Some(SERVER),
+        "endpoint" if named("mcp") && !is_document(url) => return Some(SERVER),
+        "server" | "url" if named("mcp") && has_segment(url, "mcp") && !is_documentation(url) => {
+            return Some(SERVER);
         }
         _ => return None,
     };
     Some(LinkClass { rel, follow })
+}
+
+/// The class of the address of an MCP server.
+const SERVER: LinkClass = LinkClass { rel: "mcp", follow: None };
+
+/// Whether a part of the path of a URL, which is no document, is a name.
+fn has_segment(url: &str, name: &str) -> bool {
+    !is_document(url)
+        && url.split(['?', '#']).next().is_some_and(|path| path.split('/').skip(3).any(|part| part == name))
 }
 
 /// Whether a path is one of pages for people, where `mcp` is a subject and no server.
@@ -260,10 +300,19 @@ const SEPARATORS: &[&str] =
 /// The label and the address of a line that holds little else: `- Search: https://…`, `- https://… — Search`.
 pub(crate) fn labelled(line: &str) -> Option<(&str, &str)> {
     let item = line.trim_start_matches(['-', '*', '+', '#', '>', ' ', '\t']);
-    let parts = SEPARATORS.iter().filter_map(|separator| item.split_once(separator));
-    let (first, second) = parts.min_by_key(|(first, _)| first.len())?;
-    label_of(first).zip(first_address(second)).or_else(|| label_of(second).zip(first_address(first)))
+    let parts = SEPARATORS.iter().filter_map(|separator| Some((*separator, item.split_once(separator)?)));
+    let (separator, (first, second)) = parts.min_by_key(|(_, (first, _))| first.len())?;
+    // Other remarks may be between them: `Room - 20 EUR - https://…`.
+    let behind_remarks = || {
+        let mut pieces = second.split(separator).skip(1).take(PIECES_MAX);
+        pieces.find_map(first_address).filter(|_| separator.starts_with(' '))
+    };
+    let labelled = label_of(first).zip(first_address(second).or_else(behind_remarks));
+    labelled.or_else(|| label_of(second).zip(first_address(first)))
 }
+
+/// Remarks between a label and its address.
+const PIECES_MAX: usize = 5;
 
 fn label_of(text: &str) -> Option<&str> {
     let label = text.trim_matches(|letter: char| letter.is_whitespace() || "*_`:\u{ff1a}".contains(letter));
@@ -337,15 +386,20 @@ fn is_relative(text: &str) -> bool {
 
 /// Keeps an address as a link, and as an interface if it is an MCP server.
 pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
-    let is_absolute = ["https://", "http://", "/"].iter().any(|start| found.address.starts_with(start));
+    let published = crate::address::with_scheme(found.address);
+    let is_absolute = ["https://", "http://", "/"].iter().any(|start| published.starts_with(start));
     // Words of a line are addresses by their beginning; those that have a title may be relative.
     let plain = is_absolute || (found.title.is_some() && is_relative(found.address));
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;
     }
-    let Some(address) = crate::address::on_document(draft.base(), found.address) else { return };
+    let Some(address) = crate::address::on_document(draft.base(), &published) else { return };
     let url = address.into_string();
-    if url == draft.base().as_str() || draft.manifest.links.iter().any(|link| link.url == url) {
+    if url == draft.base().as_str() {
+        return;
+    }
+    if let Some(known) = draft.manifest.links.iter_mut().find(|link| link.url == url) {
+        known.title = known.title.take().or_else(|| draft::name(found.title));
         return;
     }
     let mut class = classify(&url);
@@ -388,6 +442,11 @@ mod tests {
             of("See https://a.example/docs, or `https://b.example/mcp`."),
             ["https://a.example/docs", "https://b.example/mcp"]
         );
+        assert_eq!(
+            of("Pay: https://a.example/pay?plan={basic|pro}, | https://a.example/b|c"),
+            ["https://a.example/pay?plan={basic|pro}", "https://a.example/b"]
+        );
+        assert_eq!(of("Read (shop.com/terms) or README.md/x"), ["shop.com/terms"]);
         assert_eq!(of("no [link] (here)"), Vec::<&str>::new());
         assert_eq!(of("[broken](https://a.example"), ["https://a.example"]);
     }
@@ -402,6 +461,14 @@ mod tests {
             ),
             ("Type /help or send GET /status/ to the bot; and/or wait", &[]),
             ("Do not visit pages under /admin/. Read on at /news.", &["/news"]),
+            (
+                "Register at /buyers or /sellers, see /terms, /privacy.",
+                &["/buyers", "/sellers", "/terms", "/privacy"],
+            ),
+            (
+                "Read api.shop.com/v1/mcp.json and/or alice.github.io/notes.",
+                &["api.shop.com/v1/mcp.json", "alice.github.io/notes"],
+            ),
             ("The path begins with /v1/ and ends with //", &[]),
         ] {
             assert_eq!(in_sentence(sentence).collect::<Vec<_>>(), expected, "{sentence}");
@@ -414,6 +481,8 @@ mod tests {
             ("- Search: https://a.example/s?q={query}", Some(("Search", "https://a.example/s?q={query}"))),
             ("* **Book a room:** `https://a.example/b`", Some(("Book a room", "https://a.example/b"))),
             ("- https://a.example/b \u{2014} Book a room", Some(("Book a room", "https://a.example/b"))),
+            ("- Room \u{2014} 20 EUR \u{2014} https://a.example/r", Some(("Room", "https://a.example/r"))),
+            ("Rooms: see the list: https://a.example/r", None),
             ("Rooms \u{2192} /rooms/all", Some(("Rooms", "/rooms/all"))),
             ("\"site\": \"https://a.example/\"", Some(("site", "https://a.example/"))),
             ("See https://a.example/b: it is new", None),

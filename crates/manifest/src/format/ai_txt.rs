@@ -19,6 +19,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
     let (mut above, mut products) = ("", ProductLines::default());
     for line in text.lines().take(LINES_MAX).map(str::trim) {
+        labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }

@@ -22,6 +22,9 @@ const TRIES_MAX: usize = 100;
 const DENYING_WORDS: &[&str] =
     &["e.g.", "(e.g.", "example", "example:", "not", "don't", "never", "avoid", "was", "replaces"];
 
+/// Words between such a word and its call.
+const CALLING_WORDS: &[&str] = &["use", "call", "send", "make", "via"];
+
 /// Adds the calls that the sentences name.
 pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>) {
     if sentences.is_empty() {
@@ -33,19 +36,23 @@ pub(crate) fn read(sentences: &[&str], root: &Object<'_>, draft: &mut Draft<'_>)
     let mut words_left = WORDS_MAX;
     let mut tries_left = TRIES_MAX;
     for sentence in sentences {
-        let (mut rest, mut before) = (*sentence, "");
+        let (mut rest, mut before, mut earlier) = (*sentence, "", "");
         while let Some((word, after)) = rest.split_once(char::is_whitespace) {
             if words_left == 0 || tries_left == 0 {
                 return;
             }
             words_left -= 1;
-            let is_denied = DENYING_WORDS.iter().any(|known| before.eq_ignore_ascii_case(known));
+            // "never use POST /rooms"
+            let denying = if CALLING_WORDS.contains(&before) { earlier } else { before };
+            let is_denied = DENYING_WORDS.iter().any(|known| denying.eq_ignore_ascii_case(known));
             let marked = rest.trim_start_matches(['(', '[', '"', '\'']);
-            if let Some(call) = Call::of(marked).filter(|_| !is_denied) {
+            for call in
+                std::iter::successors(Call::of(marked).filter(|_| !is_denied), Call::next).take(tries_left)
+            {
                 tries_left -= 1;
                 add(&call, base.as_ref(), draft);
             }
-            (rest, before) = (after, word);
+            (rest, before, earlier) = (after, word, before);
         }
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! Adds what the reader of the format has not read. A call that is known by its method and address is not added again.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::address;
@@ -13,7 +15,8 @@ use crate::format::{
     oauth, outbound, payments, request_headers, terms, x402,
 };
 use crate::model::{
-    Auth, AuthScheme, CapabilityAuth, Cost, Format, Interface, Link, Payment, Protocol, SafetyClass, Tristate,
+    Auth, AuthScheme, CapabilityAuth, CapabilityKind, Cost, Format, Interface, Link, Payment, Protocol,
+    SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::safety;
@@ -57,7 +60,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         x402::check_resources(draft);
     }
     if !draft.format().is_core() {
-        mark_paid(draft);
+        mark_paid(0, draft);
     }
     generic::read_workflows(root, draft);
     header::complete(root, draft);
@@ -78,11 +81,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (base, document) = (generic::base_of(root, draft), draft.base());
     lenient::resolve(draft, |published| generic::absolute(published, base.as_ref(), document));
     let folder = generic::folder_of(root, document).filter(|_| !draft.format().is_core());
-    let calling = outbound::read(root.map, folder.as_ref(), draft);
+    let calling = outbound::read(root.map, (folder.as_ref(), base.as_ref()), draft);
     if !draft.format().is_core() {
         let listed = draft.manifest.capabilities.len();
         named_tools::read(root.map, draft);
         described_calls::read(&calling, root, draft);
+        mark_paid(listed, draft);
         generic::open_registration(draft);
         apply_described_effects(listed, draft);
         open_described(listed, draft);
@@ -139,17 +143,22 @@ fn open_described(listed: usize, draft: &mut Draft<'_>) {
     }
 }
 
-/// A call with a price is paid for where the document states a scheme of payment and no other credentials.
-fn mark_paid(draft: &mut Draft<'_>) {
+/// A call with a price is paid for where the price or the document states a scheme of payment and no other credentials. Plans
+/// and other ways to pay leave open how a call is paid for, and so does a price that may be nothing.
+fn mark_paid(first: usize, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     let is_scheme =
         |payment: &Payment| payment.scheme.as_deref().is_some_and(|s| auth::scheme(s) == AuthScheme::Payment);
-    let pays_calls = matches!(manifest.detection.format, Format::X402 | Format::Air)
-        && manifest.payments.iter().any(is_scheme);
-    for capability in &mut manifest.capabilities {
-        let price = capability.price.as_ref();
-        let is_paid = price.is_some_and(|price| pays_calls || is_scheme(price))
-            && price.and_then(Payment::cost) == Some(Cost::Paid);
+    let is_of_calls = matches!(manifest.detection.format, Format::X402 | Format::Air);
+    let payments = &manifest.payments;
+    let pays_calls = payments.iter().any(is_scheme)
+        && (is_of_calls || payments.iter().all(|payment| payment.scheme.is_none() || is_scheme(payment)));
+    for capability in manifest.capabilities.iter_mut().skip(first) {
+        let Some(price) = capability.price.as_ref().filter(|price| price.cost() == Some(Cost::Paid)) else {
+            continue;
+        };
+        let is_due = || price.scheme.is_none() && price.amount().is_some() && capability.is_invocable();
+        let is_paid = is_scheme(price) || (pays_calls && (is_of_calls || is_due()));
         if is_paid && capability.auth == CapabilityAuth::default() {
             capability.auth.required = Tristate::Yes;
             capability.auth.schemes.push(AuthScheme::Payment);
@@ -159,12 +168,22 @@ fn mark_paid(draft: &mut Draft<'_>) {
 
 /// The object below the comments of a text.
 pub(crate) fn read_text(text: &str, draft: &mut Draft<'_>) {
+    mark_paid(0, draft);
+    drop_pages_of_calls(draft);
     if draft.format() != Format::AiTxt {
         return;
     }
     if let Some(map) = ai_txt::object_below_comments(text) {
         generic::read_below_comments(&Object::root(&map), draft);
     }
+}
+
+/// Removes links to pages that are addresses of calls.
+fn drop_pages_of_calls(draft: &mut Draft<'_>) {
+    let manifest = &mut draft.manifest;
+    let operations = manifest.capabilities.iter().filter(|known| known.kind == CapabilityKind::Operation);
+    let called: HashSet<&str> = operations.filter_map(|known| known.invocation.endpoint()).collect();
+    manifest.links.retain(|link| link.rel != "page" || !called.contains(link.url.as_str()));
 }
 
 /// Formats whose files often describe a plain HTTP API in members of their own. The specifications of the others define

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::draft::Draft;
+use crate::draft::{self, Draft};
 use crate::format::{lenient, request_headers};
 use crate::model::{Auth, AuthScheme};
 use crate::text;
@@ -20,7 +20,12 @@ pub(crate) fn read(root: &Map<String, Value>, draft: &mut Draft<'_>) {
     }
     let mut search = Search { found: Vec::new(), members_left: MEMBERS_MAX };
     search.map(root, 0);
+    let has_found = !search.found.is_empty();
     draft.keep_all(search.found);
+    // Those of a part are for the calls that state them, if any do.
+    if has_found {
+        draft::restrict_to_needing(&mut draft.manifest);
+    }
 }
 
 struct Search {

@@ -8,7 +8,7 @@ use crate::auth;
 use crate::check::is_email;
 use crate::draft::{self, Draft};
 use crate::format::{header, lenient, payment_words, request_headers, terms};
-use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, Tristate};
+use crate::model::{AppliesTo, Auth, AuthScheme, Capability, Payment, PolicyChoice, Tristate};
 use crate::text;
 
 /// Characters of a label.
@@ -45,6 +45,23 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
+    /// Keeps what a line of a file about the use of a site prohibits to all agents; a sentence may begin on the line above.
+    pub(crate) fn read_prohibition(&self, above: &str, line: &str, draft: &mut Draft<'_>) {
+        if self.is_code
+            || self.is_for_one
+            || line.starts_with('|')
+            || !draft.manifest.policies.training.is_unset()
+        {
+            return;
+        }
+        let bare = |line: &'_ str| line.trim_start_matches(['#', '-', '*', '>', ' ']).to_owned();
+        let goes_on = !above.is_empty() && !above.ends_with(['.', ':', '!', '-', '=']);
+        let whole = || [bare(above), bare(line)].join(" ");
+        if terms::denies_training_in(line) || (goes_on && terms::denies_training_in(&whole())) {
+            draft.manifest.policies.training = PolicyChoice::Deny;
+        }
+    }
+
     /// Keeps what one line states.
     pub(crate) fn read_line(&mut self, line: &str, draft: &mut Draft<'_>) {
         self.lines_read += 1;

@@ -1,8 +1,6 @@
 //! Calls in texts: in lists (`- GET /api/jobs — browse jobs`, `- Jobs: GET /api/jobs`, `- [Book](/api/bookings): POST`) and in
 //! sentences (`POST /agents (5 USDC)`).
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -28,6 +26,8 @@ pub(crate) struct Call<'t> {
     pub(crate) address: &'t str,
     /// What follows the address.
     pub(crate) rest: &'t str,
+    /// A comma follows the address.
+    has_comma: bool,
 }
 
 impl<'t> Call<'t> {
@@ -40,9 +40,32 @@ impl<'t> Call<'t> {
         let word = rest.split_whitespace().next()?;
         let address =
             word.trim_matches(is_mark).trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
-        let is_address = address.starts_with('/') || address.starts_with("https://");
+        let is_address =
+            address.starts_with('/') || address.starts_with("https://") || address::names_host(address);
         let is_call = is_address && methods.iter().all(|method| address::is_method(method));
-        is_call.then(|| Self { methods, address, rest: rest.get(word.len()..).unwrap_or_default() })
+        let has_comma = word.trim_matches(is_mark).ends_with(',');
+        let rest = rest.get(word.len()..).unwrap_or_default();
+        is_call.then_some(Self { methods, address, rest, has_comma })
+    }
+
+    /// The call with the same methods at the next address: `/rooms` in `GET /halls or /rooms`, `GET /halls, /rooms`.
+    pub(crate) fn next(&self) -> Option<Self> {
+        // Behind the address of a host the next path may be below its root or beside its own.
+        if !self.address.starts_with('/') {
+            return None;
+        }
+        let rest = self.rest.trim_start();
+        let joined = ["or ", "and "].iter().find_map(|word| rest.strip_prefix(word)).map(str::trim_start);
+        let rest = joined.or_else(|| Some(rest).filter(|_| self.has_comma))?;
+        let word = rest.split_whitespace().next()?;
+        let bare = word.trim_matches(is_mark);
+        let address = bare.trim_end_matches([':', ',', '.', ';', ')']).trim_end_matches(is_mark);
+        (address.len() > 1 && address.starts_with('/')).then(|| Self {
+            methods: self.methods.clone(),
+            address,
+            rest: rest.get(word.len()..).unwrap_or_default(),
+            has_comma: bare.ends_with(','),
+        })
     }
 
     /// The call behind the link of an item, at the address of the link: `[Book](/api/bookings): POST with a date`.
@@ -56,7 +79,7 @@ impl<'t> Call<'t> {
             let word = word.trim_end_matches([':', ',', '.', ';']).trim_matches(is_mark);
             let methods: Vec<&str> = word.split(['/', '|']).collect();
             let is_call = is_address && methods.iter().all(|method| address::is_method(method));
-            is_call.then_some(Self { methods, address, rest })
+            is_call.then_some(Self { methods, address, rest, has_comma: false })
         })?;
         (title.len() <= LABEL_CHARS_MAX).then_some((title, call))
     }
@@ -146,14 +169,18 @@ pub(crate) fn read(line: &str, base: Option<&Url>, draft: &mut Draft<'_>) -> boo
     if class.rel == "mcp" || class.follow.is_some() {
         return false;
     }
-    let described = call.rest.trim_start_matches(REMARK_MARKS);
-    let described = draft::description(Some(described)).filter(|text| !text.starts_with("HTTP/"));
-    let body = call.body();
+    let calls: Vec<Call<'_>> = std::iter::successors(Some(call), Call::next).take(CALLS_MAX).collect();
+    let last = calls.last();
+    let described = last.map(|call| call.rest.trim_start_matches(REMARK_MARKS));
+    let described = draft::description(described).filter(|text| !text.starts_with("HTTP/"));
+    let body = last.and_then(Call::body);
     let set = |capability: &mut Capability| {
         capability.description.clone_from(&described);
         capability.parameters.clone_from(&body);
     };
-    call.push(label, base, set, draft);
+    for call in &calls {
+        call.push(label, base, set, draft);
+    }
     true
 }
 
@@ -216,8 +243,11 @@ pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
     let remark = remark.trim_start_matches(REMARK_MARKS);
     let is_document =
         path.rsplit('/').next().is_some_and(|file| file.contains('.')) || path.contains("/.well-known/");
-    let is_call =
-        line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/') && !is_document;
+    let is_item = line.starts_with(['-', '*', '+']) && path.len() > 1 && path.starts_with('/');
+    let is_call = is_item && !is_document;
+    if is_item && is_source_file(path) && !remark.is_empty() {
+        return addresses::keep(&addresses::LinkInText { title: Some(remark), address: path }, draft);
+    }
     if !is_call || remark.is_empty() || addresses::classify(path).rel != "page" {
         return;
     }
@@ -228,6 +258,11 @@ pub(crate) fn read_path(line: &str, draft: &mut Draft<'_>) {
     capability.auth.required = lenient::required_by(&lenient::auth_in_words([remark])).required;
     endpoint::set(&mut capability, address);
     draft.push(capability);
+}
+
+/// Whether a path has the ending of a source file, as some sites list their routes.
+fn is_source_file(path: &str) -> bool {
+    [".ts", ".tsx", ".js", ".py", ".go", ".rs", ".php"].iter().any(|ending| path.ends_with(ending))
 }
 
 /// Reads a line whose label ends with "endpoints" and whose words are paths: `Free-endpoints: /rooms /rooms/:id`.
@@ -294,7 +329,7 @@ fn is_price(words: &str) -> bool {
 
 /// The address of a path below a base or on the origin, or of an absolute URL.
 pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) -> Option<Address> {
-    let published = &*without_alternatives(published);
+    let published = &*address::with_scheme(published);
     match base.filter(|_| published.starts_with('/')) {
         Some(base) => {
             let below = base.as_str().trim_end_matches('/');
@@ -302,18 +337,6 @@ pub(crate) fn resolve(published: &str, base: Option<&Url>, draft: &Draft<'_>) ->
         }
         None => address::on_origin(draft.base(), published),
     }
-}
-
-/// An address whose query lists the values of a parameter (`?kind={room|desk}`), with its variable instead.
-fn without_alternatives(published: &str) -> Cow<'_, str> {
-    let Some((path, query)) = published.split_once('?').filter(|(_, query)| query.contains('|')) else {
-        return Cow::Borrowed(published);
-    };
-    let pairs = query.split('&').map(|pair| match pair.split_once("={") {
-        Some((name, values)) if values.contains('|') && values.ends_with('}') => format!("{name}={{{name}}}"),
-        _ => pair.to_owned(),
-    });
-    Cow::Owned([path, "?", &pairs.collect::<Vec<_>>().join("&")].concat())
 }
 
 /// The path of an absolute URL without its query and its last slash.
@@ -350,17 +373,25 @@ mod tests {
     }
 
     #[test]
+    fn finds_the_calls_at_the_next_addresses() {
+        let of = |text| {
+            let calls: Vec<_> = std::iter::successors(Call::of(text), Call::next).collect();
+            let rest = calls.last().map(|call| call.rest);
+            (calls.iter().map(|call| call.address).collect::<Vec<_>>(), rest.unwrap_or_default())
+        };
+        assert_eq!(of("GET /halls or `/rooms`: free ones"), (vec!["/halls", "/rooms"], " free ones"));
+        assert_eq!(of("GET /halls, /rooms and /desks"), (vec!["/halls", "/rooms", "/desks"], ""));
+        assert_eq!(of("GET /halls or more"), (vec!["/halls"], " or more"));
+        assert_eq!(of("GET /halls /rooms"), (vec!["/halls"], " /rooms"));
+        assert_eq!(of("GET api.shop.com/v1/halls or /rooms").0, ["api.shop.com/v1/halls"]);
+    }
+
+    #[test]
     fn finds_calls_behind_links() {
         let of = |item| Call::behind_link(item).map(|(title, call)| (title, call.methods, call.address));
         assert_eq!(of("[Book](/b): POST with a date"), Some(("Book", vec!["POST"], "/b")));
         assert_eq!(of("[Docs](https://a.example/d) - GET /rooms"), Some(("Docs", vec!["GET"], "/rooms")));
         assert_eq!(of("[Post](/p): POSTs of today"), None);
         assert_eq!(of("[Book](/b): a room"), None);
-    }
-
-    #[test]
-    fn lists_of_values_are_variables() {
-        assert_eq!(without_alternatives("/a?kind={x|y}&n=1"), "/a?kind={kind}&n=1");
-        assert_eq!(without_alternatives("/a?kind={kind}"), "/a?kind={kind}");
     }
 }

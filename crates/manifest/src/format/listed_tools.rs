@@ -48,6 +48,8 @@ struct Tool {
     description: Option<String>,
     arguments: Vec<String>,
     price: Option<Payment>,
+    /// The address of the server, if the line or the heading of the list names it.
+    server: Option<String>,
 }
 
 /// Collects the tools of a text, line by line.
@@ -59,6 +61,8 @@ pub(crate) struct ListedTools {
     tools: Vec<Tool>,
     /// How the server is reached, as a line about it says.
     transport: Option<&'static str>,
+    /// The address of the server on the line above the items.
+    server: Option<String>,
     /// The line before was a heading with the name of a tool.
     is_heading: bool,
 }
@@ -119,6 +123,7 @@ impl ListedTools {
             return false;
         }
         tool.description = draft::description(Some(described));
+        tool.server = self.server.clone().filter(|_| self.items == Items::OfServer);
         self.tools.push(tool);
         true
     }
@@ -144,12 +149,18 @@ impl ListedTools {
             let (_, after) = line.split_once(&[label, ":"].concat())?;
             after.split(')').next()
         });
+        let server = addresses::first_in_line(line).map(str::to_owned);
         if let Some(inner) = inner {
+            let first = self.tools.len();
             // In the brackets behind an address, what follows "tools:" is names.
             let is_bracket = line.split_once('(').is_some_and(|(_, bracket)| bracket.contains(inner));
             self.read_names(inner, if is_bracket { Names::Any } else { Names::Identifiers });
+            for tool in self.tools.iter_mut().skip(first) {
+                tool.server.clone_from(&server);
+            }
         } else if self.items == Items::Other && line.contains("://") {
             self.items = Items::OfServer;
+            self.server = server;
         }
     }
 
@@ -177,7 +188,9 @@ impl ListedTools {
         let mut known: HashSet<String> = ids.collect();
         for tool in self.tools.into_iter().filter(|_| is_mcp) {
             if known.insert(tool.name.clone()) {
-                let capability = tool.capability(url.clone(), draft);
+                let own = tool.server.as_deref().and_then(|published| draft.origin_url(published));
+                let own = own.filter(|own| draft.has_interface(own));
+                let capability = tool.capability(own.or_else(|| url.clone()), draft);
                 draft.push(capability);
             }
         }
@@ -292,7 +305,8 @@ fn named_tool(text: &str, may_be_word: bool) -> Option<(Tool, &str)> {
     if !is_name || !begins || name.len() > NAME_BYTES_MAX {
         return None;
     }
-    let mut tool = Tool { name: name.to_owned(), description: None, arguments: Vec::new(), price: None };
+    let mut tool =
+        Tool { name: name.to_owned(), description: None, arguments: Vec::new(), price: None, server: None };
     let rest = rest.trim_start_matches(['`', '*']);
     let bracket = rest.trim_start().strip_prefix('(').and_then(|inner| inner.split_once(')'));
     let Some((inner, after)) = bracket else { return Some((tool, rest)) };

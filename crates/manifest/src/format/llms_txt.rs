@@ -12,6 +12,7 @@ use crate::draft::{self, Draft};
 use crate::format::addresses::{self, LinkInText};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::priced_calls::PricedCalls;
 use crate::format::{endpoint, lenient, listed_calls};
 use crate::model::{Auth, AuthScheme, CapabilityKind, Tristate};
 use crate::rule::findings;
@@ -47,9 +48,13 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.manifest.description = quoted.or_else(|| first_paragraph(lines()));
     let mut labels = Labels::default();
     let mut section = Section::default();
-    let mut tools = ListedTools::default();
+    let (mut tools, mut priced) = (ListedTools::default(), PricedCalls::default());
     for line in lines() {
         if tools.read_line(line) {
+            continue;
+        }
+        if priced.read_line(line, draft) {
+            labels.read_line(line, draft);
             continue;
         }
         if section.read_line(line, draft) {

@@ -1,7 +1,10 @@
 //! Payments in sentences: an asset on a network, beside a scheme or a payment.
 
+use crate::draft::Draft;
+use crate::format::outbound;
 use crate::format::payments::NETWORKS;
 use crate::model::Payment;
+use crate::object::Object;
 
 /// The payments that a sentence states: each asset on a network, with or without its scheme (`x402 with USDC on Base`), or the
 /// scheme alone (`Payment via x402`).
@@ -44,6 +47,41 @@ pub(crate) fn in_sentence(sentence: &str) -> Vec<Payment> {
         );
     }
     found
+}
+
+/// The terms that a sentence of the document states, if no member states more than the name of a scheme.
+pub(crate) fn complete(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let stated = &draft.manifest.payments;
+    if !stated.is_empty() && !stated.iter().any(is_name) {
+        return;
+    }
+    let mut found: Vec<Payment> = Vec::new();
+    outbound::each_text(root.map, &mut |text| {
+        if !found.iter().any(has_asset) && (text.contains(" on ") || text.contains("402")) {
+            for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
+                let is_first = found.is_empty() && !stated.is_empty();
+                if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
+                    found = stated;
+                }
+            }
+        }
+    });
+    let known = &mut draft.manifest.payments;
+    if !known.is_empty() {
+        // The terms complete the scheme that a member names.
+        let completes = |known: &Payment, stated: &Payment| is_name(known) && is_of_scheme(known, stated);
+        found.retain(|stated| has_asset(stated) && known.iter().any(|known| completes(known, stated)));
+        known.retain(|known| !found.iter().any(|stated| completes(known, stated)));
+    }
+    draft.keep_all(found);
+}
+
+fn is_of_scheme(known: &Payment, stated: &Payment) -> bool {
+    known
+        .scheme
+        .as_ref()
+        .zip(stated.scheme.as_ref())
+        .is_some_and(|(known, stated)| known.eq_ignore_ascii_case(stated))
 }
 
 /// Whether a payment states with what is paid: an asset or a network.
@@ -91,7 +129,7 @@ const SCHEMES: &[&str] = &["x402", "l402", "mpp", "ap2"];
 /// Assets that sentences about payment name.
 const ASSETS: &[&str] = &["USDC", "USDT", "RLUSD", "EURC", "DAI", "PYUSD"];
 /// Words of one sentence that are searched for a scheme.
-pub(super) const WORDS_MAX: usize = 500;
+const WORDS_MAX: usize = 500;
 
 /// Whether a sentence is about paying for calls: it names a scheme or a payment. What agents are paid is none.
 fn is_about_payment(sentence: &str) -> bool {

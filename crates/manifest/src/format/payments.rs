@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::payment_words::{WORDS_MAX, has_asset, in_sentence, is_name};
-use crate::format::{lenient, outbound};
+use crate::format::payment_words::{in_sentence, is_name};
+use crate::format::{lenient, payment_words};
 use crate::model::{AuthScheme, Format, Payment};
 use crate::object::{Object, texts};
 use crate::text;
@@ -66,27 +66,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let new: Vec<Payment> = found.0.iter().filter(is_new).cloned().collect();
     draft.keep_all(new);
     if !draft.format().is_core() {
-        read_sentences(root, draft);
+        payment_words::complete(root, draft);
     }
-}
-
-/// The terms that a sentence of the document states, if no member does.
-fn read_sentences(root: &Object<'_>, draft: &mut Draft<'_>) {
-    if !draft.manifest.payments.is_empty() {
-        return;
-    }
-    let mut found: Vec<Payment> = Vec::new();
-    outbound::each_text(root.map, &mut |text| {
-        if !found.iter().any(has_asset) && (text.contains(" on ") || text.contains("402")) {
-            for stated in text.split(['.', ';']).take(WORDS_MAX).map(in_sentence) {
-                let is_first = found.is_empty() && !stated.is_empty();
-                if is_first || (!found.iter().any(has_asset) && stated.iter().any(has_asset)) {
-                    found = stated;
-                }
-            }
-        }
-    });
-    draft.keep_all(found);
 }
 
 /// Members with the terms of the whole service.
@@ -141,7 +122,8 @@ fn stated(root: &Object<'_>, found: &mut Terms) {
     }
     let priced_blocks = root.object_of(&["pricing"]);
     for holder in std::iter::once(root.clone()).chain(priced_blocks) {
-        plans(&holder, &Payment::default(), found);
+        let asset = holder.text("currency").map(|code| text::capped(code, 100).to_owned());
+        plans(&holder, &Payment { asset, ..Payment::default() }, found);
     }
 }
 
@@ -185,7 +167,8 @@ fn plan_limits(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn priced(object: &Object<'_>) -> Option<Payment> {
-    lenient::price_of_members(object.map).filter(|payment| payment.price.is_some())
+    let stated = lenient::price_of_members(object.map).filter(|payment| payment.price.is_some());
+    stated.or_else(|| lenient::price(object.value("total").filter(|total| total.is_number())?))
 }
 
 fn of_plan(plan: &str, payment: Payment) -> Payment {

@@ -15,6 +15,8 @@ const HEADERS_MAX: usize = 20;
 const HEADERS_NESTING_MAX: usize = 3;
 /// Sentences of one member that are searched for a header.
 const SENTENCES_MAX: usize = 50;
+/// Elements of one list whose descriptions are searched.
+const ELEMENTS_MAX: usize = 1_000;
 /// Characters of the name of a header.
 const HEADER_CHARS_MAX: usize = 100;
 
@@ -45,16 +47,25 @@ fn collect(object: &Object<'_>, path: &str, depth: usize, found: &mut Map<String
                 if let Some(is_wanted) = wanted_in_sentences(name) {
                     let sentences = texts(value).into_iter().take(SENTENCES_MAX);
                     let named = sentences.filter(|sentence| sentence.contains("eader"));
-                    keep(
-                        path,
-                        name,
-                        named.filter_map(lenient::header_in).filter(|name| is_wanted(name)),
-                        found,
-                    );
+                    let headers = named.flat_map(lenient::headers_in).filter(|name| is_wanted(name));
+                    keep(path, name, headers, found);
+                } else if let Some(list) = value.as_array().filter(|_| !is_part()) {
+                    collect_of_elements(path, name, list, found);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// The credentials that the descriptions of the elements of a list ask for: "Requires X-Shop-Token".
+fn collect_of_elements(path: &str, list: &str, elements: &[Value], found: &mut Map<String, Value>) {
+    let asks = |text: &&str| text.contains("X-") && (text.contains("equire") || text.contains("eader"));
+    let described = elements.iter().filter_map(|element| element.get("description")?.as_str());
+    let asking = described.take(ELEMENTS_MAX).filter(asks).flat_map(lenient::headers_in);
+    let mut headers = asking.filter(|name| is_credential(name)).peekable();
+    if headers.peek().is_some() {
+        keep(&[path, list, "."].concat(), "description", headers, found);
     }
 }
 
@@ -80,11 +91,11 @@ fn wanted_in_sentences(member: &str) -> Option<fn(&str) -> bool> {
     member.starts_with("description").then_some(is_credential as fn(&str) -> bool)
 }
 
-/// Whether the name of a header is that of a credential: `X-Payment-Token`, not `X-Frame-Options`.
+/// Whether the name of a header is that of a credential or a payment: `X-Payment-Token`, not `X-Frame-Options`.
 pub(crate) fn is_credential(header: &str) -> bool {
-    ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"]
-        .iter()
-        .any(|end| header.to_ascii_lowercase().ends_with(end))
+    let folded = header.to_ascii_lowercase();
+    let ends = ["-token", "-key", "-auth", "-authorization", "-signature", "-payment"];
+    ends.iter().any(|end| folded.ends_with(end)) || folded.starts_with("x-payment-")
 }
 
 /// Whether a member tells in sentences what a caller does, one step after another.

@@ -8,6 +8,7 @@ use crate::budget;
 use crate::draft::{self, Draft};
 use crate::model::PolicyChoice;
 use crate::object::Object;
+use crate::text;
 
 /// Members that hold terms beside those at the root.
 const HOLDERS: &[&str] = &[
@@ -114,8 +115,15 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.format().is_core() {
         return;
     }
-    let blocks = HOLDERS.iter().filter_map(|key| root.object(key));
-    let holders: Vec<Object<'_>> = std::iter::once(root.clone()).chain(blocks).collect();
+    let mut holders = vec![root.clone()];
+    let mut denies_training = false;
+    for key in HOLDERS {
+        match root.value(key) {
+            Some(Value::Object(map)) => holders.push(Object::new(map, root.at(key))),
+            Some(Value::String(text)) => denies_training |= denies_training_in(text),
+            _ => {}
+        }
+    }
     let page = |keys: &[&str]| holders.iter().find_map(|holder| page_of(holder, keys, draft));
     let (terms, privacy, status) = (page(TERMS_KEYS), page(PRIVACY_KEYS), page(STATUS_KEYS));
     let values = |keys: &[&'static str]| -> Vec<&Value> {
@@ -130,6 +138,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     policies.privacy_url = policies.privacy_url.take().or(privacy);
     if policies.training.is_unset() {
         policies.training = choice(TRAINING_KEYS);
+    }
+    if policies.training.is_unset() && denies_training {
+        policies.training = PolicyChoice::Deny;
     }
     if policies.inference.is_unset() {
         policies.inference = choice(INFERENCE_KEYS);
@@ -201,6 +212,100 @@ fn choice_in_words(text: &str) -> PolicyChoice {
     if is_allowed { PolicyChoice::Allow } else { PolicyChoice::Unset }
 }
 
+/// Bytes of a text that are searched for a prohibition.
+const PROHIBITION_BYTES_MAX: usize = 8_192;
+const TRAINING_WORDS: &[&str] = &["train", "training", "pretraining", "finetuning", "tuning"];
+const MODEL_WORDS: &[&str] =
+    &["ai", "llm", "llms", "model", "models", "foundational", "generative", "machine", "ml"];
+const USE_WORDS: &[&str] = &[
+    "use",
+    "used",
+    "using",
+    "usage",
+    "utilization",
+    "utilisation",
+    "scrape",
+    "scraping",
+    "crawl",
+    "crawling",
+    "ingest",
+    "ingestion",
+    "train",
+    "on",
+];
+const CONTENT_WORDS: &[&str] = &[
+    "content",
+    "contents",
+    "data",
+    "dataset",
+    "datasets",
+    "site",
+    "website",
+    "domain",
+    "page",
+    "pages",
+    "text",
+    "texts",
+    "material",
+    "materials",
+    "code",
+    "images",
+    "work",
+    "works",
+    "documentation",
+    "articles",
+    "scrape",
+    "scraping",
+    "crawl",
+    "crawling",
+];
+const PROHIBITIONS: &[&str] = &[
+    "prohibit",
+    "forbid",
+    "not permitted",
+    "not allowed",
+    "not authorized",
+    "not licensed",
+    "may not",
+    "must not",
+    "do not",
+    "don't",
+    "not be used",
+    "not to be used",
+    "disallow",
+    "never use",
+];
+/// What makes a prohibition one of something else, or lifts it.
+const PERMISSIONS: &[&str] =
+    &["allow", "permit", "welcome", "encourage", "not prohibit", "not forbid", "free to"];
+
+/// Whether a sentence of a text prohibits the training of models with the content of the site: "Use of this data for training AI
+/// models is prohibited". A sentence that also permits something is left open.
+pub(crate) fn denies_training_in(text: &str) -> bool {
+    let may_deny = text.contains("rain") || text.contains("RAIN") || text.contains("uning");
+    may_deny && text::capped(text, PROHIBITION_BYTES_MAX).split(". ").any(denies_training)
+}
+
+fn denies_training(sentence: &str) -> bool {
+    let folded = sentence.to_ascii_lowercase();
+    let (mut trains, mut names_models, mut names_content, mut uses) = (false, false, false, false);
+    for word in folded.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        trains |= TRAINING_WORDS.contains(&word);
+        names_models |= MODEL_WORDS.contains(&word);
+        names_content |= CONTENT_WORDS.contains(&word);
+        uses |= USE_WORDS.contains(&word);
+    }
+    let has = |known: &[&str], text: &str| known.iter().any(|words| text.contains(words));
+    if !(trains && names_models && names_content && uses && has(PROHIBITIONS, &folded)) {
+        return false;
+    }
+    let mut rest = folded;
+    for words in ["not permitted", "not allowed", "disallow"] {
+        rest = rest.replace(words, "");
+    }
+    !has(PERMISSIONS, &rest)
+}
+
 /// Whether and how to name the source.
 fn attribution_of(value: &Value) -> Option<String> {
     match value {
@@ -231,6 +336,29 @@ fn is_operational(word: &str) -> Option<bool> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn finds_prohibitions_of_training_in_sentences() {
+        for text in [
+            "Use of this content for training AI models is prohibited without a license.",
+            "You may read our pages. Do not use our data to train LLMs.",
+            "Scraping of any data for the purpose of training or fine-tuning foundational models IS STRICTLY PROHIBITED.",
+            "Material of this site must not be used for machine learning training",
+            "AI training on our content is not permitted.",
+        ] {
+            assert!(denies_training_in(text), "{text}");
+        }
+        for text in [
+            "Do not reproduce pages of this site, but training of AI models is allowed",
+            "Training of AI models with our data is not prohibited",
+            "Courses: training for teams that build AI models with their data",
+            "Employees may not skip the training about AI and data",
+            "Do not book trains with an AI model",
+            "Unauthorized scraping for model training is a violation",
+        ] {
+            assert!(!denies_training_in(text), "{text}");
+        }
+    }
 
     #[test]
     fn reads_choices_from_flags_words_and_sentences() {

@@ -81,7 +81,7 @@ pub struct Auth {
     /// The publisher's own word for the scheme, when it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
-    /// `header`, `query` or `cookie`.
+    /// `header`, `query` or `cookie`; `environment` or `argument` for the secret of a package that a caller starts.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// Name of the header, query parameter or cookie.

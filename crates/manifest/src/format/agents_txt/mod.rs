@@ -17,6 +17,7 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::labels::Labels;
 use crate::format::listed_tools::ListedTools;
+use crate::format::priced_calls::PricedCalls;
 use crate::format::{addresses, listed_calls};
 use crate::object::Object;
 use crate::rule::{FindingTable, findings};
@@ -63,14 +64,14 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
         read_json(&v1::to_json(&lines), draft, v1::read);
     } else if com_keys.iter().filter(|key| has(key)).count() >= 2 {
         read_json(&com::to_json(&lines), draft, com::read);
-        // `# JSON: https://…` in a comment leads to the JSON form.
-        for line in text.lines().take(LINES_MAX).filter(|line| line.trim_start().starts_with('#')) {
-            addresses::keep_line(line, draft);
-        }
     } else if v0::is_v0(&lines) {
         v0::read(&lines, draft);
     } else {
-        read_prose(text, draft);
+        return read_prose(text, draft);
+    }
+    // `# JSON: https://…` in a comment leads to the JSON form.
+    for line in text.lines().take(LINES_MAX).filter(|line| line.trim_start().starts_with('#')) {
+        addresses::keep_line(line, draft);
     }
 }
 
@@ -86,8 +87,10 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
     draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
     draft.report_rule(&NO_GRAMMAR, String::new());
     let (mut labels, mut tools) = (Labels::default(), ListedTools::default());
+    let mut priced = PricedCalls::default();
     let (mut above, mut is_of_api) = ("", false);
     for line in prose.lines().take(LINES_MAX).map(str::trim) {
+        labels.read_prohibition(above, line, draft);
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
@@ -99,6 +102,10 @@ fn read_prose(prose: &str, draft: &mut Draft<'_>) {
             text::each_word(text::capped(line, draft::NAME_CHARS_MAX), |word| {
                 is_of_api |= matches!(word, "api" | "apis" | "endpoints");
             });
+        }
+        if priced.read_line(line, draft) {
+            labels.read_line(line, draft);
+            continue;
         }
         if !listed_calls::read(line, None, draft) && is_of_api {
             listed_calls::read_path(line, draft);

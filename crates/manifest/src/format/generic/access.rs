@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::{header, lenient, listed_calls};
 use crate::model::{
-    Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
+    AppliesTo, Auth, AuthScheme, Capability, CapabilityAuth, Cost, Payment, Protocol, SafetyClass, Tristate,
 };
 use crate::object::Object;
 use crate::safety;
@@ -124,7 +124,11 @@ pub(crate) fn read_openness(root: &Object<'_>, draft: &mut Draft<'_>) {
             capability.auth.required = Tristate::No;
         }
     }
-    draft.keep(Auth::new(AuthScheme::None));
+    let calls = &manifest.capabilities;
+    let is_paid = |capability: &Capability| capability.auth.schemes.contains(&AuthScheme::Payment);
+    let open = || calls.iter().filter(|call| !is_paid(call)).map(|call| call.native_id.clone()).collect();
+    let applies_to = if calls.iter().any(is_paid) { AppliesTo::Ids { ids: open() } } else { AppliesTo::All };
+    draft.keep(Auth { applies_to, ..Auth::new(AuthScheme::None) });
 }
 
 /// The credentials of the service apply to what states none of its own.

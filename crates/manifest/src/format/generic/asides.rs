@@ -9,15 +9,18 @@ use super::element::{self, Call, Context, REQUEST_KEYS};
 use super::lists::{self, ListKind};
 use super::reader::{NESTING_MAX, Reader, Wanted, is_left_out};
 use crate::draft::{self, Draft};
-use crate::format::lenient::AUTH_KEYS;
+use crate::format::lenient::{self, AUTH_KEYS};
 use crate::format::outbound::{self, Target};
 use crate::format::{addresses, endpoint};
-use crate::model::{Capability, CapabilityKind};
+use crate::model::{Capability, CapabilityKind, Invocation};
 use crate::object::Object;
+use crate::schema;
 use crate::text;
 
 /// Bytes of a text that may be a call with a remark: ten times the longest published one.
 const TEXT_BYTES_MAX: usize = 1_000;
+/// Addresses with a variable in described objects outside lists that are read; published files have one.
+const DESCRIBED_MAX: usize = 100;
 /// Words of members with the address of an authorization server, of the caller, or of a declaration.
 const OTHER_WORDS: &[&str] = &[
     "token",
@@ -98,13 +101,15 @@ pub(super) fn read(
     wanted: &dyn Fn(&str) -> bool,
     reader: &mut Reader<'_, '_>,
 ) {
-    let mut walk = Walk { known: Known::of(reader.draft), reader };
+    let mut walk = Walk { known: Known::of(reader.draft), reader, described_left: DESCRIBED_MAX };
     walk.object(root, context, 0, wanted);
 }
 
 struct Walk<'w, 'r, 'd> {
     known: Known,
     reader: &'w mut Reader<'r, 'd>,
+    /// Addresses in described objects that are still compared with the capabilities.
+    described_left: usize,
 }
 
 impl Walk<'_, '_, '_> {
@@ -120,8 +125,13 @@ impl Walk<'_, '_, '_> {
                 return;
             }
             match value {
-                Value::String(text) if is_call_text(key, text, object) => {
-                    self.text(key, text, object, context);
+                Value::String(text) if is_call_text(key, text) => {
+                    let is_described = has_open_query(text) && lists::is_described(object.map);
+                    if is_described {
+                        self.text_of_described(text, object, context);
+                    } else {
+                        self.text(key, text, object, context);
+                    }
                 }
                 Value::Object(map) if depth < NESTING_MAX => {
                     let inner = Object::new(map, object.at(key));
@@ -161,16 +171,55 @@ impl Walk<'_, '_, '_> {
         self.reader.push(capability);
     }
 
+    /// The address with a variable of an object that has a description and is no capability: of the capability with its name
+    /// if this has no address, else of a capability of its own. In a capability it is another form of its own address.
+    fn text_of_described(&mut self, text: &str, holder: &Object<'_>, context: &Context) {
+        let Some(name) = holder.text_of(&["name", "title"]).filter(|_| self.described_left > 0) else {
+            return;
+        };
+        self.described_left -= 1;
+        let draft = &mut *self.reader.draft;
+        let calls = &mut draft.manifest.capabilities;
+        if calls.iter().any(|known| known.pointer == holder.pointer) {
+            return;
+        }
+        let Some((_, address)) = element::published_address(text) else { return };
+        let Some(url) = element::resolve(address, context.base.as_ref(), draft.document.url) else { return };
+        if !self.known.is_new(None, url.as_str()) {
+            return;
+        }
+        let is_same =
+            |known: &&mut Capability| known.name == name && known.invocation == Invocation::default();
+        if let Some(same) = calls.iter_mut().find(is_same) {
+            endpoint::set(same, url);
+            schema::add_variables(&mut same.parameters, &same.invocation);
+            return;
+        }
+        let mut capability = draft.capability(CapabilityKind::Operation, name, name, holder.pointer.clone());
+        capability.description = draft::description(holder.text_of(&["description", "summary"]));
+        endpoint::set(&mut capability, url);
+        lenient::read_prices(holder, &mut capability);
+        self.reader.push(capability);
+    }
+
     /// Tools of the MCP server that are only names.
     fn tools(&mut self, key: &str, holder: &Object<'_>, context: &Context) {
+        let tools = self.reader.draft.manifest.capabilities.iter();
+        let mut tools: HashSet<String> = tools.filter_map(|tool| tool.invocation.native.clone()).collect();
         for (index, name) in holder.list(key).into_iter().flatten().enumerate() {
             let Some(name) = name.as_str().map(str::trim).filter(|name| !name.is_empty()) else { continue };
-            if self.reader.is_done() || !self.known.ids.insert(name.to_owned()) {
+            // A tool of a server is another way to call an operation of its name.
+            let is_new_tool = tools.insert(name.to_owned()) && context.server().is_some();
+            let is_new = self.known.ids.insert(name.to_owned()) || is_new_tool;
+            if self.reader.is_done() || !is_new {
                 continue;
             }
             let pointer = format!("{}/{index}", holder.at(key));
             let mut capability = self.reader.draft.capability(CapabilityKind::Tool, name, name, pointer);
             element::set_tool(ListKind::of_tools(), context, &mut capability);
+            if capability.invocation.native.is_some() {
+                capability.invocation.native = Some(name.to_owned());
+            }
             self.reader.push(capability);
         }
     }
@@ -201,7 +250,7 @@ fn is_call(key: &str, map: &Map<String, Value>) -> bool {
 }
 
 /// Whether a text is a call: a method and an address, the address of an endpoint, or one with a variable in its query.
-fn is_call_text(key: &str, text: &str, holder: &Object<'_>) -> bool {
+fn is_call_text(key: &str, text: &str) -> bool {
     // Most texts are no addresses.
     let may_be_call = text.len() <= TEXT_BYTES_MAX && text.contains('/');
     if !may_be_call || is_of_element(key) || PROSE_KEYS.contains(&key) {
@@ -211,13 +260,15 @@ fn is_call_text(key: &str, text: &str, holder: &Object<'_>) -> bool {
     if method.is_some() {
         return leads_nowhere(key, address);
     }
-    let has_variable = address.split_once('?').is_some_and(|(_, query)| query.contains("={"));
-    if has_variable {
-        // In an element it is the element's own address.
-        return !lists::is_described(holder.map)
-            && !outbound::target(&[key], address).is_some_and(Target::is_server);
+    if has_open_query(address) {
+        return !outbound::target(&[key], address).is_some_and(Target::is_server);
     }
     names_endpoint(key) && leads_nowhere(key, address)
+}
+
+/// Whether an address has a variable in its query.
+fn has_open_query(address: &str) -> bool {
+    address.split_once('?').is_some_and(|(_, query)| query.contains("={"))
 }
 
 /// Whether a member has the name of one endpoint among several: `drop_endpoint`.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::details;
 use super::lists::{self, ListKind};
+use super::method::{example_of_list, method_of_call, methods, set_socket};
 use super::query;
 use crate::address::{self, Address};
 use crate::auth;
@@ -32,12 +33,14 @@ pub(super) struct Context {
     pub(super) auth: Tristate,
     /// Where the credentials of the element around are obtained.
     registration: Option<String>,
+    /// The example call of the element around, which lists several addresses.
+    example: Option<String>,
     /// The list is a map of lists.
     pub(super) has_groups: bool,
 }
 
 /// Longest base of paths, which is copied to each address.
-const BASE_BYTES_MAX: usize = 2_048;
+pub(super) const BASE_BYTES_MAX: usize = 2_048;
 const BASE_KEYS: &[&str] = &[
     "base_url",
     "baseUrl",
@@ -57,7 +60,7 @@ const SERVER_ADDRESS_KEYS: &[&str] = &["endpoint", "url", "server", "server_url"
 /// Blocks in the description of a server that hold its address.
 const SERVER_BLOCKS: &[&str] =
     &["remote", "hosted", "server", "transport", "connection", "streamable_http", "production"];
-const ADDRESS_KEYS: &[&str] = &[
+pub(super) const ADDRESS_KEYS: &[&str] = &[
     "endpoint",
     "url",
     "path",
@@ -144,8 +147,14 @@ impl Context {
             agent: self.agent.clone(),
             auth: self.auth,
             registration: self.registration.clone(),
+            example: example_of_list(object).or_else(|| self.example.clone()),
             has_groups: false,
         }
+    }
+
+    /// Address of the MCP server through which tools are called.
+    pub(super) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 
     /// Whether a call needs credentials, by what is around it. The call by which they are obtained does not.
@@ -167,6 +176,18 @@ impl Context {
         lenient::read_own_auth(element, &mut needed);
         let registration = lenient::registration_of(element).or_else(|| self.registration.clone());
         Self { auth: needed.required, registration, ..inside }
+    }
+
+    /// The method of the example call of an address in the list of an element.
+    pub(super) fn method_of_example(&self, address: &str) -> Option<&str> {
+        method_of_call(self.example.as_deref()?, address)
+    }
+
+    /// Adds the parameters of the example call of an address in the list of an element.
+    pub(super) fn read_example(&self, address: &str, capability: &mut Capability) {
+        if let Some(example) = &self.example {
+            query::read_shown(example, address, capability);
+        }
     }
 
     /// The context at an address of its own.
@@ -361,51 +382,6 @@ fn set_card(kind: ListKind, capability: &mut Capability) {
         let is_a2a = |url: &String| addresses::classify(url).rel == "agent-card";
         invocation.protocol = invocation.described_by.as_ref().is_some_and(is_a2a).then_some(Protocol::A2a);
     }
-}
-
-/// Sets the protocol of an address whose method is no method of HTTP: `"method": "WS"`.
-fn set_socket(object: &Object<'_>, capability: &mut Capability) {
-    let is_socket =
-        |method: &str| ["WS", "WSS", "WEBSOCKET"].iter().any(|word| method.eq_ignore_ascii_case(word));
-    let invocation = &mut capability.invocation;
-    if !object.text_of(METHOD_KEYS).is_some_and(is_socket) || invocation.endpoint().is_none() {
-        return;
-    }
-    invocation.protocol = Some(Protocol::WebSocket);
-    for address in [&mut invocation.url, &mut invocation.url_template].into_iter().flatten() {
-        if let Some(rest) = address.strip_prefix("http") {
-            *address = ["ws", rest].concat();
-        }
-    }
-}
-
-/// Members that name the method of a call.
-const METHOD_KEYS: &[&str] = &["method", "methods", "http_method", "httpMethod", "verb"];
-
-/// The HTTP methods of an element; one absent method if it names none.
-fn methods(object: &Object<'_>, prefixed: Option<&str>) -> Vec<Option<String>> {
-    let mut methods: Vec<Option<String>> = Vec::new();
-    let words = METHOD_KEYS
-        .iter()
-        .flat_map(|key| object.texts(key))
-        .flat_map(|text| text.split([',', '|', '/', ' ']));
-    for word in words.map(str::to_ascii_uppercase).filter(|word| address::is_method(word)) {
-        if !methods.iter().flatten().any(|known| *known == word) {
-            methods.push(Some(word));
-        }
-    }
-    if methods.is_empty() {
-        methods.push(prefixed.or_else(|| method_of_example(object)).map(str::to_owned));
-    }
-    methods
-}
-
-/// The method of an example call of the same address: `"example": "GET /prices?ticker=AAPL"`.
-fn method_of_example<'v>(object: &Object<'v>) -> Option<&'v str> {
-    let address = object.text_of(ADDRESS_KEYS)?;
-    let (method, call) = address::split_method(object.text("example")?);
-    let rest = call.strip_prefix(address).unwrap_or("-");
-    method.filter(|_| rest.is_empty() || rest.starts_with(['?', ' ', '/']))
 }
 
 fn begin(

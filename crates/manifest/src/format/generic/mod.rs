@@ -11,9 +11,11 @@ mod details;
 mod element;
 mod lists;
 mod messages;
+mod method;
 mod query;
 mod reader;
 mod rpc;
+mod server;
 mod workflows;
 
 use std::collections::HashSet;
@@ -133,7 +135,9 @@ impl Reader<'_, '_> {
             return;
         };
         if let Some(kind) = ListKind::of("skills") {
-            let capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            let mut capability = Call::of(&skill, None).capability(kind, None, context, None, self.draft);
+            let install = skill.text("install").map(|text| text::capped(text, draft::DESCRIPTION_CHARS_MAX));
+            capability.published.extend(install.map(|text| ("install".to_owned(), Value::from(text))));
             self.push(capability);
         }
     }
@@ -252,8 +256,11 @@ impl Reader<'_, '_> {
                 let list = List { kind, depth: 1, names: Names::Kept, context: &context };
                 let first = self.draft.manifest.capabilities.len();
                 self.read_list(list, names, &inner.at(key));
-                if *block == "a2a" {
-                    self.call_agent(&inner, first);
+                match (*block, *key) {
+                    ("a2a", _) => self.call_agent(&inner, first),
+                    ("mcp", "tools") => self.add_repeated_tools(names, &inner.at(key), &context),
+                    ("mcp", _) => self.read_through_server(key, first, &context),
+                    _ => {}
                 }
             }
         }
@@ -400,6 +407,7 @@ impl Reader<'_, '_> {
             return;
         }
         if let Some((method, address)) = element::published_address(text) {
+            let shown = method.is_none().then(|| list.context.method_of_example(address)).flatten();
             let names: Vec<&str> = std::iter::once(list.kind.key()).chain(name).collect();
             let is_page = list.kind.is_of_calls() || outbound::target(&names, address).is_some();
             if method.is_none() && is_page {
@@ -413,7 +421,8 @@ impl Reader<'_, '_> {
             if call.is_some() {
                 capability.description = draft::description(element::remark(text, address));
             }
-            element::set_address(address, method, list.context, &mut capability, self.draft);
+            element::set_address(address, method.or(shown), list.context, &mut capability, self.draft);
+            list.context.read_example(address, &mut capability);
             capability.auth.required = list.context.needed(&capability);
             return self.push(capability);
         }

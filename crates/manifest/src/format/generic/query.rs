@@ -21,12 +21,23 @@ pub(super) fn read(object: &Object<'_>, address: Option<&str>, capability: &mut 
     let shown = ["example", "example_url", "exampleUrl", "example_call", "exampleCall"];
     let shown = shown.iter().filter_map(|key| object.text(key)).find_map(|text| query_of(text, address?));
     let query = shown.or_else(|| query_in(object.text_of(&["description", "summary", "note", "notes"])?));
+    capability.parameters = query.and_then(parameters);
+}
+
+/// Adds the parameters that an example call of the address shows to a capability without any.
+pub(super) fn read_shown(example: &str, address: &str, capability: &mut Capability) {
+    if capability.parameters.is_none() {
+        capability.parameters = query_of(example, address).and_then(parameters);
+    }
+}
+
+fn parameters(query: &str) -> Option<Value> {
     let mut parameters = Parameters::default();
-    for name in query.into_iter().flat_map(names) {
+    for name in names(query) {
         let schema = Map::from_iter([("type".to_owned(), Value::from("string"))]);
         parameters.add(name, schema, Location::Query, Presence::Optional);
     }
-    capability.parameters = parameters.finish();
+    parameters.finish()
 }
 
 /// The query of an example of the same address.

@@ -189,8 +189,13 @@ const AUTHORIZE_KEYS: &[&str] =
 
 /// The name of a header of its own in a sentence: `passed as X-Wallet-Key header`.
 pub(crate) fn header_in(sentence: &str) -> Option<&str> {
+    headers_in(sentence).next()
+}
+
+/// The names of all headers of their own in a sentence: `X-Payment-Hash + X-Payment-Chain`.
+pub(crate) fn headers_in(sentence: &str) -> impl Iterator<Item = &str> {
     let words = sentence.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
-    words.take(HEADER_WORDS_MAX).find(|word| word.len() > 3 && word.starts_with("X-"))
+    words.take(HEADER_WORDS_MAX).filter(|word| word.len() > 3 && word.starts_with("X-"))
 }
 
 /// Words of a sentence that are searched for a header.

@@ -292,10 +292,8 @@ fn price_in_words(piece: &str) -> Option<Payment> {
         let digits = word.trim_start_matches(['$', '\u{20ac}', '\u{a3}', '~']);
         digits.starts_with(|letter: char| letter.is_ascii_digit())
     };
-    let is_currency = |word: &str| {
-        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        CURRENCIES.contains(&bare.to_ascii_lowercase().as_str())
-    };
+    let is_currency =
+        |word: &str| is_currency(word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric()));
     let words = piece.split_whitespace().take(WORDS_MAX);
     let amount = words.clone().find(|word| is_amount(word))?;
     let has_sign = amount.starts_with(['$', '\u{20ac}', '\u{a3}']);
@@ -310,6 +308,11 @@ fn price_in_words(piece: &str) -> Option<Payment> {
         price: Some(text::capped(price, NAME_CHARS_MAX).to_owned()),
         ..Payment::default()
     })
+}
+
+/// Whether a word is the code of a currency or an asset.
+pub(crate) fn is_currency(word: &str) -> bool {
+    CURRENCIES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Words of one price in a text.

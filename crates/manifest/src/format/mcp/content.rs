@@ -92,8 +92,7 @@ fn resource(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Opt
         capability.invocation.method = Some("GET".to_owned());
         capability.invocation.url = draft.on_origin(address, pointer).map(Address::into_string);
     } else {
-        let envelope = json!({"method": "resources/read", "params": {"uri": id}});
-        capability.invocation = through(server, envelope);
+        capability.invocation = resource_call(server, id);
     }
     Some(capability)
 }
@@ -107,8 +106,7 @@ fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Optio
     capability.title = draft::name(text_of(&["title"]));
     let described = value.as_str().filter(|_| key.is_some());
     capability.description = draft::description(text_of(&["description", "summary"]).or(described));
-    let envelope = json!({"method": "prompts/get", "params": {"name": name, "arguments": "{parameters}"}});
-    capability.invocation = through(server, envelope);
+    capability.invocation = prompt_call(server, name);
     let own = Invocation::default();
     capability.parameters = object.as_ref().and_then(|object| schema::of_call(object.map, &own));
     Some(capability)
@@ -117,6 +115,16 @@ fn prompt(item: &Item<'_>, server: Option<&str>, draft: &mut Draft<'_>) -> Optio
 /// A name in a list. `dynamic` stands for a list that only the server knows (SEP-1649).
 fn listed_name(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).filter(|name| !name.is_empty() && *name != "dynamic")
+}
+
+/// The call that reads a resource.
+pub(crate) fn resource_call(server: Option<&str>, uri: &str) -> Invocation {
+    through(server, json!({"method": "resources/read", "params": {"uri": uri}}))
+}
+
+/// The call that gets a prompt.
+pub(crate) fn prompt_call(server: Option<&str>, name: &str) -> Invocation {
+    through(server, json!({"method": "prompts/get", "params": {"name": name, "arguments": "{parameters}"}}))
 }
 
 fn through(server: Option<&str>, envelope: Value) -> Invocation {

@@ -24,6 +24,7 @@ use crate::format::{header, lenient};
 use crate::model::CapabilityKind;
 use crate::object::{Object, children};
 
+pub(crate) use content::{prompt_call, resource_call};
 pub(crate) use rules::FINDINGS;
 pub(crate) use tools::{annotate, read as read_tools};
 
@@ -156,6 +157,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     access.apply(draft.manifest.capabilities.get_mut(first..).unwrap_or_default());
     draft.keep_all(access.auth);
+    draft.keep_all(servers::secrets_of_packages(root));
 }
 
 /// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{rules, tools};
 use crate::draft::{self, Draft};
-use crate::model::{Auth, AuthScheme, CapabilityKind, Interface, Protocol};
+use crate::model::{AppliesTo, Auth, AuthScheme, CapabilityKind, Interface, Protocol};
 use crate::object::Object;
+use crate::text;
 
 /// Members with the address of a server. `url` is last: it often is the address of the home page.
 const ADDRESS_KEYS: &[&str] = &[
@@ -108,6 +109,49 @@ pub(super) fn credentials(interface: &Interface) -> impl Iterator<Item = Auth> +
         let (location, name) = (Some("header".to_owned()), Some(name.to_owned()));
         (is_authorization || is_secret).then(|| Auth { location, name, ..Auth::new(scheme) })
     })
+}
+
+/// Secrets of one package that are read; published ones have up to two.
+const SECRETS_MAX: usize = 20;
+
+/// The secrets that packages ask for: in variables of the environment, arguments, and headers of their own server.
+pub(super) fn secrets_of_packages(root: &Object<'_>) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    for package in root.objects("packages").take(SERVERS_MAX) {
+        let transport = package.object("transport");
+        let inputs = [
+            (Some(&package), "environmentVariables", "environment"),
+            (Some(&package), "environment_variables", "environment"),
+            (Some(&package), "packageArguments", "argument"),
+            (Some(&package), "runtimeArguments", "argument"),
+            (transport.as_ref(), "headers", "header"),
+        ];
+        for (holder, key, place) in inputs {
+            let listed = holder.into_iter().flat_map(|holder| holder.objects(key)).take(SECRETS_MAX);
+            let secrets =
+                listed.filter_map(|input| secret(&input, place)).filter(|secret| !found.contains(secret));
+            found.extend(secrets.collect::<Vec<_>>());
+        }
+    }
+    found
+}
+
+/// A secret that a package is given: a key by its name, such as `SHOP_API_KEY`, else another secret. One that is not required
+/// applies to no call by itself.
+fn secret(input: &Object<'_>, place: &str) -> Option<Auth> {
+    let flag = |keys: [&str; 2]| keys.iter().find_map(|key| input.flag(key));
+    let name = draft::name(input.text_of(&["name", "valueHint"]))?;
+    flag(["isSecret", "is_secret"]).filter(|is_secret| *is_secret)?;
+    let words = text::words(&name);
+    let is_private =
+        words.iter().any(|word| matches!(word.as_str(), "private" | "wallet" | "mnemonic" | "seed"));
+    let is_key = words.iter().any(|word| matches!(word.as_str(), "key" | "token" | "apikey"));
+    let scheme = if is_key && !is_private { AuthScheme::ApiKey } else { AuthScheme::Other };
+    let applies_to = match flag(["isRequired", "is_required"]) {
+        Some(true) => AppliesTo::All,
+        _ => AppliesTo::OptionalIds { ids: Vec::new() },
+    };
+    Some(Auth { location: Some(place.to_owned()), name: Some(name), applies_to, ..Auth::new(scheme) })
 }
 
 /// A server of a list, or of a map by transport.

@@ -12,7 +12,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{addresses, endpoint, lenient};
 use crate::json::push_name;
-use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass};
+use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass, TypeSource};
 use crate::object::{Object, children};
 use crate::{safety, schema, text};
 
@@ -38,7 +38,23 @@ fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize,
         if has_groups && item.is_string() && name.is_some_and(|name| REMARKS.contains(&name)) {
             continue;
         }
+        let first = draft.manifest.capabilities.len();
         read_item(item, name, &pointer, server, depth, draft);
+        if let Some(class) = name.filter(|_| item.is_array()).and_then(effect_of_group) {
+            let tools = draft.manifest.capabilities.iter_mut().skip(first);
+            for tool in tools.filter(|tool| tool.safety.source != TypeSource::Declared) {
+                tool.safety = safety::declared(class);
+            }
+        }
+    }
+}
+
+/// The effect of the tools in a group, by its name: `{"read": […], "write": […]}`.
+fn effect_of_group(name: &str) -> Option<SafetyClass> {
+    match name {
+        "read" | "read_only" | "readOnly" | "readonly" | "read-only" => Some(SafetyClass::Read),
+        "write" | "read_write" | "readWrite" => Some(SafetyClass::Write),
+        _ => None,
     }
 }
 

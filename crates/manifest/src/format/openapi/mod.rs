@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::budget::{self, Measure};
 use crate::document::Body;
 use crate::document::{NO_OBJECT, OVER_BUDGET};
-use crate::draft::{CAPABILITIES_MAX, Draft};
+use crate::draft::{self, CAPABILITIES_MAX, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::lenient;
 use crate::json;
@@ -121,6 +121,10 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
         rules::check_operation(&operation, &mut ids, draft);
         let capability = operation::read(&reading, &operation, draft, &mut resolver);
         draft.push(capability);
+    }
+    // Without requirements for the whole document, only operations that state a scheme use it.
+    if reading.auth == CapabilityAuth::default() {
+        draft::restrict_to_needing(&mut draft.manifest);
     }
     rules::report_problems(resolver.take_problems(), draft);
 }

@@ -16,6 +16,7 @@ use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::identity::host_of;
 use crate::model::{Format, Interface, Link, Protocol};
+use crate::name::parse_url;
 use crate::text;
 use known::Known;
 pub(crate) use target::{RELATED_WORDS, Target, target};
@@ -88,10 +89,10 @@ fn is_schema_name(name: &str) -> bool {
 const CALLING_TEXTS_MAX: usize = 500;
 
 /// Adds every address of a document that is not in the draft yet, and returns the texts that may name calls. Paths are below
-/// the folder of the service, if it has one.
+/// the folder of the service, if it has one; those of an API in sentences belong to its base.
 pub(crate) fn read<'v>(
     root: &'v Map<String, Value>,
-    folder: Option<&Url>,
+    (folder, base): (Option<&Url>, Option<&Url>),
     draft: &mut Draft<'_>,
 ) -> Vec<&'v str> {
     let is_core = draft.format().is_core();
@@ -149,21 +150,24 @@ pub(crate) fn read<'v>(
     if !has_sentences || format == Format::SkillsIndex {
         return Vec::new();
     }
-    read_sentences(root, folder, links_left, &mut known, draft);
+    read_sentences(root, (folder, base), links_left, &mut known, draft);
     calling
 }
 
 /// Adds the addresses in sentences, which are not followed.
 fn read_sentences(
     root: &Map<String, Value>,
-    folder: Option<&Url>,
+    (folder, base): (Option<&Url>, Option<&Url>),
     mut links_left: usize,
     known: &mut Known,
     draft: &mut Draft<'_>,
 ) {
     let is_core = draft.format().is_core();
+    // The file of a server describes this server: a sentence names others.
+    let is_of_server = matches!(draft.format(), Format::McpCard | Format::McpFreeform | Format::McpRegistry)
+        && draft.manifest.interfaces.iter().any(|known| known.url.is_some());
     let mut sentences_left = TRIES_MAX;
-    each(root, &mut |_, sentence, _| {
+    each(root, &mut |_, sentence, owner| {
         if is_address(sentence) {
             return;
         }
@@ -174,17 +178,32 @@ fn read_sentences(
             sentences_left -= 1;
             // The core formats name their pages in members of their own.
             let is_kept = !is_core || !addresses::is_path_of_page(published);
-            let new = absolute(published, folder, draft).filter(|url| is_kept && known.is_new(url, None));
+            let address = address::with_scheme(published);
+            let of_element = || address.starts_with('/').then(|| origin_of(owner?)).flatten();
+            let of_api = || base.cloned().filter(|_| address.starts_with("/api/"));
+            let url = match of_element().or_else(of_api) {
+                Some(base) => address::resolve(&base, &address).map(address::Address::into_string),
+                None => absolute(&address, folder, draft),
+            };
+            let new = url.filter(|url| is_kept && known.is_new(url, None));
             let Some(url) = new else { continue };
             let class = addresses::classify(&url);
             let is_path = published.starts_with('/');
             links_left -= 1;
-            if is_path && class.rel == "mcp" && !draft.has_interface(&url) {
+            if is_path && class.rel == "mcp" && !is_of_server && !draft.has_interface(&url) {
                 add_server(Interface::new(Protocol::Mcp, Some(url.clone())), draft);
             }
             draft.keep(Link::new(class.rel, url, None));
         }
     });
+}
+
+/// The origin of the address of an element, to which the paths in its texts belong.
+fn origin_of(element: &Map<String, Value>) -> Option<Url> {
+    let text = ["endpoint", "url", "href", "api"].iter().find_map(|key| element.get(*key)?.as_str())?;
+    let (_, address) = address::split_method(text);
+    let url = Some(address).filter(|text| text.contains("://")).and_then(|text| parse_url(text).ok())?;
+    url.has_host().then(|| url.join("/").ok()).flatten()
 }
 
 /// Words of members that hold pages.

@@ -1,0 +1,49 @@
+//! Tools, resources and prompts that the block of an MCP server lists by name.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::element::{self, Context};
+use super::lists::ListKind;
+use super::reader::Reader;
+use crate::format::mcp;
+use crate::model::{Capability, CapabilityKind, Protocol};
+use crate::object::children;
+
+impl Reader<'_, '_> {
+    /// Tools of the MCP server with the name of an operation over HTTP: another way to call it.
+    pub(super) fn add_repeated_tools(&mut self, names: &Value, pointer: &str, context: &Context) {
+        if context.server().is_none() {
+            return;
+        }
+        let is_tool = |known: &&Capability| known.invocation.protocol == Some(Protocol::Mcp);
+        let tools = self.draft.manifest.capabilities.iter().filter(is_tool);
+        let mut known: HashSet<String> = tools.filter_map(|tool| tool.invocation.native.clone()).collect();
+        for (_, name, pointer) in children(names, pointer) {
+            let Some(name) = name.as_str().map(str::trim).filter(|name| self.seen.contains(*name)) else {
+                continue;
+            };
+            if self.is_done() || !known.insert(name.to_owned()) {
+                continue;
+            }
+            let mut capability = self.draft.capability(CapabilityKind::Tool, name, name, pointer);
+            element::set_tool(ListKind::of_tools(), context, &mut capability);
+            capability.invocation.native = Some(name.to_owned());
+            self.push(capability);
+        }
+    }
+
+    /// Reads resources and gets prompts, those from `first` on, through the MCP server of their block.
+    pub(super) fn read_through_server(&mut self, key: &str, first: usize, context: &Context) {
+        for capability in self.draft.manifest.capabilities.iter_mut().skip(first) {
+            let name = capability.native_id.clone();
+            if capability.invocation.endpoint().is_none() && context.server().is_some() {
+                capability.invocation = match key {
+                    "resources" => mcp::resource_call(context.server(), &name),
+                    _ => mcp::prompt_call(context.server(), &name),
+                };
+            }
+        }
+    }
+}
