@@ -29,6 +29,7 @@ pub(super) use self::robots::{Robots, robots_use};
 use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
 use super::traffic::Traffic;
+use crate::activity::VisitPlan;
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
@@ -112,6 +113,8 @@ pub(super) struct Requester<'a> {
     parsed: Option<ParsedRobots>,
     /// Memory of what the visit found and keeps until it is saved.
     pub(super) memory: HeldMemory,
+    /// What the visit still has to do, for the display of progress.
+    plan: VisitPlan,
     /// When the progress was last written.
     written_at: Option<Instant>,
     /// The progress is written with the clocks, for the next worker; not for requests outside a visit.
@@ -140,6 +143,7 @@ impl<'a> Requester<'a> {
             robots: HashMap::new(),
             parsed: None,
             memory: HeldMemory::default(),
+            plan: tools.activity.visit(),
             written_at: None,
             writes_progress: true,
         }
@@ -243,6 +247,7 @@ impl<'a> Requester<'a> {
         message: Message<'_>,
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
+        self.show_plan(progress, &host, body);
         let mut permit = self.acquire_permit(&host).await?;
         let group_use = self.enter(&host)?;
         if body != BodyKind::Robots {
@@ -392,6 +397,18 @@ impl<'a> Requester<'a> {
         };
         let group_use = self.tools.groups.enter(ownership);
         group_use.map(Some).ok_or(Interrupt::HandOver { group: ownership.group })
+    }
+
+    /// Tells the display of progress what is left of the visit before a request to this host.
+    fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
+        let crawl_delay = self.crawl_delay(host);
+        if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
+            authority.target.crawl_delay = crawl_delay;
+            let left = progress.plan.left() + usize::from(body == BodyKind::Robots);
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            let ends_at = self.tools.pace.answered_at(&authority.target, &authority.clock, left);
+            self.plan.set(left.into(), ends_at);
+        }
     }
 
     async fn acquire_permit(&mut self, host: &Host) -> Result<Permit, Interrupt> {
