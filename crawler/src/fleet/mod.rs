@@ -232,10 +232,13 @@ impl<'a> Fleet<'a> {
         let now = clock::now();
         self.tools.groups.heartbeat(&self.tools.store).await?;
         let (store, mut count) = (self.tools.store.clone(), JoinSet::new());
-        count.spawn(async move { store.sites_due(now).await.ok() });
+        let sites_known = self.only.as_ref().map(|only| only.len() as u64);
+        if sites_known.is_none() {
+            count.spawn(async move { store.sites_due(now).await.ok() });
+        }
         Ok(Work {
             count,
-            sites_known: None,
+            sites_known,
             next_state_at: Instant::now() + STATE_EVERY,
             running: JoinSet::new(),
             held: HeldLeases::default(),
