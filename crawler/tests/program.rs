@@ -141,6 +141,8 @@ async fn status_shows_the_state_of_the_crawl() {
         status["failing"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
     assert_eq!(failing, ["busy.example", "gone.example"], "{status}");
     assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
+    let busy = text(&fixture.run(&["explain", "busy.example"]).await.stdout);
+    assert!(busy.contains("because the last visit ended early: the site asked for a delay."), "{busy}");
     let stdout = text(&fixture.run(&["status"]).await.stdout);
     for part in [
         "Sites: 5 (0 due, 0 being visited, 1 parked, 0 blocked)",

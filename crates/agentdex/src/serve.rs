@@ -328,11 +328,13 @@ impl Node {
         let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
         let program = program.to_string_lossy().into_owned();
         let (url, data_dir) = (self.url.as_str(), self.data_dir.as_str());
-        if !has_manifests(&self.store).await? {
+        let announcement = if has_manifests(&self.store).await? {
+            Announcement::Indexed { url, program, data_dir }
+        } else {
             let reasons = if summary.had_nothing_to_do() { self.reasons().await? } else { Vec::new() };
-            return Announcement::NothingFound { url, program, data_dir, reasons }.print(self.output);
-        }
-        Announcement::Indexed { url, program, data_dir }.print(self.output)?;
+            Announcement::NothingFound { url, program, data_dir, reasons }
+        };
+        announcement.print(self.output)?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;

@@ -112,14 +112,14 @@ fn ends(ends: &BTreeMap<&'static str, u64>) -> String {
 }
 
 impl Shown {
-    /// The rate and the time left.
+    /// The rate, and the time left if it is known.
     pub(super) fn pace(&self) -> String {
         let left = match self.time_left {
-            Some(left) => format!("about {} left", in_words(left)),
-            None if self.sites_known == Some(self.sites_done) => "none is left".to_owned(),
-            None => "time left unknown".to_owned(),
+            Some(left) => format!(", about {} left", in_words(left)),
+            None if self.sites_known == Some(self.sites_done) => ", none is left".to_owned(),
+            None => String::new(),
         };
-        format!("{:.1} requests/s, {left}", self.requests_per_second)
+        format!("{:.1} requests/s{left}", self.requests_per_second)
     }
 
     /// The waits and the outcomes.
@@ -211,7 +211,7 @@ mod tests {
             let activity = ActivityCounts { requests, ..ActivityCounts::default() };
             let state = CrawlState { summary: &summary, sites_known: Some(known), open: 0, parked, activity };
             let shown = rate.shown(&state, start + Duration::from_secs(1));
-            assert!(shown.head().ends_with("time left unknown"), "{}", shown.head());
+            assert!(shown.head().ends_with(" requests/s"), "{}", shown.head());
         }
     }
 

@@ -154,7 +154,8 @@ impl Watch {
             bar.set_message(escape::line(&details).into_owned());
             return;
         }
-        if state.written_at.elapsed() < LINE_EVERY {
+        let has_sites = shown.sites_known != Some(0);
+        if state.written_at.elapsed() < LINE_EVERY || !has_sites {
             return;
         }
         state.written_at = Instant::now();
