@@ -181,7 +181,7 @@ async fn explain_shows_what_a_parked_visit_requests_next() {
 async fn explain_says_that_a_site_is_being_visited() {
     let fixture = Fixture::with([Host::new("slow.example")]).await;
     fixture.file("seeds", "slow.example\n");
-    let crawl = fixture.command(&["--seeds", "seeds", "--delay", "20s"]).spawn().unwrap();
+    let crawl = fixture.command(&["--seeds", "seeds", "--delay", "4s"]).spawn().unwrap();
     fixture.web.log().wait_until(|log| log.hit_count() > 0).await;
     let explained = text(&fixture.run(&["explain", "slow.example"]).await.stdout);
     assert!(explained.contains("Being visited now, by "), "{explained}");

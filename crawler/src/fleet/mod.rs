@@ -36,7 +36,7 @@ const LEASE_BATCH_MAX: usize = 200;
 /// Renewals within the duration of a lease: two may fail in a row.
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// Interval of [`Progress::State`].
-const STATE_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const STATE_EVERY: Duration = Duration::from_secs(1);
 /// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Heartbeat interval of a worker that shares no addresses and needs no heartbeat.

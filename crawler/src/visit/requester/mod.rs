@@ -399,18 +399,6 @@ impl<'a> Requester<'a> {
         group_use.map(Some).ok_or(Interrupt::HandOver { group: ownership.group })
     }
 
-    /// Tells the display of progress what is left of the visit before a request to this host.
-    fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
-        let crawl_delay = self.crawl_delay(host);
-        if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
-            authority.target.crawl_delay = crawl_delay;
-            let left = progress.plan.left() + usize::from(body == BodyKind::Robots);
-            let left = u32::try_from(left).unwrap_or(u32::MAX);
-            let ends_at = self.tools.pace.answered_at(&authority.target, &authority.clock, left);
-            self.plan.set(left.into(), ends_at);
-        }
-    }
-
     async fn acquire_permit(&mut self, host: &Host) -> Result<Permit, Interrupt> {
         let _waits = self.tools.activity.delay();
         loop {
@@ -447,11 +435,6 @@ impl<'a> Requester<'a> {
             metrics::visit_parked(Some(scope));
             return Err(Interrupt::Park { until, reason });
         }
-    }
-
-    /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
-    fn crawl_delay(&self, host: &Host) -> Option<Duration> {
-        self.robots.get(host)?.crawl_delay
     }
 
     /// Sleeps, unless the visit is stopped.
