@@ -2,12 +2,14 @@
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
 use store::{Retention, WorkerId};
 
+use crate::database_lock::{DatabaseLock, LockError};
 use crate::schedule::Schedules;
 use crate::seeds::SeedError;
 use egress::EgressSettings;
@@ -42,6 +44,8 @@ pub struct CrawlConfig {
     pub worker: WorkerId,
     /// The embedded database to lock; none where a fleet shares one.
     pub locked_database: Option<PathBuf>,
+    /// The lock on it, once it is taken.
+    pub lock: Option<Arc<DatabaseLock>>,
     /// Duration of a lease; renewed at a third of it, and free again after it if the process was killed.
     pub lease: Duration,
     /// Scheduled tasks of a daemon.
@@ -57,6 +61,18 @@ pub struct CrawlConfig {
 }
 
 impl CrawlConfig {
+    /// Locks the embedded database, if that was not done before. The lock is held as long as a copy of this configuration.
+    ///
+    /// # Errors
+    ///
+    /// If another crawler holds it, or the lock file cannot be written.
+    pub fn locked(mut self) -> Result<Self, LockError> {
+        if let (None, Some(database)) = (&self.lock, &self.locked_database) {
+            self.lock = Some(Arc::new(DatabaseLock::take(database, &self.worker)?));
+        }
+        Ok(self)
+    }
+
     /// The configuration for reading the seeds again. Standard input, pipes and devices are left out; then the lists only add
     /// sites, since the sites that those named are no longer known.
     pub(crate) fn for_reading_again(&self) -> Self {
@@ -136,13 +152,12 @@ impl SeedSource {
     /// If the file cannot be read or is a directory; the error names the file.
     pub fn check_readable(&self) -> Result<(), SeedError> {
         let Self::File(path) = self else { return Ok(()) };
-        let read = std::fs::File::open(path).and_then(|file| file.metadata());
-        let read =
-            read.and_then(
-                |file| {
-                    if file.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
-                },
-            );
+        let read = std::fs::metadata(path).and_then(|file| match () {
+            () if file.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+            () if file.is_file() => std::fs::File::open(path).map(drop),
+            // the writer of a pipe would not wait for a second reader
+            () => Ok(()),
+        });
         read.map_err(|source| SeedError::Unreadable { name: self.name(), source })
     }
 

@@ -28,7 +28,7 @@ pub enum LockError {
 
 /// The lock of an embedded database; released when dropped, or when the process ends in any way.
 #[derive(Debug)]
-pub(crate) struct DatabaseLock {
+pub struct DatabaseLock {
     _locked: File,
     /// The previous holder.
     pub(crate) before: Option<WorkerId>,

@@ -123,7 +123,7 @@ async fn plan_site(
     let waits = known.as_ref().and_then(|report| {
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
         let parked = report.state.parked.as_ref().filter(|parked| parked.resume_at > now);
-        let never = report.blocked.as_ref().map(|_| "never: its owner opted out");
+        let never = report.blocked.as_ref().map(|_| "never: it is blocked");
         let never = never.or_else(|| report.suspended.as_ref().map(|_| "never: it is suspended"));
         match (never, parked, report.summary.next_visit_at) {
             (Some(never), ..) => Some(never.to_owned()),

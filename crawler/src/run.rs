@@ -8,7 +8,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, Mode};
 use crate::daemon::DaemonContext;
-use crate::database_lock::DatabaseLock;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
@@ -31,7 +30,8 @@ pub async fn run(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
-    let _lock = lock_database(&config, &store).await?;
+    let config = config.locked()?;
+    forget_previous_holder(&config, &store).await?;
     let events = open_events(&config)?;
     let tracker = TaskTracker::new();
     let groups = groups_of(&config, &store, Share::Full);
@@ -89,17 +89,16 @@ async fn begin(config: &CrawlConfig, tools: &Tools, summary: &Summary) -> Result
     Ok(())
 }
 
-/// Locks an embedded database, and releases what a dead crawler held there.
-async fn lock_database(config: &CrawlConfig, store: &Store) -> Result<Option<DatabaseLock>, CrawlError> {
-    let Some(database) = &config.locked_database else { return Ok(None) };
-    let lock = DatabaseLock::take(database, &config.worker)?;
-    if let Some(before) = &lock.before {
+/// Releases what a dead crawler held in the embedded database.
+async fn forget_previous_holder(config: &CrawlConfig, store: &Store) -> Result<(), CrawlError> {
+    let before = config.lock.as_ref().and_then(|lock| lock.before.as_ref());
+    if let Some(before) = before {
         let freed = store.worker_forget(before).await?;
         if freed > 0 {
             tracing::info!(worker = %before, sites = freed, "released the sites of a stopped crawler");
         }
     }
-    Ok(Some(lock))
+    Ok(())
 }
 
 /// On an embedded database this crawler owns every address; on a server there may be others.
@@ -122,6 +121,7 @@ pub async fn check(
     store: Store,
     cancel: Cancel,
     seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
     let site = seed.host.site();
@@ -132,8 +132,7 @@ pub async fn check(
     }
     let tracker = TaskTracker::new();
     let tools = Tools::start(&config, &store, (groups, open_events(&config)?), &tracker).await?;
-    let progress = |_: Progress<'_>| ();
-    let fleet = Fleet::new(&config, tools, cancel, &progress, &tracker);
+    let fleet = Fleet::new(&config, tools, cancel, progress, &tracker);
     let mut fleet = Fleet { concurrency: 1, only: Some(vec![site]), ..fleet };
     let park_wait = config.mode.park_wait();
     let ran = fleet.run(Mode::Once { park_wait }).await;

@@ -64,14 +64,14 @@ pub struct Summary {
 
 impl Summary {
     /// Whether there were visits, and none of them could connect.
-    pub fn reached_no_site(&self) -> bool {
+    pub(crate) fn reached_no_site(&self) -> bool {
         let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
         let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
         count > 0 && count == self.sites_visited
     }
 
     /// Whether no site was due, and none waits.
-    pub(crate) fn had_nothing_to_do(&self) -> bool {
+    pub fn had_nothing_to_do(&self) -> bool {
         self.sites_visited == 0 && self.failed == 0 && self.parked.is_empty() && !self.interrupted
     }
 

@@ -149,7 +149,9 @@ async fn a_submitted_site_gets_the_full_table() {
     assert!(!crawl.report("known.example").await.state.is_submitted);
     assert_eq!(crawl.paths("known.example").len(), FIRST_VISIT + 3);
     let seed = submit("known.example");
-    crawler::check(crawl.config.clone(), crawl.store.clone(), Cancel::default(), seed).await.unwrap();
+    crawler::check(crawl.config.clone(), crawl.store.clone(), Cancel::default(), seed, &|_| ())
+        .await
+        .unwrap();
     let known = crawl.paths("known.example");
     assert_eq!(known.len(), FULL_TABLE, "what the visits before a check left: {known:?}");
     assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), FULL_TABLE);

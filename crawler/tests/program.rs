@@ -57,12 +57,16 @@ async fn prints_one_json_object_per_pass() {
     assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
 
     let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
-    assert!(blocked.contains("deleted 1 manifest and"), "{blocked}");
+    let expected = "shop.example is blocked in sqlite:data/agentdex.db: it is not visited any more; deleted 1 manifest and";
+    assert!(blocked.starts_with(expected), "{blocked}");
     fixture.web.log().clear();
     let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
-    assert!(text(&check.stderr).contains("its owner opted out"), "{}", text(&check.stderr));
-    assert!(text(&fixture.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
+    assert!(text(&check.stderr).contains("it is blocked or suspended"), "{}", text(&check.stderr));
+    let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
+    assert!(explained.contains(": blocked by the operator\n"), "{explained}");
+    let unblocked = text(&fixture.run(&["unblock", "shop.example"]).await.stdout);
+    assert_eq!(unblocked, "shop.example may be visited again, in sqlite:data/agentdex.db\n");
     assert_eq!(fixture.web.log().hit_count(), 0);
 
     let failed = fixture.run(&["check", "gone.example"]).await;
@@ -137,6 +141,8 @@ async fn status_shows_the_state_of_the_crawl() {
         status["failing"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
     assert_eq!(failing, ["busy.example", "gone.example"], "{status}");
     assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
+    let busy = text(&fixture.run(&["explain", "busy.example"]).await.stdout);
+    assert!(busy.contains("because the last visit ended early: the site asked for a delay."), "{busy}");
     let stdout = text(&fixture.run(&["status"]).await.stdout);
     for part in [
         "Sites: 5 (0 due, 0 being visited, 1 parked, 0 blocked)",
@@ -169,6 +175,19 @@ async fn explain_shows_what_a_parked_visit_requests_next() {
         assert!(stdout.contains(part), "{part} is missing:\n{stdout}");
     }
     assert!(!stdout.contains("the next is https://patient.example/robots.txt"), "{stdout}");
+}
+
+#[tokio::test]
+async fn explain_says_that_a_site_is_being_visited() {
+    let fixture = Fixture::with([Host::new("slow.example")]).await;
+    fixture.file("seeds", "slow.example\n");
+    let crawl = fixture.command(&["--seeds", "seeds", "--delay", "4s"]).spawn().unwrap();
+    fixture.web.log().wait_until(|log| log.hit_count() > 0).await;
+    let explained = text(&fixture.run(&["explain", "slow.example"]).await.stdout);
+    assert!(explained.contains("Being visited now, by "), "{explained}");
+    assert!(explained.ends_with("No visit has ended yet.\n"), "{explained}");
+    assert!(!explained.contains("Next visit:"), "{explained}");
+    drop(crawl);
 }
 
 /// Found manifests change the order of requests, in this run and after a restart.

@@ -327,7 +327,7 @@ fn answer(
             line.findings.extend(findings);
         }
     }
-    let SiteReport { summary, state, hosts_total, blocked, suspended, visits } = report;
+    let SiteReport { summary, state, hosts_total, blocked, suspended, visits, lease: _ } = report;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));

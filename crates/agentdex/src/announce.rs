@@ -19,6 +19,8 @@ pub(crate) enum Announcement<'a> {
     Crawled(&'a Summary),
     /// Commands for the results.
     Indexed { url: &'a str, program: String, data_dir: &'a str },
+    /// There are no results yet. The reasons are those of the last day, if the pass itself had none to report.
+    NothingFound { url: &'a str, program: String, data_dir: &'a str, reasons: Vec<String> },
     /// Sites are visited when they are due.
     GoingOn { next_due_at: Option<DateTime<Utc>> },
     /// The crawl that went on after its pass was stopped.
@@ -45,6 +47,9 @@ impl Announcement<'_> {
             }
             Self::Crawled(summary) => crawler::cli::summary_text(summary),
             Self::Indexed { url, program, data_dir } => next_steps(url, program, data_dir),
+            Self::NothingFound { url, program, data_dir, reasons } => {
+                nothing_found(url, program, data_dir, reasons)
+            }
             Self::GoingOn { next_due_at } => {
                 let next = match next_due_at {
                     Some(at) if *at <= now() => "A site is due now.".to_owned(),
@@ -80,6 +85,17 @@ fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     )
 }
 
+/// What to do while no manifest is stored.
+fn nothing_found(url: &str, program: &str, data_dir: &str, reasons: &[String]) -> String {
+    let (program, data_dir) = (quoted(program), quoted(data_dir));
+    let reasons: String = reasons.iter().map(|reason| format!("{reason}\n")).collect();
+    format!(
+        "\nNothing has been found yet.\n{reasons}\
+         {url}/crawl and the first of these commands show the state of the crawl; the second checks this machine:\n  \
+         {program} status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}"
+    )
+}
+
 /// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
@@ -101,6 +117,24 @@ mod tests {
         assert_eq!(commands, 3, "{text}");
         let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
         assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
+    }
+
+    #[test]
+    fn the_ending_without_results_has_the_reasons_and_valid_commands() {
+        let reasons = vec!["3 of 3 visits: the name does not exist. Check it.".to_owned()];
+        let text =
+            nothing_found("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data", &reasons);
+        assert!(text.contains("\nNothing has been found yet.\n3 of 3 visits: the name"), "{text}");
+        assert!(!text.contains("search"), "{text}");
+        let commands: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("  target/release/")).collect();
+        assert_eq!(
+            commands,
+            ["agentdex status --data-dir agentdex-data", "agentdex doctor --data-dir agentdex-data"]
+        );
+        for command in commands {
+            crate::cli::command().try_get_matches_from(command.split(' ')).unwrap();
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ use settings::SharedFlags;
 use crate::announce::Announcement;
 use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 
+/// Its directory below the default data directory.
+pub(crate) const DIR_NAME: &str = "demo";
 /// Delay between two requests to a host of the demo.
 const DELAY: &str = "50ms";
 /// Interval between visits to a site of the demo: short enough to watch the crawl go on.
@@ -30,9 +32,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
     let endpoint = Endpoint::bind(shared, serve, &dir, health).await?;
-    std::fs::create_dir_all(&dir).with_context(|| {
-        format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
-    })?;
+    serve::create_data_dir(&dir)?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
     let announcement = Announcement::Demo {
@@ -40,13 +40,13 @@ pub(crate) async fn run(
         address: format!("127.0.0.1:{}", web.port()),
         data_dir: dir.display().to_string(),
     };
-    announcement.print(crawl.format.unwrap_or_default())?;
     let seeds_file = dir.join("seeds.txt");
     std::fs::write(&seeds_file, seeds.join("\n"))
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = crawl_flags(&web, &dir, seeds_file, crawl)?;
     let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
-    let resolved = crawler::cli::resolve(&shared, &crawl)?;
+    let resolved = serve::locked(crawler::cli::resolve(&shared, &crawl)?)?;
+    announcement.print(resolved.output)?;
     let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::GoOn).await;
     web.stop().await;
     served
@@ -54,7 +54,7 @@ pub(crate) async fn run(
 
 /// A directory of the demo's own, so that its sites do not mix with real ones.
 fn data_dir(shared: &SharedFlags) -> PathBuf {
-    shared.data_dir.clone().unwrap_or_else(|| Path::new("agentdex-data").join("demo"))
+    shared.data_dir.clone().unwrap_or_else(|| Path::new("agentdex-data").join(DIR_NAME))
 }
 
 /// The flags for crawling the demo's web. Flags about delays are kept.

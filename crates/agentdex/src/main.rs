@@ -22,6 +22,7 @@ use crawler::cli::{is_closed_pipe, is_usage};
 use runtime::{ReaderProgram, RuntimeHealth, read_isolated};
 use settings::exit;
 use settings::log::LogFormat;
+use store::StoreError;
 
 use crate::cli::{Command, Flags};
 
@@ -102,7 +103,16 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
 }
 
 fn report(error: &anyhow::Error, format: LogFormat) {
-    settings::log::report("agentdex", format, &with_causes(error));
+    let hint = demo_hint(error).unwrap_or_default();
+    settings::log::report("agentdex", format, &format!("{}{hint}", with_causes(error)));
+}
+
+/// Names the database of the demo, if it is below the directory in which there is none.
+fn demo_hint(error: &anyhow::Error) -> Option<String> {
+    let Some(StoreError::Missing { path }) = error.downcast_ref() else { return None };
+    let dir = path.parent()?.join(demo::DIR_NAME);
+    let exists = dir.join(path.file_name()?).exists();
+    exists.then(|| format!("; the database of the demo is in --data-dir {}", dir.display()))
 }
 
 /// An error with its causes. A cause that the message already quotes is left out.
@@ -124,6 +134,19 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_the_database_of_the_demo_if_there_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = anyhow::Error::from(StoreError::Missing { path: dir.path().join("agentdex.db") });
+        assert_eq!(demo_hint(&missing), None);
+        let demo = dir.path().join("demo");
+        std::fs::create_dir(&demo).unwrap();
+        std::fs::write(demo.join("agentdex.db"), []).unwrap();
+        let hint = demo_hint(&missing).unwrap();
+        assert_eq!(hint, format!("; the database of the demo is in --data-dir {}", demo.display()));
+        assert!(missing.to_string().contains("start a crawl: agentdex --seeds FILE --contact-email YOU"));
+    }
 
     #[test]
     fn quotes_each_cause_once() {

@@ -1,11 +1,13 @@
 //! `agentdex search`: the answer of `GET /search` from the data directory, as a table or as its JSON.
 
 use std::io::{IsTerminal as _, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use api::{ApiConfig, App, LocalSearchError};
 use crawler::cli::UsageError;
 use crawler::output::OutputFormat;
+use indexer::Searcher;
 use serde_json::Value;
 use settings::{SharedFlags, escape};
 use store::Store;
@@ -78,9 +80,14 @@ pub(crate) async fn run(
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let store = Store::open_existing(&config.database).await?;
+    let index_dir = config.index_dir.clone();
     let app = App::with_store(ApiConfig { embedder, ..config }, store.clone());
     app.refresh_index();
     let found = api::search(&app, parameters).await;
+    let empty = match &found {
+        Ok(page) if page["total"] == 0 => why_empty(&index_dir, &store).await?,
+        _ => None,
+    };
     store.close().await;
     let page = found.map_err(|error| match error {
         LocalSearchError::Query(why) => anyhow::Error::from(UsageError(why)),
@@ -91,10 +98,25 @@ pub(crate) async fn run(
         OutputFormat::Text => {
             let width = terminal_size().filter(|_| std::io::stdout().is_terminal());
             let width = width.map(|(Width(columns), _)| usize::from(columns));
-            write!(out, "{}", text(&page, width))?;
+            let text = empty.map_or_else(|| text(&page, width), |why| format!("{why}\n"));
+            write!(out, "{text}")?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why nothing can be found, if the index is empty.
+async fn why_empty(index_dir: &Path, store: &Store) -> anyhow::Result<Option<&'static str>> {
+    let dir = index_dir.to_owned();
+    let opened = tokio::task::spawn_blocking(move || Searcher::open(&dir)).await?;
+    if opened.is_ok_and(|searcher| searcher.capabilities() > 0) {
+        return Ok(None);
+    }
+    Ok(Some(if serve::has_manifests(store).await? {
+        "The index is empty: it has no capability of the stored manifests. `agentdex doctor` shows whether an indexer keeps it current."
+    } else {
+        "The index is empty: nothing has been found yet. `agentdex status` shows the state of the crawl."
+    }))
 }
 
 /// The results as a table, which is as wide as the terminal, if there is one.
@@ -258,6 +280,19 @@ mod tests {
         let shown = text(&page, Some(100));
         assert!(shown.contains("\n  and 3 near copies: two.example, "), "{shown}");
         assert!(shown.ends_with("\n4 results.\n") && !shown.contains('\u{1b}'), "{shown:?}");
+    }
+
+    #[tokio::test]
+    async fn says_why_the_index_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let index_dir = dir.path().join("index");
+        let expected =
+            "The index is empty: nothing has been found yet. `agentdex status` shows the state of the crawl.";
+        assert_eq!(why_empty(&index_dir, &store).await.unwrap(), Some(expected));
+        let config = indexer::IndexConfig::at(index_dir.clone());
+        indexer::follow::rebuild(store.clone(), config).await.unwrap();
+        assert_eq!(why_empty(&index_dir, &store).await.unwrap(), Some(expected));
     }
 
     #[test]

@@ -10,9 +10,9 @@ use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
 use chrono::Utc;
 use clap::Args;
-use crawler::cli::{CrawlFlags, Settings, UsageError, Watch};
+use crawler::cli::{CrawlFlags, Settings, SharedSettings, UsageError, Watch};
 use crawler::output::OutputFormat;
-use crawler::{Cancel, CrawlConfig, Crontab, Mode, STOP_MAX, Schedules};
+use crawler::{Cancel, CrawlConfig, CrawlError, Crontab, Mode, Progress, STOP_MAX, Schedules, Summary};
 use indexer::cli::ReaderFlags;
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
@@ -103,8 +103,25 @@ pub(crate) async fn run(
         AfterPass::GoOn => resolved.going_on()?,
         AfterPass::End => resolved,
     };
+    let resolved = locked(resolved)?;
     let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
     run_on(endpoint, resolved, shared, serve, after_pass).await
+}
+
+/// Locks the embedded database before anything is announced, so that a second instance on the same data names the first.
+pub(crate) fn locked(resolved: Settings) -> anyhow::Result<Settings> {
+    let database = resolved.crawl.locked_database.as_deref();
+    if let Some(dir) = database.and_then(Path::parent) {
+        create_data_dir(dir)?;
+    }
+    let crawl = resolved.crawl.locked().map_err(CrawlError::from)?;
+    Ok(Settings { crawl, ..resolved })
+}
+
+pub(crate) fn create_data_dir(dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| {
+        format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
+    })
 }
 
 /// Crawls, indexes and serves on a bound port until Ctrl-C.
@@ -164,7 +181,7 @@ pub(crate) async fn run_on(
     let data_dir = resolved.shared.data_dir.display().to_string();
     let node = Node { store: store.clone(), index, url, data_dir, output, open: serve.open };
     let worked = tokio::select! {
-        worked = node.work(resolved.crawl, &cancel, Watch::new(&resolved.shared), after_pass) => worked,
+        worked = node.work(resolved.crawl, &cancel, &resolved.shared, after_pass) => worked,
         Some(ended) = services.join_next() => ended.context("a task of agentdex failed").flatten(),
     };
     stop.cancel();
@@ -248,9 +265,10 @@ impl Node {
         &self,
         config: CrawlConfig,
         cancel: &Cancel,
-        watch: Watch,
+        shared: &SharedSettings,
         after_pass: AfterPass,
     ) -> anyhow::Result<()> {
+        let watch = Watch::new(shared);
         if config.mode == Mode::Daemon {
             crawler::run(config, self.store.clone(), cancel.clone(), &|news| watch.show(&news)).await?;
             watch.finish();
@@ -269,12 +287,17 @@ impl Node {
         if after_pass == AfterPass::End {
             return Ok(());
         }
-        if !summary.reached_no_site() {
-            self.announce()?;
-        }
+        self.announce(&summary).await?;
         let next_due_at = self.store.next_due_at().await?;
         Announcement::GoingOn { next_due_at }.print(self.output)?;
-        crawler::run(again, self.store.clone(), cancel.clone(), &|_| ()).await?;
+        // submissions, changed seed files and due sites: a line when something happens, between those of the log
+        let watch = Watch::lines(shared);
+        let show = |news: Progress<'_>| {
+            if !matches!(news, Progress::Seeded(_) | Progress::Scheduled { .. }) {
+                watch.show(&news);
+            }
+        };
+        crawler::run(again, self.store.clone(), cancel.clone(), &show).await?;
         Announcement::Stopped.print(self.output)
     }
 
@@ -291,16 +314,38 @@ impl Node {
         }
     }
 
-    fn announce(&self) -> anyhow::Result<()> {
+    /// Why the visits of the last day found nothing.
+    #[expect(clippy::disallowed_methods, reason = "the last day ends when a person reads it")]
+    async fn reasons(&self) -> anyhow::Result<Vec<String>> {
+        let ends = self.store.stats(Utc::now()).await?.ends_last_day;
+        let visits: u64 = ends.iter().map(|(_, count)| count).sum();
+        let noun = if visits == 1 { "visit" } else { "visits" };
+        Ok(crawler::cli::failure_reasons(ends, &format!("{visits} {noun} of the last day")))
+    }
+
+    /// Names the next steps. What there is to find decides, not what this pass did: it may have had nothing to visit.
+    async fn announce(&self, summary: &Summary) -> anyhow::Result<()> {
         let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
         let program = program.to_string_lossy().into_owned();
-        Announcement::Indexed { url: &self.url, program, data_dir: &self.data_dir }.print(self.output)?;
+        let (url, data_dir) = (self.url.as_str(), self.data_dir.as_str());
+        let announcement = if has_manifests(&self.store).await? {
+            Announcement::Indexed { url, program, data_dir }
+        } else {
+            let reasons = if summary.had_nothing_to_do() { self.reasons().await? } else { Vec::new() };
+            Announcement::NothingFound { url, program, data_dir, reasons }
+        };
+        announcement.print(self.output)?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
         }
         Ok(())
     }
+}
+
+/// Whether a manifest is in the index, or will be when the indexer has read it.
+pub(crate) async fn has_manifests(store: &Store) -> Result<bool, store::StoreError> {
+    Ok(!store.manifest_sizes_after(None, 1).await?.is_empty())
 }
 
 /// The crawl after its first pass, which reads the seeds from now on.

@@ -42,13 +42,15 @@ pub enum StoreError {
     },
     /// A program that only reads found no SQLite file.
     #[error(
-        "there is no database at {}: correct --data-dir or --database-url; a crawl creates a new one",
+        "there is no database at {}: run this in the folder of the crawl, name its --data-dir or --database-url, or start a crawl: \
+         agentdex --seeds FILE --contact-email YOU",
         path.display()
     )]
     Missing { path: PathBuf },
     /// A program that only reads found a database without tables.
     #[error(
-        "the database at {url} has no tables of agentdex: correct --data-dir or --database-url; a crawl creates them"
+        "the database at {url} has no tables of agentdex: name that of the crawl with --data-dir or --database-url, or start a crawl: \
+         agentdex --seeds FILE --contact-email YOU"
     )]
     WithoutTables {
         /// Database URL without the password.
@@ -125,7 +127,7 @@ pub enum StoreError {
     /// Another worker has leased the site, or the lease was ended.
     #[error("the lease on {site} is no longer held")]
     LeaseLost { site: SiteName },
-    #[error("{site} is not visited: its owner opted out, or the operator suspended it")]
+    #[error("{site} is not visited: it is blocked or suspended")]
     Blocked { site: SiteName },
     /// The statement was interrupted after the time that its caller gave it.
     #[error("{operation} was interrupted: it took too long")]

@@ -86,18 +86,19 @@ pub async fn perform(command: Command, settings: Settings) -> anyhow::Result<()>
         DatabaseUse::Existing => Store::open_existing(config).await?,
         DatabaseUse::New => Store::open(config).await?,
     };
+    let (database, output) = (config.url.clone(), settings.output);
     let done = match command {
-        Command::Explain { domain, visits } => explain::run(&store, &domain, visits, settings.output).await,
+        Command::Explain { domain, visits } => explain::run(&store, &domain, visits, output).await,
         Command::Check { domain } => commands::check(settings, store.clone(), &domain).await,
-        Command::Block { domains, reason } => commands::block(&store, &domains, &reason).await,
-        Command::Unblock { domains } => commands::unblock(&store, &domains).await,
+        Command::Block { domains, reason } => commands::block(&store, &database, &domains, &reason).await,
+        Command::Unblock { domains } => commands::unblock(&store, &database, &domains).await,
         Command::Suspend { domains, reason, note } => {
-            commands::suspend(&store, &domains, reason, &note).await
+            commands::suspend(&store, &database, &domains, (reason, &note)).await
         }
-        Command::Unsuspend { domains } => commands::unsuspend(&store, &domains).await,
-        Command::Status => status::run(&store, settings.output).await,
-        Command::Paths => paths::run(&store, settings.output).await,
-        Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, settings.output).await,
+        Command::Unsuspend { domains } => commands::unsuspend(&store, &database, &domains).await,
+        Command::Status => status::run(&store, output).await,
+        Command::Paths => paths::run(&store, output).await,
+        Command::Keys { command: Some(command) } => reader_keys::run(&store, &command, output).await,
         Command::Keys { command: None } | Command::ReadDocument => Ok(()),
     };
     store.close().await;
@@ -118,6 +119,7 @@ pub(super) fn program() -> String {
 
 /// Opens the database, waiting while it is unavailable, and crawls until the pass is complete or a signal arrives.
 async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
+    check_seeds(&settings).await?;
     settings.warn_without_contact();
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let tracker = TaskTracker::new();
@@ -128,6 +130,20 @@ async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     let crawled = crawl_with(settings, &store, cancel, &tracker).await;
     store.close().await;
     crawled
+}
+
+/// Checks before anything is created that there are seeds: without any, only the sites of an earlier crawl can be visited.
+async fn check_seeds(settings: &Settings) -> Result<(), CrawlError> {
+    for source in &settings.crawl.seeds {
+        source.check_readable()?;
+    }
+    if settings.crawl.seeds.is_empty() {
+        let schema = Store::existing_schema(&settings.shared.store).await;
+        if schema.is_err_and(|error| error.is_missing()) {
+            return Err(CrawlError::NoSites);
+        }
+    }
+    Ok(())
 }
 
 async fn crawl_with(

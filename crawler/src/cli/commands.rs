@@ -8,14 +8,15 @@ use egress::EgressSettings;
 use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use policy::AbuseReason;
 use store::{
-    BlockOutcome, Seed, SeedOrigin, Store, StoreError, StoredManifest, SuspensionOutcome, SuspensionRecord,
-    VisitReport,
+    BlockOutcome, DatabaseUrl, Seed, SeedOrigin, Store, StoreError, StoredManifest, SuspensionOutcome,
+    SuspensionRecord, VisitReport,
 };
 
 use super::flags::Command;
 use super::report::{self, counted, plural};
 use super::settings::Settings;
-use crate::fleet::Cancel;
+use super::watch::Watch;
+use crate::fleet::{Cancel, Progress};
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock, site_of};
 
@@ -34,12 +35,16 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
         blocked.is_empty(),
-        "{site} is not visited: its owner opted out, or it is suspended; see {} unblock and unsuspend",
+        "{site} is not visited: it is blocked or suspended; see {} unblock and unsuspend",
         super::app::program()
     );
     let output = settings.output;
     let began = clock::now();
-    let summary = crate::check(settings.crawl, store.clone(), Cancel::default(), seed).await?;
+    let watch = Watch::new(&settings.shared);
+    let progress = |update: Progress<'_>| watch.show(&update);
+    let checked = crate::check(settings.crawl, store.clone(), Cancel::default(), seed, &progress).await;
+    watch.finish();
+    let summary = checked?;
     let is_elsewhere = summary.sites_visited == 0 && summary.parked.is_empty();
     let visit = visit_since(&store, &site, began, if is_elsewhere { OTHER_VISIT_POLLS } else { 0 }).await?;
     let manifests = store.manifests_of_site(&site).await?;
@@ -58,8 +63,13 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
             super::app::program()
         ),
     })?;
-    if let Some(advice) = visit.and_then(|visit| report::advice(visit.end)) {
+    if let Some(advice) = visit.as_ref().and_then(|visit| report::advice(visit.end)) {
         output::line(advice)?;
+    }
+    if let Some(nothing) =
+        visit.filter(|_| manifests.is_empty()).and_then(|visit| nothing_found(&site, &visit))
+    {
+        output::line(&nothing)?;
     }
     for stored in &manifests {
         show(stored)?;
@@ -94,6 +104,15 @@ fn seed_to_check(settings: &Settings, domain: &str) -> Result<Seed, UsageError> 
 fn is_only_in_a_demo(host: &Host, egress: &EgressSettings) -> bool {
     let is_reserved = host.as_str().rsplit('.').next() == Some("example");
     is_reserved && egress.hosts.find(host).is_none() && egress.name_servers.is_empty()
+}
+
+/// Says at how many paths a visit that found nothing had an answer; `None` if there were none.
+fn nothing_found(site: &SiteName, visit: &VisitReport) -> Option<String> {
+    let answered = visit.fetches.iter().filter(|fetch| fetch.outcome.is_response()).count() as u64;
+    let paths = counted(answered, "path");
+    (answered > 0).then(|| {
+        format!("Nothing was found at {paths}; `{} explain {site}` lists them.", super::app::program())
+    })
 }
 
 /// The visit that has ended since `began`; waits for it.
@@ -177,17 +196,23 @@ pub(super) async fn dry_run(settings: &Settings) -> anyhow::Result<()> {
     Ok(output::text(&report::dry_run_text(&plan))?)
 }
 
-/// Excludes sites and deletes what was read from them.
-pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> anyhow::Result<()> {
+/// Excludes sites and deletes what was read from them. Like the following commands it names the database, since a crawl with
+/// another one continues to visit them.
+pub(super) async fn block(
+    store: &Store,
+    database: &DatabaseUrl,
+    domains: &[String],
+    reason: &str,
+) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let outcome = store
             .site_block(&site, reason, clock::now())
             .await
             .with_context(|| format!("blocking {site}"))?;
         output::line(&match outcome {
-            BlockOutcome::AlreadyBlocked => format!("{site} was blocked already"),
+            BlockOutcome::AlreadyBlocked => format!("{site} was blocked already, in {database}"),
             BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
-                "{site} is blocked: it is not visited any more; deleted {} and {}",
+                "{site} is blocked in {database}: it is not visited any more; deleted {} and {}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -197,13 +222,13 @@ pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> an
 }
 
 /// Allows sites again.
-pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result<()> {
+pub(super) async fn unblock(store: &Store, database: &DatabaseUrl, domains: &[String]) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let was_blocked = store.site_unblock(&site, clock::now()).await?;
         output::line(&if was_blocked {
-            format!("{site} may be visited again")
+            format!("{site} may be visited again, in {database}")
         } else {
-            format!("{site} was not blocked")
+            format!("{site} was not blocked in {database}")
         })?;
     }
     Ok(())
@@ -212,9 +237,9 @@ pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result
 /// Suspends sites for abuse and deletes what was read from them.
 pub(super) async fn suspend(
     store: &Store,
+    database: &DatabaseUrl,
     domains: &[String],
-    reason: AbuseReason,
-    note: &str,
+    (reason, note): (AbuseReason, &str),
 ) -> anyhow::Result<()> {
     if reason.needs_explanation() && note.trim().is_empty() {
         return Err(UsageError(format!("--reason {reason} needs --note, which says why")).into());
@@ -224,9 +249,9 @@ pub(super) async fn suspend(
         let outcome =
             store.site_suspend(&site, &suspension).await.with_context(|| format!("suspending {site}"))?;
         output::line(&match outcome {
-            SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before"),
+            SuspensionOutcome::AlreadySuspended => format!("{site} was suspended before, in {database}"),
             SuspensionOutcome::Suspended { manifests_removed, documents_removed } => format!(
-                "{site} is suspended; removed {} and {}",
+                "{site} is suspended in {database}; removed {} and {}",
                 counted(manifests_removed.into(), "manifest"),
                 counted(documents_removed.into(), "document")
             ),
@@ -236,13 +261,17 @@ pub(super) async fn suspend(
 }
 
 /// Lifts suspensions.
-pub(super) async fn unsuspend(store: &Store, domains: &[String]) -> anyhow::Result<()> {
+pub(super) async fn unsuspend(
+    store: &Store,
+    database: &DatabaseUrl,
+    domains: &[String],
+) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let was_suspended = store.site_unsuspend(&site, clock::now()).await?;
         output::line(&if was_suspended {
-            format!("{site} is no longer suspended")
+            format!("{site} is no longer suspended, in {database}")
         } else {
-            format!("{site} was not suspended")
+            format!("{site} was not suspended in {database}")
         })?;
     }
     Ok(())

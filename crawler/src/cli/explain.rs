@@ -9,12 +9,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::FetchOutcome;
-use policy::RobotsKind;
 use policy::delay::{Scope, day_of};
 use policy::plan::{FullTableReason, PathPlan, PlannedPath, Remaining};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
+use policy::{RobotsKind, VisitEnd};
 use serde::Serialize;
-use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport};
+use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport, WorkerId};
 
 use super::duration;
 use super::paths::why_left;
@@ -42,7 +42,8 @@ pub(super) async fn run(
             let priors = PathPriors::default();
             priors.re_estimate(store).await?;
             let plan = next_paths(&report.state, &priors.now());
-            Some(Explained { paths: plan.as_ref().map(NextPaths::of), report })
+            let end = report.state.last_end;
+            Some(Explained { paths: plan.as_ref().map(|plan| NextPaths::of(plan, end)), report })
         }
         None => None,
     };
@@ -118,13 +119,16 @@ struct NextPaths {
 }
 
 impl NextPaths {
-    fn of(plan: &PathPlan) -> Self {
+    /// `last_end` is how the last visit ended: one that ended early left paths for this reason, whatever the plan was.
+    fn of(plan: &PathPlan, last_end: Option<VisitEnd>) -> Self {
         let names = |rows: &[&'static PlannedPath]| rows.iter().map(|row| row.path).collect();
-        let reason = match plan.remaining {
-            Remaining::Requested(reason) => {
+        let early = last_end.filter(|end| !matches!(end, VisitEnd::Completed | VisitEnd::NothingNew));
+        let reason = match (early, plan.remaining) {
+            (Some(end), _) => format!("the last visit ended early: {}", end.description()),
+            (None, Remaining::Requested(reason)) => {
                 format!("the next visit requests them since {}", in_words(reason))
             }
-            remaining => why_left(remaining),
+            (None, remaining) => why_left(remaining),
         };
         Self { next: names(&plan.requested), later: names(&plan.left), reason }
     }
@@ -148,7 +152,7 @@ impl NextPaths {
 
 fn in_words(reason: FullTableReason) -> &'static str {
     match reason {
-        FullTableReason::Submitted => "the site was submitted",
+        FullTableReason::Submitted => "the site was submitted or checked",
         FullTableReason::UrlNamed => "a seed names a URL of the site",
         FullTableReason::ManifestKnown | FullTableReason::ManifestFound => "the site has a manifest",
         FullTableReason::Agentmap => "its robots.txt has an Agentmap line",
@@ -187,7 +191,9 @@ fn lines_before_hosts(report: &SiteReport) -> Vec<String> {
 fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
     let mut lines = Vec::new();
     if report.visits.is_empty() {
-        lines.push("Not visited yet.".to_owned());
+        let none =
+            if worker_visiting(report).is_some() { "No visit has ended yet." } else { "Not visited yet." };
+        lines.push(none.to_owned());
     }
     for visit in &report.visits {
         lines.push(String::new());
@@ -196,7 +202,15 @@ fn lines_after_hosts(report: &SiteReport) -> Vec<String> {
     lines
 }
 
+/// The worker that visits the site now.
+fn worker_visiting(report: &SiteReport) -> Option<&WorkerId> {
+    report.lease.as_ref().filter(|lease| lease.until > clock::now()).map(|lease| &lease.worker)
+}
+
 fn next_visit(report: &SiteReport) -> String {
+    if let Some(worker) = worker_visiting(report) {
+        return format!("Being visited now, by {worker}.");
+    }
     if let Some(parked) = &report.state.parked {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
     }
@@ -428,4 +442,30 @@ fn decision(fetch: &FetchReport) -> String {
 
 fn time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_left_by_a_visit_that_ended_early_or_by_the_plan() {
+        let plan = |remaining| PathPlan { requested: Vec::new(), left: Vec::new(), remaining };
+        let unlikely = plan(Remaining::Unlikely { chance_ppm: 654 });
+        let submitted = plan(Remaining::Requested(FullTableReason::Submitted));
+        for (plan, last_end, words) in [
+            (&unlikely, Some(VisitEnd::DnsDead), "the last visit ended early: the name does not exist"),
+            (
+                &submitted,
+                Some(VisitEnd::RateLimited),
+                "the last visit ended early: the site asked for a delay",
+            ),
+            (&unlikely, Some(VisitEnd::Completed), "about one site in 1529 has something there"),
+            (&unlikely, None, "about one site in 1529 has something there"),
+            (&submitted, Some(VisitEnd::NothingNew), "since the site was submitted or checked"),
+        ] {
+            let reason = NextPaths::of(plan, last_end).reason;
+            assert!(reason.contains(words), "{reason}");
+        }
+    }
 }

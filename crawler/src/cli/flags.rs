@@ -152,7 +152,7 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
         /// The reason, which the page of the site shows
-        #[arg(long, default_value = "the owner opted out")]
+        #[arg(long, default_value = "blocked by the operator")]
         reason: String,
     },
     /// Allow blocked sites again
@@ -199,7 +199,7 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseUse {
     None,
-    /// It has nothing to do without what a crawl has stored, so it creates no database.
+    /// It has no effect on a crawl in any other database, so it creates none.
     Existing,
     /// It stores something, and creates a database if there is none.
     New,
@@ -214,12 +214,11 @@ impl Command {
             | Self::Explain { .. }
             | Self::Status
             | Self::Paths
-            | Self::Unblock { .. }
-            | Self::Unsuspend { .. } => DatabaseUse::Existing,
-            Self::Keys { command: Some(KeysCommand::Add { .. }) }
-            | Self::Check { .. }
             | Self::Block { .. }
-            | Self::Suspend { .. } => DatabaseUse::New,
+            | Self::Unblock { .. }
+            | Self::Suspend { .. }
+            | Self::Unsuspend { .. } => DatabaseUse::Existing,
+            Self::Keys { command: Some(KeysCommand::Add { .. }) } | Self::Check { .. } => DatabaseUse::New,
         }
     }
 }

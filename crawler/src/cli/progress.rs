@@ -8,38 +8,18 @@ use tokio::time::Instant;
 
 use super::duration::in_words;
 use super::report::{counted, end_label};
-use crate::fleet::CrawlState;
+use crate::fleet::{CrawlState, STATE_EVERY};
 
-/// Rates are means over this time: a visit takes about as long.
+/// The rate is a mean over this time: a visit takes about as long.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Visits that must have ended before their mean number of requests is used.
-const VISITS_FOR_MEAN: u64 = 5;
-/// Requests that a visit is assumed to make until then: the whole table of paths.
-const REQUESTS_ASSUMED: u64 = 20;
 /// Number of ends of visits that are listed, the most common first.
 const ENDS_SHOWN: usize = 4;
 
-/// The counters at an earlier time.
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    at: Instant,
-    requests: u64,
-    sites: u64,
-}
-
-/// The rates of the last minute.
+/// The rate of requests in the last minute.
 #[derive(Debug, Default)]
-pub(super) struct Rates {
-    samples: VecDeque<Sample>,
-    /// The number of sites done, and the time of its last change.
-    sites_done: Option<(u64, Instant)>,
-}
-
-/// Requests and sites a second.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct PerSecond {
-    requests: f64,
-    sites: f64,
+pub(super) struct Rate {
+    /// The number of requests at earlier times.
+    samples: VecDeque<(Instant, u64)>,
 }
 
 /// The displayed state of a crawl.
@@ -54,53 +34,38 @@ pub(super) struct Shown {
     pub(super) manifests: u64,
 }
 
-impl Rates {
-    /// Takes the counters of a state.
-    fn update(&mut self, requests: u64, sites: u64, now: Instant) -> PerSecond {
-        self.samples.push_back(Sample { at: now, requests, sites });
+impl Rate {
+    /// Takes the number of requests sent; returns the requests a second.
+    fn update(&mut self, requests: u64, now: Instant) -> f64 {
+        // the first requests count too: the first state is that of the first second
+        if let (true, Some(start)) = (self.samples.is_empty(), now.checked_sub(STATE_EVERY)) {
+            self.samples.push_back((start, 0));
+        }
+        self.samples.push_back((now, requests));
         // the oldest sample is at least as old as the window, once there is one
-        while self.samples.get(1).is_some_and(|second| now.duration_since(second.at) >= WINDOW) {
+        while self.samples.get(1).is_some_and(|(second, _)| now.duration_since(*second) >= WINDOW) {
             self.samples.pop_front();
         }
-        let Some(first) = self.samples.front() else { return PerSecond::default() };
-        let seconds = now.duration_since(first.at).as_secs_f64();
-        if seconds <= 0.0 {
-            return PerSecond::default();
-        }
-        PerSecond {
-            requests: as_f64(requests.saturating_sub(first.requests)) / seconds,
-            sites: as_f64(sites.saturating_sub(first.sites)) / seconds,
-        }
-    }
-
-    /// How long no visit has ended.
-    fn quiet(&mut self, done: u64, now: Instant) -> Duration {
-        let (before, since) = *self.sites_done.get_or_insert((done, now));
-        if before == done {
-            return Duration::from_secs(now.duration_since(since).as_secs());
-        }
-        self.sites_done = Some((done, now));
-        Duration::ZERO
+        let Some((first, before)) = self.samples.front() else { return 0.0 };
+        let seconds = now.duration_since(*first).as_secs_f64();
+        if seconds > 0.0 { as_f64(requests.saturating_sub(*before)) / seconds } else { 0.0 }
     }
 
     /// The display of a state.
     pub(super) fn shown(&mut self, state: &CrawlState<'_>, now: Instant) -> Shown {
         let summary = state.summary;
         let done = summary.sites_visited;
-        let rates = self.update(state.activity.requests, done, now);
-        let quiet = self.quiet(done, now);
+        let requests_per_second = self.update(state.activity.requests, now);
         // sites that came to be known in the meantime count when they are visited
         let open = u64::try_from(state.open).unwrap_or(u64::MAX);
         let sites_known = state.sites_known.map(|known| known.max(done.saturating_add(open)));
         Shown {
             sites_done: done,
             sites_known,
-            requests_per_second: rates.requests,
-            // the last visits wait for their sites, whatever the rate was: what took long takes as long again
+            requests_per_second,
             time_left: sites_known
                 .filter(|known| *known > done)
-                .and_then(|known| time_left(state, known.saturating_sub(done), rates))
-                .map(|left| left.max(quiet)),
+                .and_then(|known| time_left(state, known.saturating_sub(done), requests_per_second)),
             waits: waits(state),
             ends: ends(&summary.ends),
             manifests: summary.manifests.values().sum(),
@@ -108,20 +73,21 @@ impl Rates {
     }
 }
 
-/// The time left: that of the requests that are still to be sent, or that of the sites, whichever is longer.
-fn time_left(state: &CrawlState<'_>, sites: u64, rates: PerSecond) -> Option<Duration> {
-    let (summary, sent) = (state.summary, state.activity.requests);
-    let per_visit = match summary.sites_visited {
-        0..VISITS_FOR_MEAN => REQUESTS_ASSUMED,
-        done => summary.requests.div_ceil(done),
-    };
-    let of_open_visits = sent.saturating_sub(summary.requests);
-    let requests = sites.saturating_mul(per_visit).saturating_sub(of_open_visits);
-    let seconds = |count: u64, rate: f64| (rate > 0.0).then(|| as_f64(count) / rate);
-    let left = [seconds(requests, rates.requests), seconds(sites, rates.sites)];
-    let left =
-        left.into_iter().flatten().fold(None, |most: Option<f64>, next| Some(most.unwrap_or(0.0).max(next)));
-    left.and_then(|seconds| Duration::try_from_secs_f64(seconds.ceil()).ok())
+/// The time in which the requests that are planned and not sent yet are sent at the rate of the last minute, and at least the time
+/// that the longest open visit needs with the delays of its site. A visit that has not begun is assumed to make as many requests
+/// as those that have. `None` while nothing is known, and if nothing but parked visits is left.
+fn time_left(state: &CrawlState<'_>, sites_left: u64, requests_per_second: f64) -> Option<Duration> {
+    let activity = state.activity;
+    let parked = u64::try_from(state.parked).unwrap_or(u64::MAX);
+    let not_begun = sites_left.saturating_sub(activity.begun).saturating_sub(parked);
+    let begun = state.summary.sites_visited + activity.begun;
+    let each = (activity.requests + activity.planned).checked_div(begun).filter(|each| *each > 0);
+    let of_others = if not_begun == 0 { 0 } else { not_begun.saturating_mul(each?) };
+    let requests = activity.planned.saturating_add(of_others);
+    let is_known = requests > 0 && (requests_per_second > 0.0 || of_others == 0);
+    let at_this_rate = if requests_per_second > 0.0 { as_f64(requests) / requests_per_second } else { 0.0 };
+    let seconds = at_this_rate.max(activity.longest.as_secs_f64()).ceil();
+    Duration::try_from_secs_f64(seconds).ok().filter(|left| is_known && !left.is_zero())
 }
 
 /// A text on what open visits wait for; if none waits, on their number.
@@ -150,14 +116,14 @@ fn ends(ends: &BTreeMap<&'static str, u64>) -> String {
 }
 
 impl Shown {
-    /// The rate and the time left.
+    /// The rate, and the time left if it is known.
     pub(super) fn pace(&self) -> String {
         let left = match self.time_left {
-            Some(left) => format!("about {} left", in_words(left)),
-            None if self.sites_known == Some(self.sites_done) => "none is left".to_owned(),
-            None => "time left unknown".to_owned(),
+            Some(left) => format!(", about {} left", in_words(left)),
+            None if self.sites_known == Some(self.sites_done) => ", none is left".to_owned(),
+            None => String::new(),
         };
-        format!("{:.1} requests/s, {left}", self.requests_per_second)
+        format!("{:.1} requests/s{left}", self.requests_per_second)
     }
 
     /// The waits and the outcomes.
@@ -190,52 +156,75 @@ mod tests {
     use crate::activity::ActivityCounts;
     use crate::summary::Summary;
 
-    fn shown(rates: &mut Rates, visited: u64, sent: u64, now: Instant) -> Shown {
-        let ends = if visited > 0 { [("completed", visited)].into() } else { BTreeMap::new() };
-        let summary = Summary { sites_visited: visited, requests: visited * 10, ends, ..Summary::default() };
-        let activity = ActivityCounts { requests: sent, delays: 3, answers: 1, ..ActivityCounts::default() };
+    /// A crawl of 20 sites, of which `done` were visited with 10 requests each.
+    fn shown(rate: &mut Rate, done: u64, activity: ActivityCounts, now: Instant) -> Shown {
+        let ends = if done > 0 { [("completed", done)].into() } else { BTreeMap::new() };
+        let summary = Summary { sites_visited: done, requests: done * 10, ends, ..Summary::default() };
         let state = CrawlState { summary: &summary, sites_known: Some(20), open: 4, parked: 0, activity };
-        rates.shown(&state, now)
+        rate.shown(&state, now)
     }
 
     #[test]
-    fn estimates_the_time_left_before_a_visit_has_ended() {
-        let (mut rates, start) = (Rates::default(), Instant::now());
-        assert_eq!(shown(&mut rates, 0, 0, start).time_left, None, "nothing is known yet");
-        let first = shown(&mut rates, 0, 40, start + Duration::from_secs(10));
-        // 20 sites of 20 requests, 40 of them sent, at 4 a second
+    fn estimates_the_time_left_from_the_plans_of_open_visits() {
+        let (mut rate, start) = (Rate::default(), Instant::now());
+        let nothing = ActivityCounts { delays: 3, answers: 1, ..ActivityCounts::default() };
+        assert_eq!(shown(&mut rate, 0, nothing, start).time_left, None, "nothing is known yet");
+        // 4 visits of 10 requests, and 16 sites like them: 180 requests at 2 a second
+        let longest = Duration::from_secs(25);
+        let begun = ActivityCounts { requests: 20, begun: 4, planned: 20, longest, ..nothing };
+        let first = shown(&mut rate, 0, begun, start + Duration::from_secs(9));
         assert_eq!(first.time_left, Some(Duration::from_secs(90)));
-        assert_eq!(first.head(), "0 of 20 sites done, 4.0 requests/s, about 1 min 30 s left");
+        assert_eq!(first.head(), "0 of 20 sites done, 2.0 requests/s, about 1 min 30 s left");
         assert_eq!(first.details(), "waiting: 3 for the delay of their site, 1 for an answer");
+        // 16 visits of 10 requests have ended
+        let rest = ActivityCounts { requests: 180, begun: 4, planned: 20, longest, ..nothing };
+        let later = shown(&mut rate, 16, rest, start + Duration::from_secs(50));
+        assert_eq!(later.time_left, Some(longest), "what is left waits for its sites, whatever the rate was");
+        assert!(later.details().ends_with("; ended: 16 completed"), "{}", later.details());
+    }
+
+    /// Three sites with ten requests each and a delay of 3 s.
+    #[test]
+    fn the_estimate_for_few_sites_does_not_grow() {
+        let (mut rate, start) = (Rate::default(), Instant::now());
+        let summary = Summary::default();
+        for second in 0..27 {
+            let sent = 3 * (second / 3 + 1);
+            let longest = Duration::from_secs(28 - second);
+            let activity = ActivityCounts {
+                requests: sent,
+                begun: 3,
+                planned: 30 - sent,
+                longest,
+                ..ActivityCounts::default()
+            };
+            let state = CrawlState { summary: &summary, sites_known: Some(3), open: 3, parked: 0, activity };
+            let left = rate.shown(&state, start + Duration::from_secs(second)).time_left;
+            let error = left.unwrap().abs_diff(longest);
+            assert!(error <= Duration::from_secs(1), "{left:?} of {longest:?}");
+        }
     }
 
     #[test]
-    fn uses_the_mean_of_visits_that_have_ended() {
-        let (mut rates, start) = (Rates::default(), Instant::now());
-        shown(&mut rates, 0, 0, start);
-        let later = shown(&mut rates, 10, 100, start + Duration::from_secs(50));
-        // 10 sites of 10 requests at 2 a second, and 10 sites at 0.2 a second
-        assert_eq!(later.time_left, Some(Duration::from_secs(50)));
-        assert!(later.details().ends_with("; ended: 10 completed"), "{}", later.details());
-    }
-
-    #[test]
-    fn expects_a_visit_that_waits_to_take_as_long_again() {
-        let (mut rates, start) = (Rates::default(), Instant::now());
-        let at = |seconds| start + Duration::from_secs(seconds);
-        shown(&mut rates, 0, 0, start);
-        assert_eq!(shown(&mut rates, 19, 190, at(1)).time_left, Some(Duration::from_secs(1)));
-        assert_eq!(shown(&mut rates, 19, 190, at(31)).time_left, Some(Duration::from_secs(30)));
+    fn the_time_of_parked_visits_and_of_names_that_do_not_exist_is_unknown() {
+        let (mut rate, start) = (Rate::default(), Instant::now());
+        let summary = Summary { sites_visited: 2, ..Summary::default() };
+        for (known, parked, requests) in [(3, 1, 20), (3, 0, 0)] {
+            let activity = ActivityCounts { requests, ..ActivityCounts::default() };
+            let state = CrawlState { summary: &summary, sites_known: Some(known), open: 0, parked, activity };
+            let shown = rate.shown(&state, start + Duration::from_secs(1));
+            assert!(shown.head().ends_with(" requests/s"), "{}", shown.head());
+        }
     }
 
     #[test]
     fn a_crawl_without_due_sites_waits_for_one() {
-        let (mut rates, start) = (Rates::default(), Instant::now());
+        let (mut rate, start) = (Rate::default(), Instant::now());
         let summary = Summary { sites_visited: 2, requests: 20, ..Summary::default() };
-        let activity = ActivityCounts { requests: 20, ..ActivityCounts::default() };
+        let activity = ActivityCounts::default();
         let state = CrawlState { summary: &summary, sites_known: Some(2), open: 0, parked: 0, activity };
         for seconds in [0, 10] {
-            let idle = rates.shown(&state, start + Duration::from_secs(seconds));
+            let idle = rate.shown(&state, start + Duration::from_secs(seconds));
             assert_eq!(idle.head(), "2 of 2 sites done, 0.0 requests/s, none is left");
             assert_eq!(idle.details(), "waiting: for a site to become due");
         }
@@ -243,11 +232,11 @@ mod tests {
 
     #[test]
     fn forgets_what_was_sent_before_the_last_minute() {
-        let (mut rates, start) = (Rates::default(), Instant::now());
+        let (mut rate, start) = (Rate::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        shown(&mut rates, 0, 0, start);
-        shown(&mut rates, 0, 600, at(60));
-        assert!((shown(&mut rates, 0, 660, at(120)).requests_per_second - 1.0).abs() < 1e-9);
-        assert!(rates.samples.len() <= 3);
+        rate.update(0, start);
+        rate.update(600, at(60));
+        assert!((rate.update(660, at(120)) - 1.0).abs() < 1e-9);
+        assert!(rate.samples.len() <= 3);
     }
 }

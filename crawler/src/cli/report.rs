@@ -143,16 +143,21 @@ fn nothing_due(summary: &Summary) -> String {
 
 /// The most common reasons why sites were not read, with advice.
 fn failures(out: &mut String, summary: &Summary) -> std::fmt::Result {
-    let mut reasons: Vec<(VisitEnd, u64, &str)> = ADVICE
-        .iter()
-        .filter_map(|(end, advice)| Some((*end, *summary.ends.get(end.as_str())?, *advice)))
-        .collect();
+    let ends = VisitEnd::ALL.iter().filter_map(|end| Some((*end, *summary.ends.get(end.as_str())?)));
+    let visited = counted(summary.sites_visited, "site");
+    failure_reasons(ends, &visited).iter().try_for_each(|reason| writeln!(out, "{reason}"))
+}
+
+/// The most common of these ends of visits for which there is advice, as sentences. `visited` is the number of all visits, with its
+/// noun.
+pub fn failure_reasons(ends: impl IntoIterator<Item = (VisitEnd, u64)>, visited: &str) -> Vec<String> {
+    let with_advice = ends.into_iter().filter_map(|(end, count)| Some((end, count, advice(end)?)));
+    let mut reasons: Vec<(VisitEnd, u64, &str)> = with_advice.collect();
     reasons.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-    for (end, count, advice) in reasons.iter().take(REASONS_MAX) {
-        let of = format!("{count} of {}", counted(summary.sites_visited, "site"));
-        writeln!(out, "{of}: {}. {advice}", end.description())?;
-    }
-    Ok(())
+    let sentence = |(end, count, advice): &(VisitEnd, u64, &str)| {
+        format!("{count} of {visited}: {}. {advice}", end.description())
+    };
+    reasons.iter().take(REASONS_MAX).map(sentence).collect()
 }
 
 /// The results of a dry run as text.

@@ -219,6 +219,7 @@ fn crawl_config(
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
         worker: worker_id(),
         locked_database: None,
+        lock: None,
         lease,
         schedules: schedules(flags, file)?,
         retention: retention(flags, file)?,

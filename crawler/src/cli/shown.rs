@@ -1,6 +1,7 @@
 //! The flags that a subcommand shows in its help: those that it uses. The others are accepted but hidden.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -72,7 +73,21 @@ pub fn typed<T: FromArgMatches>(
     if let Some(why) = idle {
         return Err(whole.error(ErrorKind::ArgumentConflict, why));
     }
+    if let Some(name) = subcommand_read_as_seeds(whole, &matches) {
+        let why = format!(
+            "`{name}` after --seeds is read as a file of seeds, and there is none: write the subcommand first, without --seeds: {} {name}",
+            whole.get_name()
+        );
+        return Err(whole.error(ErrorKind::ArgumentConflict, why));
+    }
     T::from_arg_matches_mut(&mut matches).map_err(|error| error.format(whole))
+}
+
+/// A subcommand that --seeds has taken for a file, which does not exist.
+fn subcommand_read_as_seeds(whole: &clap::Command, matches: &clap::ArgMatches) -> Option<String> {
+    let seeds = matches.try_get_many::<PathBuf>("seeds").ok().flatten()?;
+    let mut names = seeds.filter(|path| !path.exists()).filter_map(|path| path.to_str());
+    names.find(|name| whole.find_subcommand(name).is_some()).map(ToOwned::to_owned)
 }
 
 /// Hides unused flags from the help of each subcommand.
@@ -126,6 +141,21 @@ mod tests {
             typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--delay", "3s", "status"]).is_ok()
         );
         assert!(typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--seeds", "x"]).is_ok());
+    }
+
+    #[test]
+    fn a_subcommand_after_the_seeds_is_no_file() {
+        for words in [["crawler", "--seeds", "domains.txt", "status"], ["crawler", "--seeds", "status", "-q"]]
+        {
+            let error = typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, words).unwrap_err().to_string();
+            assert!(error.contains("write the subcommand first, without --seeds: crawler status"), "{error}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("status");
+        std::fs::write(&file, "shop.example").unwrap();
+        for file in [file.to_str().unwrap(), "domains.txt"] {
+            assert!(typed::<Flags>(&mut command(), &SUBCOMMAND_FLAGS, ["crawler", "--seeds", file]).is_ok());
+        }
     }
 
     #[test]

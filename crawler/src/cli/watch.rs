@@ -10,7 +10,7 @@ use ::settings::log::LogFormat;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::progress::{Rates, Shown};
+use super::progress::{Rate, Shown};
 use super::report::counted;
 use super::settings::{SharedSettings, Verbosity};
 use crate::fleet::Progress;
@@ -42,7 +42,7 @@ enum Output {
 
 /// State kept between two updates.
 struct State {
-    rates: Rates,
+    rate: Rate,
     /// When the last line was written; short crawls need none.
     written_at: Instant,
     /// The last line that was written; an equal one is not repeated.
@@ -60,8 +60,21 @@ impl Watch {
             (_, LogFormat::Text) if std::io::stderr().is_terminal() => Output::Bar(new_bar()),
             (_, LogFormat::Text) => Output::Lines,
         };
-        let (rates, written_at) = (Rates::default(), Instant::now());
-        let state = State { rates, written_at, written: String::new(), note: None };
+        Self::on(output)
+    }
+
+    /// Lines on a terminal too, for a crawl that is mostly idle.
+    pub fn lines(settings: &SharedSettings) -> Self {
+        Self::on(match (settings.verbosity, settings.log_format) {
+            (Verbosity::Quiet, _) => Output::Nowhere,
+            (_, LogFormat::Json) => Output::Json,
+            (_, LogFormat::Text) => Output::Lines,
+        })
+    }
+
+    fn on(output: Output) -> Self {
+        let (rate, written_at) = (Rate::default(), Instant::now());
+        let state = State { rate, written_at, written: String::new(), note: None };
         Self { output, state: Mutex::new(state) }
     }
 
@@ -84,7 +97,7 @@ impl Watch {
                 self.say(&format!("{task}: next at {}", times.join(", ")));
             }
             Progress::State(state) => {
-                let shown = self.lock().rates.shown(state, Instant::now());
+                let shown = self.lock().rate.shown(state, Instant::now());
                 self.draw(&shown);
             }
             Progress::Parked(parked) => {
@@ -141,7 +154,8 @@ impl Watch {
             bar.set_message(escape::line(&details).into_owned());
             return;
         }
-        if state.written_at.elapsed() < LINE_EVERY {
+        let has_sites = shown.sites_known != Some(0);
+        if state.written_at.elapsed() < LINE_EVERY || !has_sites {
             return;
         }
         state.written_at = Instant::now();
@@ -182,7 +196,7 @@ fn new_bar() -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(SPINNER) {
         bar.set_style(style);
     }
-    bar.set_message("reading seeds");
+    bar.set_message("starting");
     bar.enable_steady_tick(TICK);
     bar
 }

@@ -36,7 +36,7 @@ const LEASE_BATCH_MAX: usize = 200;
 /// Renewals within the duration of a lease: two may fail in a row.
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// Interval of [`Progress::State`].
-const STATE_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const STATE_EVERY: Duration = Duration::from_secs(1);
 /// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Heartbeat interval of a worker that shares no addresses and needs no heartbeat.
@@ -232,10 +232,13 @@ impl<'a> Fleet<'a> {
         let now = clock::now();
         self.tools.groups.heartbeat(&self.tools.store).await?;
         let (store, mut count) = (self.tools.store.clone(), JoinSet::new());
-        count.spawn(async move { store.sites_due(now).await.ok() });
+        let sites_known = self.only.as_ref().map(|only| only.len() as u64);
+        if sites_known.is_none() {
+            count.spawn(async move { store.sites_due(now).await.ok() });
+        }
         Ok(Work {
             count,
-            sites_known: None,
+            sites_known,
             next_state_at: Instant::now() + STATE_EVERY,
             running: JoinSet::new(),
             held: HeldLeases::default(),

@@ -287,6 +287,21 @@ impl Pace {
         self.0.writer.write(write).await.map(|_| ())
     }
 
+    /// When the last of `requests` to a host will be answered, if no other host and no other visit delays them.
+    pub(crate) fn answered_at(
+        &self,
+        target: &Target,
+        authority: &AuthorityClock,
+        requests: u32,
+    ) -> DateTime<Utc> {
+        let (gap, now) = (self.gap(target, authority), clock::now());
+        let after_last = authority.last_end_at.map(|at| later(at, gap));
+        let first = [after_last, authority.next_ok_at].into_iter().flatten().fold(now, DateTime::max);
+        let gaps = gap.saturating_mul(requests.saturating_sub(1));
+        let answers = authority.last_latency.unwrap_or_default().saturating_mul(requests);
+        later(first, gaps.saturating_add(answers))
+    }
+
     fn gap(&self, target: &Target, authority: &AuthorityClock) -> Duration {
         let pace = AuthorityPace {
             configured: self.0.configured,

@@ -133,6 +133,11 @@ impl Plan {
         self.queue.tasks()
     }
 
+    /// Tasks that are not done, the current one included.
+    pub(crate) fn left(&self) -> usize {
+        self.queue.len() + usize::from(self.current.is_some())
+    }
+
     /// The paths that are planned at a host.
     pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
         self.queue.paths_at(host)

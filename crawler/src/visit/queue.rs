@@ -75,6 +75,14 @@ impl Queue {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        let length = |segment: &Segment| match segment {
+            Segment::Rows(_, slots) => slots.len(),
+            Segment::Task(_) => 1,
+        };
+        self.0.iter().map(length).sum()
+    }
+
     /// The tasks, rebuilt from their rows.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
         self.0.iter().flat_map(|segment| match segment {
@@ -208,6 +216,7 @@ mod tests {
             queue.push_front(task);
         }
         assert_eq!(queue, tasks.iter().cloned().collect());
+        assert_eq!(queue.len(), tasks.len());
         let others = Task { named_by: NamedBy::Others, ..planned("c.example").next().unwrap() };
         let mut with_others: Queue = tasks.iter().take(3).cloned().chain([others.clone()]).collect();
         for task in tasks.iter().skip(3).cloned() {

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use super::fixture::{Fixture, text};
+use testweb::Host;
 
 #[tokio::test]
 async fn read_only_commands_create_no_database() {
@@ -20,6 +21,8 @@ async fn read_only_commands_create_no_database() {
         ["status"].as_slice(),
         &["paths"],
         &["explain", "shop.example"],
+        &["block", "shop.example"],
+        &["suspend", "shop.example", "--reason", "spam"],
         &["unblock", "shop.example"],
         &["unsuspend", "shop.example"],
         &["keys", "list"],
@@ -99,6 +102,38 @@ async fn reports_a_pass_that_reached_no_site_without_colours_in_its_log() {
     assert!(log.contains("cannot reach you") && !log.contains('\u{1b}'), "{log}");
     assert_eq!(log.matches("1 seed read").count(), 1, "{log}");
     assert!(!log.contains("1 seeds"), "{log}");
+}
+
+#[tokio::test]
+async fn a_crawl_without_seeds_creates_no_database() {
+    let fixture = Fixture::with([]).await;
+    for (words, part) in [
+        ([].as_slice(), "there is nothing to visit: name seeds with --seeds FILE"),
+        (&["--seeds", "nowhere"], "cannot read the seed file nowhere"),
+        (
+            &["--seeds", "domains.txt", "status"],
+            "write the subcommand first, without --seeds: crawler status",
+        ),
+    ] {
+        let run = fixture.run(words).await;
+        let stderr = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(part) && !stderr.contains("cannot reach you"), "{stderr}");
+    }
+    assert!(!fixture.dir.path().join("data").exists());
+}
+
+#[tokio::test]
+async fn check_says_that_nothing_was_found() {
+    let fixture = Fixture::with([Host::new("empty.example")]).await;
+    let checked = fixture.run(&["check", "empty.example", "--delay", "0s"]).await;
+    let (result, log) = (text(&checked.stdout), text(&checked.stderr));
+    let lines: Vec<&str> = result.lines().collect();
+    assert_eq!(lines.first(), Some(&"empty.example: all planned paths were requested; 20 requests"), "{log}");
+    assert_eq!(
+        lines.get(1),
+        Some(&"Nothing was found at 19 paths; `crawler explain empty.example` lists them.")
+    );
 }
 
 #[tokio::test]

@@ -60,6 +60,7 @@ impl Crawl {
             revisit_every: None,
             worker: WorkerId::new("test"),
             locked_database: None,
+            lock: None,
             schedules: Schedules::default(),
             retention: Retention::default(),
             events: None,

@@ -70,6 +70,7 @@ async fn commands_that_read_a_database_create_none() {
         &["status"],
         &["paths"],
         &["explain", "kiosk.test"],
+        &["block", "kiosk.test"],
         &["unblock", "kiosk.test"],
     ] {
         let mut command = world.program("agentdex");

@@ -54,10 +54,46 @@ pub(crate) async fn agentdex_visits_added_seeds_until_it_is_stopped(backend: Bac
     let visited = world.web.log().wait_until(|log| log.hit_count() > before);
     tokio::time::timeout(TIMEOUT, visited).await.expect("the added seed is visited");
     wait_for(&log, "a seed file has changed").await;
+    wait_for(&log, "; ended: ").await;
     let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
     assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
     wait_for(&printed, r#"{"event":"stopped"}"#).await;
     world.assert_polite();
+}
+
+/// A crawl without results says so, at every start, and a second instance names the first before it announces anything.
+pub(crate) async fn a_crawl_without_results_says_why(backend: Backend) {
+    let world =
+        World::start(backend, Web::builder().host(Host::new("first.test").refusing_connections())).await;
+    world.write_seeds(["first.test"]);
+    for (start, reason) in [
+        (1, "No site was reached: the only site did not answer."),
+        (2, "1 of 1 visit of the last day: no connection to any address."),
+    ] {
+        let printed = world.path(&format!("printed{start}"));
+        let mut going_on = world.crawling_with("agentdex", "text", &[]);
+        going_on.args(["--listen", "127.0.0.1:0"]).stdout(File::create(&printed).unwrap());
+        let mut going_on = going_on.spawn().unwrap();
+        wait_for(&printed, "The crawl continues.").await;
+        if matches!(backend, Backend::Sqlite) {
+            let mut second = world.crawling_with("agentdex", "text", &[]);
+            second.args(["--listen", "127.0.0.1:0"]);
+            let second = output(second);
+            assert_eq!((second.status.code(), second.stdout.len()), (Some(1), 0), "{}", text_of(&second));
+            assert!(text_of(&second).contains("crawling on"), "{}", text_of(&second));
+        }
+        let signalled = Command::new("kill").args(["-TERM", &going_on.id().to_string()]).status().unwrap();
+        assert!(signalled.success() && going_on.wait().unwrap().success(), "it did not stop cleanly");
+        let printed = std::fs::read_to_string(&printed).unwrap();
+        for part in [reason, "\nNothing has been found yet.\n", "agentdex status --data-dir"] {
+            assert!(printed.contains(part), "{part:?} is not in {printed}");
+        }
+        assert!(!printed.contains("Everything found"), "{printed}");
+    }
+    let mut search = world.program("agentdex");
+    search.args(["search", "flight"]);
+    let found = text_of(&output(search));
+    assert!(found.contains("The index is empty: nothing has been found yet."), "{found}");
 }
 
 /// The operator's own interval is short enough in its own networks to see it work.

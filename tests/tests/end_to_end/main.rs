@@ -57,6 +57,7 @@ on_both_back_ends! {
     going_on::agentdex_visits_added_seeds_until_it_is_stopped,
     going_on::agentdex_visits_sites_again_after_the_operators_interval,
     going_on::a_second_start_says_when_the_next_site_is_due,
+    going_on::a_crawl_without_results_says_why,
     going_on::agentdex_searches_and_decides_without_a_server,
     declarations::several_documents_declare_one_capability,
     many::crawls_a_thousand_sites_politely_and_revisits_them_cheaply,

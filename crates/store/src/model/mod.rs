@@ -38,8 +38,8 @@ pub use robots::RobotsRecord;
 pub use search_count::SearchCount;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteReport,
-    SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostOrigin, HostState, ResourceState, SiteLease,
+    SiteReport, SiteState, SiteSummary, SitesRequest, SlowSite, is_main_host,
 };
 pub use stored::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, Stats,

@@ -13,6 +13,7 @@ use super::paths::PathSlots;
 use super::robots::RobotsRecord;
 use super::suspension::SuspensionRecord;
 use super::visit::{ParkedVisit, VisitReport};
+use super::worker::WorkerId;
 
 /// The state that a visit needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,6 +200,17 @@ pub struct SiteReport {
     pub suspended: Option<SuspensionRecord>,
     /// The last visits, newest first.
     pub visits: Vec<VisitReport>,
+    /// The lease on the site, which may have expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<SiteLease>,
+}
+
+/// Who visits a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteLease {
+    pub worker: WorkerId,
+    /// When another worker may take the site.
+    pub until: DateTime<Utc>,
 }
 
 /// The block of a site whose owner opted out.

@@ -5,7 +5,7 @@ use policy::RobotsKind;
 use sqlx::QueryBuilder;
 
 use super::compaction::{SiteRow, compacted_columns};
-use super::rows::{Cursor, decode};
+use super::rows::{Cursor, decode, decode_row};
 use super::state::{RobotsBodies, hosts_count, robots_starts};
 use super::{Connection, Database, block, site, visit_report};
 use crate::StoreError;
@@ -14,7 +14,7 @@ use crate::convert::{Page, RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::seed::PRIORITY_SUBMITTED;
-use crate::model::{SiteReport, SiteState, SiteSummary, SitesRequest, is_main_host};
+use crate::model::{SiteLease, SiteReport, SiteState, SiteSummary, SitesRequest, WorkerId, is_main_host};
 
 /// robots.txt files of a brief report, and the bytes that it has of each.
 const ROBOTS_STARTS_MAX: usize = 4;
@@ -240,7 +240,8 @@ pub(crate) async fn site_report(
     let listed = names([name.as_str()])?;
     let mut state =
         site::states_load(connection, &listed, RobotsBodies::None, hosts_max).await?.take(name.as_str())?;
-    state.is_submitted = is_submitted(connection, name).await?;
+    let (is_submitted, lease) = queue_state(connection, name).await?;
+    state.is_submitted = is_submitted;
     let (hosts_total, not_before_ms) = hosts_count(connection, name.as_str()).await?;
     let not_before = RowRef::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
     state.not_before = state.not_before.max(not_before);
@@ -257,13 +258,24 @@ pub(crate) async fn site_report(
         blocked: block::block_find(connection, name.as_str()).await?,
         suspended: block::suspension_find(connection, name.as_str()).await?,
         visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
+        lease,
     }))
 }
 
-async fn is_submitted(connection: &mut Connection, name: &SiteName) -> Outcome<bool> {
-    let query = sqlx::query_scalar("SELECT priority FROM site WHERE name = $1").bind(name.as_str());
-    let priority: Option<i32> = query.fetch_optional(&mut *connection).await?;
-    Ok(priority == Some(PRIORITY_SUBMITTED))
+/// Whether a site was submitted, and the lease on it.
+async fn queue_state(connection: &mut Connection, name: &SiteName) -> Outcome<(bool, Option<SiteLease>)> {
+    let query = sqlx::query("SELECT priority, lease_owner, lease_until_ms FROM site WHERE name = $1");
+    let row = query.bind(name.as_str()).fetch_optional(&mut *connection).await?;
+    let Some(row) = row else { return Ok((false, None)) };
+    let (priority, worker, until_ms): (i32, Option<String>, i64) = decode_row(&["site"], &row)?;
+    let at = RowRef::new("site", name.as_str());
+    let lease = worker.map(|worker| {
+        Ok::<_, StoreError>(SiteLease {
+            worker: WorkerId::new(&worker),
+            until: at.time("lease_until_ms", until_ms)?,
+        })
+    });
+    Ok((priority == PRIORITY_SUBMITTED, lease.transpose()?))
 }
 
 /// Adds the starts of a few robots.txt files, those of the main hosts first.

@@ -159,10 +159,11 @@ pub(super) fn outcomes_parse(
 
 type FailingRow = (String, i32, Option<String>);
 
-/// Sites by failed visits in a row, most first.
+/// Sites by failed visits in a row, most first; without those that are blocked or suspended, which are not visited.
 pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outcome<Vec<FailingSite>> {
     let expanded = sqlx::query(
         "SELECT name, failures_in_row, last_end FROM site_state WHERE failures_in_row > 0
+           AND status NOT IN ('opted_out', 'suspended')
          ORDER BY failures_in_row DESC, name LIMIT $1",
     )
     .bind(max)

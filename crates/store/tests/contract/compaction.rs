@@ -225,6 +225,13 @@ pub(crate) async fn compacted_site_keeps_its_robots_verdict(db: Db) -> Result<()
     let again = lease(store, "closed.example", days(3)).await?;
     assert_eq!(again.site.hosts[0].robots, Some(refused));
     assert_eq!(again.site.failures_in_row, 3);
+    let report = store.site_report(&site("closed.example"), 1).await?.context("the site is known")?;
+    assert_eq!(report.lease.map(|lease| lease.until > days(3)), Some(true));
+    // what is not visited does not fail
+    store.site_block(&site("closed.example"), "by letter", days(3)).await?;
+    assert!(store.sites_failing(9).await?.is_empty());
+    let report = store.site_report(&site("closed.example"), 1).await?.context("the site is known")?;
+    assert_eq!(report.lease, None);
     Ok(())
 }
 

@@ -1,14 +1,15 @@
-//! The clocks of a visit's hosts after their responses: delays, Retry-After and the requests of a day.
+//! The clocks of a visit's hosts: delays, Retry-After and the requests of a day, and how long the rest of the visit takes by them.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::Host;
 use policy::delay::Scope as Limit;
-use policy::{FetchOutcome, RetryAfter};
+use policy::{BodyKind, FetchOutcome, RetryAfter};
 use store::{HostState, SiteState};
 
 use super::super::context::Interrupt;
+use super::super::progress::Progress;
 use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::Requester;
@@ -17,6 +18,23 @@ use crate::clock;
 use egress::{Failure, Head, Reply};
 
 impl Requester<'_> {
+    /// Tells the display of progress what is left of the visit before a request to this host.
+    pub(super) fn show_plan(&mut self, progress: &Progress, host: &Host, body: BodyKind) {
+        let crawl_delay = self.crawl_delay(host);
+        if let Some(authority) = self.authorities.get_mut(host).filter(|_| self.writes_progress) {
+            authority.target.crawl_delay = crawl_delay;
+            let left = progress.plan.left() + usize::from(body == BodyKind::Robots);
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            let ends_at = self.tools.pace.answered_at(&authority.target, &authority.clock, left);
+            self.plan.set(left.into(), ends_at);
+        }
+    }
+
+    /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
+    pub(super) fn crawl_delay(&self, host: &Host) -> Option<Duration> {
+        self.robots.get(host)?.crawl_delay
+    }
+
     pub(super) fn finish(
         &mut self,
         traffic: &mut Traffic,

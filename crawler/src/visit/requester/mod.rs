@@ -30,6 +30,7 @@ use super::context::{Interrupt, Stop, Tools};
 use super::own_hosts::OwnHosts;
 use super::progress::Progress;
 use super::traffic::Traffic;
+use crate::activity::VisitPlan;
 use crate::events::Event;
 use crate::groups::{GroupUse, Ownership};
 use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
@@ -114,6 +115,8 @@ pub(super) struct Requester<'a> {
     parsed: Option<ParsedRobots>,
     /// Memory of what the visit found and keeps until it is saved.
     pub(super) memory: HeldMemory,
+    /// What the visit still has to do, for the display of progress.
+    plan: VisitPlan,
     /// When the progress was last written.
     written_at: Option<Instant>,
     /// The progress is written with the clocks, for the next worker; not for requests outside a visit.
@@ -143,6 +146,7 @@ impl<'a> Requester<'a> {
             robots: HashMap::new(),
             parsed: None,
             memory: HeldMemory::default(),
+            plan: tools.activity.visit(),
             written_at: None,
             writes_progress: true,
         }
@@ -241,6 +245,7 @@ impl<'a> Requester<'a> {
         message: Message<'_>,
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
+        self.show_plan(progress, &host, body);
         let mut permit = self.acquire_permit(&host).await?;
         let group_use = self.enter(&host)?;
         if body != BodyKind::Robots {
@@ -428,11 +433,6 @@ impl<'a> Requester<'a> {
             metrics::visit_parked(Some(scope));
             return Err(Interrupt::Park { until, reason });
         }
-    }
-
-    /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
-    fn crawl_delay(&self, host: &Host) -> Option<Duration> {
-        self.robots.get(host)?.crawl_delay
     }
 
     /// Sleeps, unless the visit is stopped.
