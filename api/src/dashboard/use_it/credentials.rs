@@ -3,6 +3,7 @@
 use manifest::model::{Auth, AuthScheme};
 use manifest::{Capability, Manifest};
 
+use super::call::is_token;
 use crate::dashboard::{labels, links};
 use crate::text;
 
@@ -108,7 +109,10 @@ fn carried(secret: &Secret) -> String {
 }
 
 fn secret(auth: &Auth) -> Option<Secret> {
-    let name = |default: &str| text::one_line(auth.name.as_deref().unwrap_or(default), WORDS_CHARS_MAX);
+    let name = |default: &str| {
+        let declared = auth.name.as_deref().filter(|name| is_token(name));
+        text::one_line(declared.unwrap_or(default), WORDS_CHARS_MAX)
+    };
     match (auth.scheme, auth.location.as_deref()) {
         (AuthScheme::ApiKey, Some("query")) => Some(Secret::Query(name("api_key"))),
         (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => {
