@@ -15,6 +15,8 @@ const QUERIES_MIN: usize = 2;
 const QUERIES_MAX: usize = 5;
 /// Maximum number of names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
 const CAPABILITIES_MAX: usize = 100;
+/// Present in the metadata of an entry with a text that contains instructions for the model that reads it.
+const ADDRESSES_READER: &str = "addressesReader";
 /// Tags of one entry.
 const TAGS_MAX: usize = 20;
 
@@ -67,12 +69,14 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        made.mark_addressing(capability.addresses_reader);
         if !entry.identifier.is_minted && capability.version.is_some() {
             made.version.clone_from(&capability.version);
         }
         made.published.clone_from(&capability.published);
         // The facts of this registry are not replaced by a publisher's.
-        if let Some(Value::Object(published)) = made.published.remove("metadata") {
+        if let Some(Value::Object(mut published)) = made.published.remove("metadata") {
+            published.remove(ADDRESSES_READER);
             for (name, value) in published {
                 made.metadata.entry(name).or_insert(value);
             }
@@ -95,7 +99,15 @@ impl CatalogEntry {
         made.metadata.insert("entry".to_owned(), "manifest".into());
         made.metadata.insert("capabilityCount".to_owned(), manifest.capabilities.len().into());
         made.metadata.insert("details".to_owned(), format!("{base}/manifests/{}", manifest.id).into());
+        made.mark_addressing(manifest.addresses_reader());
         made
+    }
+
+    /// Marks an entry with a text of the publisher that contains instructions for the model that reads it.
+    fn mark_addressing(&mut self, is_set: bool) {
+        if is_set {
+            self.metadata.insert(ADDRESSES_READER.to_owned(), true.into());
+        }
     }
 
     /// The members that both kinds of entries share.

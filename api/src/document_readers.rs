@@ -62,7 +62,7 @@ impl DocumentReaders {
         // Documents wait for a permit, and not in the pool.
         let limits = ReaderLimits { threads, queue: 0, queue_wait: Duration::ZERO, deadline: DEADLINE };
         Self {
-            pool: ReaderPool::new("api-validation", limits),
+            pool: ReaderPool::of_clients("api-validation", limits),
             permits: FairPermits::new(threads),
             shares: Shares::new(usize::MAX, CLIENT_DOCUMENTS_MAX),
             reading: TaskTracker::new(),

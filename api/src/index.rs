@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use indexer::{Embedder, Searcher, WordWeights};
+use indexer::{Embedder, IndexError, Searcher, WordWeights};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -22,7 +22,7 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 enum IndexState {
     Open(Searcher),
     /// The reason, and what to do about it.
-    Unavailable(String),
+    Unavailable(&'static str),
 }
 
 /// The index behind the routes.
@@ -36,7 +36,7 @@ pub(crate) struct IndexHandle {
 
 impl IndexHandle {
     pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, searches: ConcurrencyLimit) -> Self {
-        let unavailable = IndexState::Unavailable("the index has not been opened yet".to_owned());
+        let unavailable = IndexState::Unavailable("the index has not been opened yet");
         Self { dir, embedder, state: RwLock::new(unavailable), searches, suppressed: Suppressed::default() }
     }
 
@@ -74,14 +74,25 @@ impl IndexHandle {
     pub(crate) fn refresh(&self) {
         let IndexState::Open(searcher) = self.state() else {
             let opened = Searcher::open_with(&self.dir, &WordWeights::built_in(), self.embedder.clone());
-            return self.set(
-                opened.map_or_else(|error| IndexState::Unavailable(error.to_string()), IndexState::Open),
-            );
+            match opened {
+                Ok(searcher) => self.set(IndexState::Open(searcher)),
+                Err(error) => self.set_unavailable(&error),
+            }
+            return;
         };
         if let Err(error) = searcher.reload() {
             tracing::warn!(error = &error as &dyn std::error::Error, "index reload failed");
-            self.set(IndexState::Unavailable(error.to_string()));
+            self.set(IndexState::Unavailable(error.in_public()));
         }
+    }
+
+    /// Clients are told what is wrong without paths of this machine, which the log has, once.
+    fn set_unavailable(&self, error: &IndexError) {
+        let reason = error.in_public();
+        if !matches!(self.state(), IndexState::Unavailable(known) if known == reason) {
+            tracing::info!(%error, "the index is not available");
+        }
+        self.set(IndexState::Unavailable(reason));
     }
 
     /// Runs one piece of blocking work on the searcher for a client.

@@ -6,8 +6,8 @@
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use manifest::SiteName;
 use policy::claim::Owner;
 use policy::key::{KeyHash, KeyKind};
@@ -32,9 +32,19 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnerCredentials {
 }
 
 impl OwnerCredentials {
-    /// Whether the request names an owner; then it has to be the right one.
-    pub(crate) const fn are_given(&self) -> bool {
-        self.0.is_some()
+    /// Whether the request names an owner; then it has to be the right one. A reader's key, also as the password in a browser, is none.
+    pub(crate) fn are_given(&self) -> bool {
+        self.0.as_deref().is_some_and(|value| {
+            let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
+            let is_of_reader = key.trim_start().starts_with(KeyKind::Reader.prefix());
+            !is_of_reader && !scheme.eq_ignore_ascii_case("basic")
+        })
+    }
+
+    /// Whether headers have what looks like the key of an owner.
+    pub(crate) fn are_in(headers: &HeaderMap) -> bool {
+        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        value.and_then(bearer).is_some_and(|key| key.starts_with(KeyKind::Owner.prefix()))
     }
 
     /// The owner of the site, if the request has the owner's key.

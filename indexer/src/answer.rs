@@ -152,6 +152,8 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupMember {
     pub id: CapabilityId,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub addresses_reader: bool,
     pub name: String,
     pub site: SiteName,
 }
@@ -213,6 +215,6 @@ manifest::string_enum! {
 pub struct Suggestion {
     pub text: String,
     pub kind: SuggestionKind,
-    /// Capabilities that have it.
+    /// Sites that have it; where these are many, capabilities.
     pub count: u64,
 }

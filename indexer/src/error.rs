@@ -48,6 +48,20 @@ impl IndexError {
         text.split(": run `indexer").next().unwrap_or_default().to_owned()
     }
 
+    /// What is wrong, without paths of this machine and other details, for readers on other machines.
+    pub const fn in_public(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "there is no index yet: run `indexer --once` to build it",
+            Self::SchemaOther { .. }
+            | Self::FeedOther { .. }
+            | Self::ExamplesOther { .. }
+            | Self::Corrupt { .. } => "the index cannot be used: run `indexer rebuild`",
+            Self::Locked { .. } | Self::NotWritable { .. } | Self::Engine { .. } | Self::Row(_) => {
+                "the index cannot be read at the moment"
+            }
+        }
+    }
+
     /// Converts an error of tantivy, for `map_err`.
     pub(crate) fn engine(operation: &'static str) -> impl Fn(tantivy::TantivyError) -> Self {
         move |source| Self::Engine { operation, source }

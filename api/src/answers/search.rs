@@ -142,7 +142,7 @@ pub(crate) fn search_problem(error: &SearchError) -> Problem {
 pub(crate) fn index_problem(error: &IndexError) -> Problem {
     match error {
         IndexError::Engine { .. } | IndexError::Row(_) => Problem::internal(error),
-        _ => Problem::unavailable(error.to_string()),
+        _ => Problem::unavailable(error.in_public()),
     }
 }
 

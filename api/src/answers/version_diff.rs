@@ -11,6 +11,9 @@ use super::diff::{Difference, difference};
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
+/// Maximum number of versions that are listed; older ones are found by their hash.
+pub(crate) const VERSIONS_MAX: u32 = 1_000;
+
 /// The difference between two versions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DiffAnswer {
@@ -32,7 +35,7 @@ pub(crate) struct VersionLine {
     pub(crate) document_version: Option<String>,
 }
 
-/// Compares two versions: the latest with the one before, unless named. Passes the difference and all versions to `respond`, off
+/// Compares two versions: the latest with the one before, unless named. Passes the difference and the latest versions to `respond`, off
 /// the runtime. The permit for the memory of the two is held until `respond` returns.
 pub(crate) async fn compare<R: Send + 'static>(
     store: &Store,
@@ -42,11 +45,16 @@ pub(crate) async fn compare<R: Send + 'static>(
     to: Option<ContentHash>,
     respond: impl FnOnce(&DiffAnswer, &[VersionRecord]) -> R + Send + 'static,
 ) -> Result<R, Problem> {
-    let versions = store.manifest_versions(&id).await?;
-    let to = to.map_or(Ok(0), |hash| position(&versions, &hash, "to"))?;
-    let before = if to + 1 < versions.len() { to + 1 } else { to };
-    let from = from.map_or(Ok(before), |hash| position(&versions, &hash, "from"))?;
-    let (Some(from), Some(to)) = (versions.get(from).cloned(), versions.get(to).cloned()) else {
+    let versions = store.manifest_versions(&id, VERSIONS_MAX).await?;
+    let (to, before) = match to {
+        None => (versions.first().cloned(), versions.get(1).cloned()),
+        Some(hash) => pair_until(store, &id, &versions, &hash, "to").await?,
+    };
+    let from = match from {
+        None => before.or_else(|| to.clone()),
+        Some(hash) => pair_until(store, &id, &versions, &hash, "from").await?.0,
+    };
+    let (Some(from), Some(to)) = (from, to) else {
         return Err(Problem::not_found(format!("no version of manifest {id} is kept")));
     };
     let compared = manifests.versions(&id, [&from.hash, &to.hash]).await?;
@@ -59,12 +67,25 @@ pub(crate) async fn compare<R: Send + 'static>(
     response.await
 }
 
-/// Index of a version in the list, which begins with the latest.
-fn position(versions: &[VersionRecord], hash: &ContentHash, name: &str) -> Result<usize, Problem> {
-    versions.iter().position(|version| version.hash == *hash).ok_or_else(|| {
+/// A version and the one before it, from the list, which begins with the latest, or from the store, which has older ones.
+async fn pair_until(
+    store: &Store,
+    id: &ManifestId,
+    versions: &[VersionRecord],
+    hash: &ContentHash,
+    name: &str,
+) -> Result<(Option<VersionRecord>, Option<VersionRecord>), Problem> {
+    if let Some(at) = versions.iter().position(|version| version.hash == *hash)
+        && at + 1 < versions.len()
+    {
+        return Ok((versions.get(at).cloned(), versions.get(at + 1).cloned()));
+    }
+    let mut found = store.versions_until(id, hash).await?.into_iter();
+    let Some(version) = found.next() else {
         let detail = format!("this manifest has no version {}", hash.as_str());
-        Problem::not_found(detail).with_parameter(name)
-    })
+        return Err(Problem::not_found(detail).with_parameter(name));
+    };
+    Ok((Some(version), found.next()))
 }
 
 fn line(record: &VersionRecord, manifest: &Manifest) -> VersionLine {

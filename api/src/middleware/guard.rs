@@ -17,6 +17,7 @@ use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
 use crate::client::Client;
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
+use crate::owner::OwnerCredentials;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 use crate::reader_keys::Reads;
@@ -25,6 +26,8 @@ use runtime::Share;
 
 /// Answered even beyond the rate limit.
 const NEVER_LIMITED: &str = "/healthz";
+/// The route by which the owner of a site asks for a visit.
+const RECHECK: &str = "/sites/{domain}/recheck";
 /// Parsed by the library of the protocol, without a budget; other routes parse bodies within a budget.
 const READ_BY_A_LIBRARY: &str = "/mcp";
 
@@ -91,13 +94,20 @@ async fn admit(
             metrics::rejected("rate");
             exhausted.problem("too many requests with this key")
         }),
-        Ok(None) if app.config.reads.admit_without_key(client, route) => read_quota(app, client),
+        Ok(None) if app.config.reads.admit_without_key(client, route) || is_of_owner(route, headers) => {
+            read_quota(app, client)
+        }
         Ok(None) => refused(Problem::unauthenticated(
             "this instance answers readers with a key: send it as Authorization: Bearer KEY, or as the password in a browser; its \
              operator makes keys with agentdex keys add",
         )),
         Err(problem) => refused(problem),
     }
+}
+
+/// Whether the owner of a site asks for a visit, with a key that the route checks.
+fn is_of_owner(route: Option<&str>, headers: &HeaderMap) -> bool {
+    route == Some(RECHECK) && OwnerCredentials::are_in(headers)
 }
 
 /// Where reads need a key, browsers ask for it, and shared caches store no response (RFC 9111 §3.5).

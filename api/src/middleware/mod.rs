@@ -30,10 +30,12 @@ use tracing::field::Empty;
 use self::guard::{guard, read_quota};
 use self::origin::check_origin_of_changes;
 use crate::client::Client;
+use crate::config::ApiConfig;
 use crate::dashboard::ProblemPage;
 use crate::negotiate::Representation;
 use crate::overload::{Refused, RejectionResponse};
 use crate::problem::Problem;
+use crate::reader_keys::Reads;
 use crate::state::App;
 
 /// Deadline of a request: a search takes milliseconds, so this is only reached when something is wrong.
@@ -65,6 +67,8 @@ const EXPOSED: [HeaderName; 9] = [
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
 /// Browsers that connect over TLS use it for a year.
 const STAY_WITH_TLS: &str = "max-age=31536000";
 
@@ -81,7 +85,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(layers::map_response(tag_compressed))
         .layer(cors())
         .layer(layers::from_fn_with_state(app.clone(), guard_preflight))
-        .layer(layers::map_response_with_state(app.config.is_behind_tls(), secured))
+        .layer(layers::map_response_with_state(Secured::of(&app.config), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
@@ -246,12 +250,25 @@ async fn tag_compressed(mut response: Response) -> Response {
     response
 }
 
-async fn secured(State(is_behind_tls): State<bool>, mut response: Response) -> Response {
-    secure(response.headers_mut(), is_behind_tls);
+/// What the configuration adds to the headers of every response.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Secured {
+    is_behind_tls: bool,
+    is_private: bool,
+}
+
+impl Secured {
+    pub(crate) fn of(config: &ApiConfig) -> Self {
+        Self { is_behind_tls: config.is_behind_tls(), is_private: config.reads == Reads::Keys }
+    }
+}
+
+async fn secured(State(of): State<Secured>, mut response: Response) -> Response {
+    secure(response.headers_mut(), of);
     response
 }
 
-fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
+fn secure(headers: &mut HeaderMap, Secured { is_behind_tls, is_private }: Secured) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
@@ -261,14 +278,18 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
     }
+    // Browsers send the key also with images that a page of another origin embeds, and their sizes tell what is in them.
+    if is_private {
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    }
 }
 
 /// The response to requests that are rejected before routing, with the headers that this middleware would add.
-pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
+pub(crate) fn rejected(of: Secured) -> RejectionResponse {
     let problem = Problem::unavailable("too many requests in progress; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
     let mut headers = vary_by_accept(problem.into_response()).headers().clone();
-    secure(&mut headers, is_behind_tls);
+    secure(&mut headers, of);
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = EXPOSED.map(|name| name.to_string()).join(",");
     headers
@@ -360,7 +381,7 @@ mod tests {
         let busy = || async { Problem::unavailable("busy") };
         let usual = wrapped(Router::new().route("/busy", get(busy)), &app);
         let usual = usual.oneshot(Request::get("/busy").body(Body::empty()).unwrap()).await.unwrap();
-        let RejectionResponse { mut headers, .. } = rejected(false);
+        let RejectionResponse { mut headers, .. } = rejected(Secured::of(&app.config));
         name_turned_away(&mut headers, &HeaderMap::new(), 7);
         let own = [header::CONTENT_LENGTH, header::VARY, REQUEST_ID];
         for (name, value) in usual.headers() {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use store::{FeedChange, FeedEntry, FeedPage, FeedPosition, StoreError, VersionRecord};
 use utoipa::ToSchema;
 
-use crate::answers::version_diff::{DiffAnswer, compare};
+use crate::answers::version_diff::{DiffAnswer, VERSIONS_MAX, compare};
 use crate::client::Client;
 use crate::cursor;
 use crate::dashboard;
@@ -125,7 +125,7 @@ async fn fill_summaries(
         let id = &entry.manifest_id;
         let kept = match versions.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(app.store.manifest_versions(id).await?),
+            Entry::Vacant(unknown) => unknown.insert(app.store.manifest_versions(id, VERSIONS_MAX).await?),
         };
         // The entry has the time at which its version was first seen. The list begins with the latest.
         let Some(at) = kept.iter().position(|version| version.first_seen_at == entry.at) else { continue };

@@ -113,9 +113,10 @@ fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {
 }
 
 fn hit_entry(base: &str, hit: &Hit) -> Entry {
+    let mark = if hit.addresses_reader { "[its text gives orders to AI models] " } else { "" };
     Entry::new(
         &["capability", hit.id.as_str()],
-        &format!("{} · {}", hit.name, hit.site),
+        &format!("{mark}{} · {}", hit.name, hit.site),
         hit.site.as_str(),
         format!("{base}/capabilities/{}", hit.id),
         hit.description.as_deref().unwrap_or(&hit.name),

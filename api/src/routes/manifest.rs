@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::answers::TEXT_IS;
 use crate::answers::declarations::SharedDeclarations;
+use crate::answers::version_diff::VERSIONS_MAX;
 use crate::client::Client;
 use crate::clock;
 use crate::manifests::Permitted;
@@ -49,6 +50,10 @@ pub(crate) struct VersionsAnswer {
     id: ManifestId,
     #[schema(value_type = Vec<crate::openapi::schemas::Version>)]
     versions: Vec<VersionRecord>,
+    /// Present if there are older versions, which are found by their hash.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    older_left_out: bool,
 }
 
 /// An id from a path.
@@ -107,7 +112,7 @@ pub(crate) async fn show(
     response.await?
 }
 
-/// The versions of a manifest, the latest first.
+/// The versions of a manifest, the latest first, at most 1,000.
 #[utoipa::path(
     get,
     path = "/manifests/{id}/versions",
@@ -124,6 +129,8 @@ pub(crate) async fn versions(
     if !app.manifests(client).has(&id).await? {
         return Err(unknown(&id));
     }
-    let versions = app.store.manifest_versions(&id).await?;
-    context.json(&VersionsAnswer { id, versions }, Caching::Record)
+    let mut versions = app.store.manifest_versions(&id, VERSIONS_MAX + 1).await?;
+    let older_left_out = versions.len() > VERSIONS_MAX as usize;
+    versions.truncate(VERSIONS_MAX as usize);
+    context.json(&VersionsAnswer { id, versions, older_left_out }, Caching::Record)
 }

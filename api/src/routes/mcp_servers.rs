@@ -324,16 +324,20 @@ pub(super) fn is_registry_name(name: &str) -> bool {
 pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
+    let mut record = json!({
+        "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
+        "text_is": crate::answers::TEXT_IS,
+    });
+    if manifest.addresses_reader() {
+        record["addresses_reader"] = true.into();
+    }
     json!({
         "server": server,
         "_meta": {
             "io.modelcontextprotocol.registry/official": {
                 "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": is_latest,
             },
-            "agentdex/record": {
-                "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
-                "text_is": crate::answers::TEXT_IS,
-            },
+            "agentdex/record": record,
         },
     })
 }

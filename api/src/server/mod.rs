@@ -70,7 +70,7 @@ impl AdmissionControl {
             connections: Arc::clone(&app.capacity.connections),
             requests: Arc::clone(&app.capacity.requests),
             load: app.load.clone(),
-            rejected: middleware::rejected(config.is_behind_tls()),
+            rejected: middleware::rejected(middleware::Secured::of(config)),
             trusted_proxies: config.trusted_proxies.as_slice().into(),
             names: app.names.clone(),
             admin_tokens: app.admin_tokens.clone(),

@@ -102,7 +102,11 @@ pub(crate) fn compile(
     }
     refuse_too_large(manifest, capability)?;
     let response = capability.response.as_ref().filter(|response| is_small(response));
-    let parameters = capability.parameters.as_ref().map(inlined);
+    let harmless = |schema: &Value| {
+        let schema = inlined(schema);
+        if capability.addresses_reader { references::without_texts(&schema) } else { schema }
+    };
+    let parameters = capability.parameters.as_ref().map(harmless);
     let parts = Parts {
         manifest,
         named_by,
@@ -110,7 +114,7 @@ pub(crate) fn compile(
         name: name::of(capability),
         input: schema::input(parameters.as_ref()),
         is_response_left_out: response.is_none() && capability.response.is_some(),
-        response: response.map(inlined),
+        response: response.map(harmless),
         parameters,
     };
     let unstamped = parts.definition(shape, None)?;
@@ -243,7 +247,7 @@ impl Parts<'_> {
         if !authentication.is_empty() {
             origin["authentication"] = json!(authentication);
         }
-        if let Some(message) = &safety.message {
+        if let Some(message) = safety.message.as_ref().filter(|_| !capability.addresses_reader) {
             origin["confirmation_message"] = Value::from(message.as_str());
         }
         if let Some(identity) = &capability.auth.agent_identity {

@@ -1,9 +1,9 @@
 //! Unique tool names that every runtime accepts (`[a-zA-Z0-9_-]`, at most 64).
 //!
 //! A name is a readable part and the capability's id, which makes it unique. The id changes only with the URL of the
-//! declaration, so the name stays when a description is edited.
+//! declaration, so the name stays when a description is edited. A readable part that addresses the reader is left out.
 
-use manifest::Capability;
+use manifest::{Capability, addresses_reader};
 
 /// Longest name that OpenAI and Anthropic accept.
 pub(super) const NAME_CHARS_MAX: usize = 64;
@@ -14,7 +14,7 @@ pub(super) fn of(capability: &Capability) -> String {
     let readable = [capability.native_id.as_str(), capability.name.as_str(), capability.kind.as_str()]
         .into_iter()
         .map(|text| slug(text, room))
-        .find(|slug| !slug.is_empty())
+        .find(|slug| !slug.is_empty() && !(capability.addresses_reader && addresses_reader(slug)))
         .unwrap_or_default();
     format!("{readable}_{id}")
 }

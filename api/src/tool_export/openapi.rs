@@ -44,9 +44,10 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     let address = address(endpoint)?;
     let title = text::title(parts.capability);
     let version: String = parts.manifest.content_hash.as_str().chars().rev().take(12).collect();
+    let declared = parts.manifest.document_version.clone().filter(|_| !parts.capability.addresses_reader);
     let mut document = json!({
         "openapi": "3.1.0",
-        "info": {"title": title, "version": parts.manifest.document_version.clone().unwrap_or(version),
+        "info": {"title": title, "version": declared.unwrap_or(version),
                  "x-agentdex": parts.origin(hash)},
         "servers": [{"url": address.server}],
     });
@@ -302,7 +303,8 @@ fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
             let mut scopes: Map<String, Value> =
                 parts.capability.auth.scopes.iter().map(|scope| (scope.clone(), Value::from(""))).collect();
             if let Some(auth) = declared {
-                scopes.extend(auth.scopes.iter().map(|(name, text)| (name.clone(), text.clone().into())));
+                let said = |text: &str| if parts.capability.addresses_reader { "" } else { text }.into();
+                scopes.extend(auth.scopes.iter().map(|(name, text)| (name.clone(), said(text))));
             }
             let authorize = declared.and_then(|auth| auth.authorize_url.as_deref());
             let token = declared.and_then(|auth| auth.token_url.as_deref());

@@ -4,6 +4,7 @@
 //! multiply beyond the caps, is replaced by an open schema with a description. References to other documents are left to
 //! [`super::schema`], which leaves them open, too. Follows JSON Schema 2020-12 §8.2.3 and RFC 6901.
 
+use manifest::addresses_reader;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ const NAME_CHARS_MAX: usize = 80;
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose value maps names of the publisher to schemas.
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
+/// Keywords that only describe.
+const TEXTS: [&str; 7] = ["title", "description", "$comment", "example", "examples", "pattern", "format"];
 /// Keywords whose content is only reachable by references.
 const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
 /// Keywords that describe the location of a reference, not its target.
@@ -30,6 +33,36 @@ const PRECEDES_TARGET: [&str; 6] = ["title", "description", "default", "deprecat
 pub(crate) fn inlined(published: &Value) -> Value {
     let mut inliner = Inliner { root: published, open: vec!["#"], copies: Copies::new() };
     inliner.schema(published)
+}
+
+/// A schema without what only describes: for a capability with a text that addresses the reader. Names and values that address the
+/// reader are left out, too; a call does not depend on other texts.
+pub(super) fn without_texts(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let kept =
+                map.iter().filter(|(key, value)| !TEXTS.contains(&key.as_str()) && !is_addressing(value));
+            let cleaned = kept.map(|(key, value)| {
+                let value = match value {
+                    Value::Object(members) if NAMED.contains(&key.as_str()) => {
+                        let named = members.iter().filter(|(name, _)| !addresses_reader(name));
+                        named.map(|(name, member)| (name.clone(), without_texts(member))).collect()
+                    }
+                    value => without_texts(value),
+                };
+                (key.clone(), value)
+            });
+            Value::Object(cleaned.filter(|(key, _)| !addresses_reader(key)).collect())
+        }
+        Value::Array(list) => {
+            list.iter().filter(|member| !is_addressing(member)).map(without_texts).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_addressing(value: &Value) -> bool {
+    value.as_str().is_some_and(addresses_reader)
 }
 
 /// Charges for the copies of one definition.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
-use super::{Definition, UNTRUSTED, object, short, words};
+use super::{Definition, UNTRUSTED, addresses_reader_schema, mark_addressing, object, short, words};
 use crate::answers::search::{SearchResults, for_each_stored, readable, search};
 use crate::client::Client;
 use crate::parameters::unknown_value;
@@ -77,7 +77,7 @@ pub(super) fn definition() -> Definition {
     );
     let input = object(&[], &Value::Object(properties));
     let row = json!({"type": "object", "required": ["id", "name", "description", "site", "format", "safety", "confirmation", "invocable"], "properties": {
-        "id": {"type": "string", "description": "For get_capability."}, "name": {"type": "string"},
+        "id": {"type": "string", "description": "For get_capability."}, "addresses_reader": addresses_reader_schema(), "name": {"type": "string"},
         "description": {"type": ["string", "null"]}, "site": {"type": "string"}, "format": {"type": "string"},
         "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
         "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
@@ -170,8 +170,11 @@ fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
 }
 
 fn row(hit: &Hit) -> Value {
-    let mut row = json!({
-        "id": hit.id, "name": short(&hit.name, DESCRIPTION_CHARS),
+    let mut row = Map::from_iter([("id".to_owned(), json!(hit.id))]);
+    // before the text that it is about
+    mark_addressing(&mut row, hit.addresses_reader);
+    let Value::Object(facts) = json!({
+        "name": short(&hit.name, DESCRIPTION_CHARS),
         "description": hit.description.as_deref().map(|text| short(text, DESCRIPTION_CHARS)),
         "site": hit.site, "format": hit.format,
         "semantic_type": hit.semantic_types.first().map(|of| of.name.as_str()),
@@ -180,18 +183,28 @@ fn row(hit: &Hit) -> Value {
         "auth": hit.auth, "auth_required": hit.auth_required,
         "deprecated": hit.deprecated, "status": hit.status,
         "score": (f64::from(hit.score) * 100.0).round() / 100.0,
-    });
-    if let (Some(group), Some(row)) = (&hit.group, row.as_object_mut()) {
-        let member = |of: &GroupMember| json!({"id": of.id, "name": short(&of.name, DESCRIPTION_CHARS), "site": of.site});
+    }) else {
+        return Value::Object(row);
+    };
+    row.extend(facts);
+    if let Some(group) = &hit.group {
         let members: Vec<Value> = group.members.iter().map(member).collect();
         row.insert("group".to_owned(), json!({"by": group.by, "others": group.others, "members": members}));
     }
     let marks: Vec<IdentityMark> =
         hit.identity_marks.iter().copied().filter(|mark| !mark.is_usual()).collect();
-    if let Some(row) = row.as_object_mut().filter(|_| !marks.is_empty()) {
+    if !marks.is_empty() {
         row.insert("identity".to_owned(), json!(marks));
     }
-    row
+    Value::Object(row)
+}
+
+fn member(of: &GroupMember) -> Value {
+    let mut row = Map::from_iter([("id".to_owned(), json!(of.id))]);
+    mark_addressing(&mut row, of.addresses_reader);
+    row.insert("name".to_owned(), short(&of.name, DESCRIPTION_CHARS).into());
+    row.insert("site".to_owned(), json!(of.site));
+    Value::Object(row)
 }
 
 /// Adds the schemas to the rows. True if the schemas of a row were too large for it.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use manifest::{Severity, SiteName};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
 use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
-use super::{Definition, UNTRUSTED, address, object, short};
+use super::{Definition, UNTRUSTED, address, mark_addressing, object, short};
 use crate::client::Client;
 use crate::clock;
 use crate::manifests::SiteManifests;
@@ -89,7 +89,12 @@ fn row(stored: &StoredManifest) -> Value {
     }
     let first = manifest.capabilities.iter().take(NAMES_MAX);
     let first: Vec<Value> = first
-        .map(|capability| json!({"id": capability.id, "name": short(&capability.name, NAME_CHARS)}))
+        .map(|capability| {
+            let mut row = Map::from_iter([("id".to_owned(), json!(capability.id))]);
+            mark_addressing(&mut row, capability.addresses_reader);
+            row.insert("name".to_owned(), short(&capability.name, NAME_CHARS).into());
+            Value::Object(row)
+        })
         .collect();
     json!({
         "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,

@@ -26,7 +26,11 @@ async fn reader(world: &World, name: &str, reads_per_second: u32) -> String {
 
 /// A request from another machine.
 async fn get(world: &World, path: &str, authorization: Option<&str>) -> Answer {
-    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
+    request(world, "GET", path, authorization).await
+}
+
+async fn request(world: &World, method: &str, path: &str, authorization: Option<&str>) -> Answer {
+    let mut request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:8080");
     if let Some(value) = authorization {
         request = request.header("authorization", value);
     }
@@ -129,4 +133,51 @@ async fn reads_need_a_key_where_the_operator_says_so() {
         StatusCode::OK,
         "programs on this machine need no key"
     );
+}
+
+/// Such a key, also as the password of a browser, is not taken for a wrong key of the owner.
+#[tokio::test]
+async fn readers_and_owners_may_ask_for_a_visit() {
+    for reads in [Reads::Public, Reads::Keys] {
+        let world = World::with(Settings { reads, ..Settings::default() }).await;
+        let key = reader(&world, "partner", 10).await;
+        let password =
+            data_encoding::BASE64.encode(format!("ada:{}", key.trim_start_matches("Bearer ")).as_bytes());
+        let owner = IssuedKey::new(KeyKind::Owner, &[7; 32]).key;
+        world.prove("skyhop.example", &owner, machine_now()).await;
+        let recheck = async |site: &str, authorization: String| {
+            request(&world, "POST", &format!("/sites/{site}/recheck"), Some(&authorization)).await.status
+        };
+        // the first request makes the site due, and the second one comes too soon
+        let accepted = [StatusCode::ACCEPTED, StatusCode::TOO_MANY_REQUESTS];
+        assert!(accepted.contains(&recheck("skyhop.example", key.clone()).await), "{reads:?}");
+        assert!(
+            accepted.contains(&recheck("skyhop.example", format!("Basic {password}")).await),
+            "{reads:?}"
+        );
+        assert_eq!(
+            recheck("skyhop.example", format!("Bearer {owner}")).await,
+            StatusCode::ACCEPTED,
+            "{reads:?}"
+        );
+        let other = IssuedKey::new(KeyKind::Owner, &[8; 32]).key;
+        assert_eq!(recheck("skyhop.example", format!("Bearer {other}")).await, StatusCode::UNAUTHORIZED);
+        assert_eq!(recheck("skyhop.example", "Bearer nonsense".to_owned()).await, StatusCode::UNAUTHORIZED);
+    }
+}
+
+/// Browsers send the password with embedded images, whose sizes would tell a page of another origin what they show.
+#[tokio::test]
+async fn pages_of_other_origins_embed_nothing_of_a_private_instance() {
+    let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;
+    let key = reader(&world, "partner", 10).await;
+    for path in ["/badge/skyhop.example.svg", "/search?q=flight", "/nothing", "/healthz", "/assets/style.css"]
+    {
+        for key in [None, Some(key.as_str())] {
+            let answer = get(&world, path, key).await;
+            assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
+        }
+    }
+    let public = World::new().await;
+    assert_eq!(public.get("/badge/skyhop.example.svg").await.header("cross-origin-resource-policy"), "");
 }

@@ -153,6 +153,19 @@ async fn returns_503_for_searches_without_an_index() {
     let ready = world.get("/readyz").await;
     assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(ready.text().contains("no index") && !ready.text().contains("database:"), "{}", ready.text());
+    let place = std::env::temp_dir().display().to_string();
+    for path in [
+        "/search?q=flight",
+        "/readyz",
+        "/suggest?q=fl",
+        "/stats",
+        "/agents",
+        "/tools/find_capability?query=flight",
+        "/",
+    ] {
+        let text = world.get(path).await.text() + &world.page(path).await.text();
+        assert!(!text.contains(&place), "{path} names a directory: {text}");
+    }
     assert_eq!(world.get("/healthz").await.status, StatusCode::OK);
     assert_eq!(world.get("/sites").await.status, StatusCode::OK);
     let landing = world.page("/").await;

@@ -39,7 +39,7 @@ impl Use {
 const BYTES_MIN: usize = 6;
 
 /// Whether a text addresses the model that reads it, instead of describing the service.
-pub(crate) fn addresses_reader(text: &str) -> bool {
+pub fn addresses_reader(text: &str) -> bool {
     addresses_reader_as(text, Use::Description)
 }
 

@@ -45,6 +45,7 @@ pub mod web;
 pub use bytes::is_html;
 pub use catalogue::{CatalogueEntry, catalogue};
 pub use document::{DOCUMENT_BYTES_MAX, Document, LinkedDocument};
+pub use injection::addresses_reader;
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, NamedBy, Safety, SafetyClass, Severity, Strength,

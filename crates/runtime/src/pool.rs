@@ -93,6 +93,8 @@ pub struct ReaderPool(Arc<Shared>);
 struct Shared {
     name: &'static str,
     limits: ReaderLimits,
+    /// Whether the documents are those of clients.
+    is_of_clients: bool,
     sender: mpsc::Sender<Job>,
     receiver: Arc<Mutex<mpsc::Receiver<Job>>>,
     /// Threads that were started and are not replaced.
@@ -113,12 +115,23 @@ impl std::fmt::Debug for ReaderPool {
 }
 
 impl ReaderPool {
-    /// A pool whose threads start with the first documents. `name` is a label of metrics and the name of the threads.
+    /// A pool whose threads start with the first documents. `name` is a label of metrics and the name of the threads. A document
+    /// that was not read is logged as an error.
     pub fn new(name: &'static str, limits: ReaderLimits) -> Self {
+        Self::with_owner(name, limits, false)
+    }
+
+    /// A pool for documents of clients: a slow one is their own affair, so it is logged at the level DEBUG. A panic stays an error.
+    pub fn of_clients(name: &'static str, limits: ReaderLimits) -> Self {
+        Self::with_owner(name, limits, true)
+    }
+
+    fn with_owner(name: &'static str, limits: ReaderLimits, is_of_clients: bool) -> Self {
         let (sender, receiver) = mpsc::channel();
         Self(Arc::new(Shared {
             name,
             limits,
+            is_of_clients,
             sender,
             receiver: Arc::new(Mutex::new(receiver)),
             threads: AtomicUsize::new(0),
@@ -164,7 +177,11 @@ impl ReaderPool {
         drop((admitted, waiting));
         if let Err(error) = &outcome {
             counter!(FAILED, "pool" => shared.name).increment(1);
-            tracing::error!(pool = shared.name, %error, "a document was not read");
+            if shared.is_of_clients && matches!(error, ReadError::TimedOut { .. }) {
+                tracing::debug!(pool = shared.name, %error, "a document was not read");
+            } else {
+                tracing::error!(pool = shared.name, %error, "a document was not read");
+            }
         }
         outcome
     }
@@ -388,6 +405,45 @@ mod tests {
         drop(release);
         wait_for(|| stalled(&pool) == 0).await;
         assert!(pool.read(|| true).await.unwrap());
+    }
+
+    /// The levels of what is logged.
+    #[derive(Clone, Default)]
+    struct Levels(Arc<Mutex<Vec<tracing::Level>>>);
+
+    impl tracing::Subscriber for Levels {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, event: &tracing::Event<'_>) {
+            if event.metadata().target().starts_with("runtime") {
+                self.0.lock().unwrap().push(*event.metadata().level());
+            }
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[tokio::test]
+    async fn a_slow_document_of_a_client_is_no_error_in_the_log() {
+        let limits = ReaderLimits { deadline: Duration::from_millis(20), ..limits(1, 0) };
+        for (pool, expected) in [
+            (ReaderPool::of_clients("test", limits), tracing::Level::DEBUG),
+            (ReaderPool::new("test", limits), tracing::Level::ERROR),
+        ] {
+            let levels = Levels::default();
+            let logs = tracing::subscriber::set_default(levels.clone());
+            let (release, waits) = endless();
+            let stuck = pool.read(move || waits.recv().is_err()).await;
+            drop((release, logs));
+            assert!(matches!(stuck, Err(ReadError::TimedOut { .. })), "{stuck:?}");
+            assert_eq!(*levels.0.lock().unwrap(), [expected]);
+        }
     }
 
     #[tokio::test]

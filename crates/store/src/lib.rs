@@ -17,6 +17,7 @@ mod from_row;
 mod model;
 mod open;
 mod operations;
+mod packed;
 mod plan;
 mod postgres;
 mod prepare;

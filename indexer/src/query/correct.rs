@@ -15,8 +15,13 @@ use crate::analysis::is_stop_word;
 use crate::error::{IndexError, SearchError};
 use crate::index::{Fields, LiveTerms};
 
-/// Maximum number of words of one phrasing that are corrected.
-const CORRECTED_MAX: usize = 4;
+/// Maximum number of words of one phrasing for which corrections are searched, found or not: each search costs as much as a
+/// short request.
+const ATTEMPTS_MAX: usize = 4;
+/// The same for all phrasings of a request.
+pub(crate) const REQUEST_ATTEMPTS_MAX: usize = 8;
+/// Longest words that are corrected by two letters: the automaton of a longer one costs more than it finds.
+const TWO_EDITS_CHARS_MAX: usize = 20;
 /// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
 const ONE_EDIT_CHARS_MIN: usize = 4;
 const TWO_EDITS_CHARS_MIN: usize = 8;
@@ -30,16 +35,18 @@ const COMPLETIONS_MAX: usize = 3;
 const MISSING_CHARS_MAX: usize = 6;
 
 /// Corrections of the words that are not in the index and are no words of a language. The most likely one of a word comes
-/// first. `check_deadline` is called before each word; its error ends the search.
+/// first. `attempts_left` is reduced by the words for which corrections were searched. `check_deadline` is called before each word; its
+/// error ends the search.
 pub(crate) fn corrections(
     searcher: &Searcher,
     fields: &Fields,
     words: &[PlanWord],
+    attempts_left: &mut usize,
     check_deadline: impl Fn() -> Result<(), SearchError>,
 ) -> Result<Vec<Correction>, SearchError> {
-    let (mut found, mut corrected) = (Vec::new(), 0);
+    let (mut found, mut attempts) = (Vec::new(), 0);
     for (at, word) in words.iter().enumerate() {
-        if corrected >= CORRECTED_MAX {
+        if attempts >= ATTEMPTS_MAX.min(*attempts_left) {
             break;
         }
         check_deadline()?;
@@ -50,10 +57,11 @@ pub(crate) fn corrections(
         {
             continue;
         }
+        attempts += 1;
         let replacements = replacements(searcher, fields, &word.text)?;
-        corrected += usize::from(!replacements.is_empty());
         found.extend(replacements.into_iter().map(|replacement| Correction { word: at, replacement }));
     }
+    *attempts_left -= attempts;
     Ok(found)
 }
 
@@ -79,7 +87,8 @@ pub(crate) fn replacements(
     }
     let initials: Vec<char> = word.chars().take(2).collect();
     let one = similar_word(searcher, fields, word, &Similarity { edits: 1, initials: &initials })?;
-    if one.is_some() || word.chars().count() < TWO_EDITS_CHARS_MIN {
+    let is_for_two = (TWO_EDITS_CHARS_MIN..=TWO_EDITS_CHARS_MAX).contains(&word.chars().count());
+    if one.is_some() || !is_for_two {
         return Ok(one.into_iter().collect());
     }
     let first = initials.get(..1).unwrap_or_default();

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use tantivy::index::SegmentId;
 use tantivy::{Searcher, SegmentReader};
 
+use super::site_counts::SiteCounts;
 use crate::answer::Suggestion;
 use crate::index::Fields;
 
@@ -20,7 +21,7 @@ const UNLISTED_MAX: usize = 200;
 /// Longest prefix with a list, in characters; few longer ones are frequent.
 const PREFIX_CHARS_MAX: usize = 16;
 
-/// An entry of the dictionary, and how many capabilities have it.
+/// An entry of the dictionary, and how many sites have it.
 pub(super) type Entry = (Arc<str>, u32);
 
 /// The lists of every segment of one commit.
@@ -61,9 +62,10 @@ impl Lists {
         let inverted = segment.inverted_index(fields.suggest)?;
         let mut stream = inverted.terms().stream()?;
         let mut stack = PrefixStack::default();
+        let mut sites = SiteCounts::of(segment, fields, fields.suggest, usize::MAX)?;
         while let Some((key, info)) = stream.next() {
             if let Ok(entry) = std::str::from_utf8(key) {
-                stack.add(entry, info.doc_freq);
+                stack.add(entry, sites.count(info)?);
             }
         }
         stack.close(0);

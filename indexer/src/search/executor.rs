@@ -27,7 +27,7 @@ use super::vector_search::VectorSearch;
 use super::window::{Window, WindowQuery};
 use crate::answer::{FacetBuckets, Group, GroupMember, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
-use crate::query::{Correction, ParsedQuery, Plan, corrections};
+use crate::query::{Correction, ParsedQuery, Plan, REQUEST_ATTEMPTS_MAX, corrections};
 use crate::request::{ExploreRequest, Grouping, LIMIT_MAX, SearchRequest, Sort};
 
 /// Below this coverage the best result is irrelevant. Chosen on the dev queries of the public sets: at 0.05 none of the right
@@ -365,8 +365,8 @@ impl<'a> SearchExecutor<'a> {
             return Ok(None);
         }
         let listed = ranked.members.iter().take(MEMBERS_MAX).map(|member| {
-            let Hit { id, name, site, .. } = rows::row(self.opened, member.address)?;
-            Ok(GroupMember { id, name, site })
+            let Hit { id, addresses_reader, name, site, .. } = rows::row(self.opened, member.address)?;
+            Ok(GroupMember { id, addresses_reader, name, site })
         });
         let members = listed.collect::<Result<_, IndexError>>()?;
         Ok(Some(Group { by: self.request.group_by, others: ranked.members.len() as u64, members }))
@@ -394,6 +394,7 @@ fn plans(
     deadline: Deadline,
 ) -> Result<(Vec<Plan>, Vec<Vec<Correction>>), SearchError> {
     let mut plans = Vec::with_capacity(phrasings.len());
+    let mut attempts_left = REQUEST_ATTEMPTS_MAX;
     for phrasing in phrasings {
         let mut plan = Plan::of(&phrasing.text, &opened.word_weights);
         if plan.terms.is_empty() {
@@ -403,7 +404,9 @@ fn plans(
         let documents = opened.statistics.documents();
         let rarity = |frequency| rarity_of(frequency, documents);
         plan.add_variants(&opened.languages, count, rarity).map_err(IndexError::engine("look a word up"))?;
-        let corrections = corrections(&opened.searcher, &opened.fields, &plan.words, || deadline.check())?;
+        let check = || deadline.check();
+        let corrections =
+            corrections(&opened.searcher, &opened.fields, &plan.words, &mut attempts_left, check)?;
         let pairs = |text: &str| Ok(opened.bigrams.term(&opened.searcher, text)?.frequency);
         plan.add_spellings(count, pairs).map_err(IndexError::engine("look a word up"))?;
         if corrections.is_empty() {

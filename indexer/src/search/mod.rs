@@ -24,6 +24,7 @@ mod postings;
 mod rank;
 mod rows;
 mod selection;
+mod site_counts;
 mod site_endpoints;
 mod snippet;
 mod state;

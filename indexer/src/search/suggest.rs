@@ -1,4 +1,4 @@
-//! Suggests completions from the names, types, sites and example requests of the index, by frequency.
+//! Suggests completions from the names, types, sites and example requests of the index, by the number of sites that have them.
 //!
 //! If none begins with what was typed, those are suggested that have its words and a word that begins with the last one, which is
 //! then corrected if there is still none.
@@ -8,6 +8,7 @@
 //! large site leaves those of others. Suggestions are cached until the next commit.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use tantivy::schema::Field;
@@ -16,10 +17,11 @@ use tantivy::{SegmentReader, Term};
 use super::completions::{Entry, SUGGESTIONS_MAX};
 use super::counts::Counts;
 use super::opened::OpenedIndex;
+use super::site_counts::{SiteCounts, popularity};
 use crate::analysis::{Stemming, fold_exact, is_stop_word};
 use crate::answer::Suggestion;
 use crate::error::IndexError;
-use crate::index::{LiveTerms, REST_MARK, SUGGESTION_MARK};
+use crate::index::{Fields, LiveTerms, REST_MARK, SUGGESTION_MARK};
 use crate::query::replacements;
 
 /// Longest prefix that is completed, in bytes.
@@ -112,34 +114,26 @@ fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, Index
     let failed = IndexError::engine("complete a prefix");
     let field = opened.fields.suggest;
     let mut counts = Counts::default();
-    let mut is_cut = false;
     for segment in opened.searcher.segment_readers() {
         let list = opened.suggestions.list(segment, prefix);
         let listed = list.map(|list| live_entries(segment, field, list)).transpose().map_err(&failed)?;
         if let Some(live) = listed.filter(|live| live.len() >= LISTED_MIN) {
-            is_cut = true;
             for (entry, count) in live {
                 counts.add(entry, u64::from(*count));
             }
             continue;
         }
-        let walked = walk(segment, field, prefix).map_err(&failed)?;
-        is_cut |= walked.is_cut;
-        for (entry, count) in &walked.entries {
+        let walked = walk(segment, &opened.fields, prefix).map_err(&failed)?;
+        for (entry, count) in &walked {
             counts.add(entry, *count);
         }
     }
     let mut found: Vec<(String, u64)> = counts.by_name.into_iter().collect();
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
-    if is_cut && opened.searcher.segment_readers().len() > 1 {
-        // An entry may be missing in the list of a segment that has it.
-        for (entry, count) in &mut found {
-            let term = Term::from_field_text(opened.fields.suggest, entry);
-            *count = opened.searcher.doc_freq(&term).map_err(&failed)?;
-        }
-        sort(&mut found);
-    }
+    // A site may be in several segments, and an entry may be missing in the list of a segment that has it.
+    count_sites(opened, &mut found).map_err(&failed)?;
+    sort(&mut found);
     let mut suggestions: Vec<Suggestion> = Vec::new();
     for found in found.into_iter().filter_map(suggestion) {
         if !suggestions.iter().any(|known| known.text == found.text) {
@@ -170,47 +164,52 @@ fn live_entries<'l>(
     Ok(live)
 }
 
-/// Entries of a segment, the most frequent first.
-struct Walked {
-    entries: Vec<(String, u64)>,
-    /// Whether there are more.
-    is_cut: bool,
+/// Replaces the counts of entries by those over all segments, without deleted documents.
+fn count_sites(opened: &OpenedIndex, found: &mut [(String, u64)]) -> tantivy::Result<()> {
+    let mut of_entries = vec![(HashSet::new(), 0); found.len()];
+    let field = opened.fields.suggest;
+    for segment in opened.searcher.segment_readers() {
+        let mut counts = SiteCounts::of(segment, &opened.fields, field, WALK_MAX)?.alive(segment);
+        for ((entry, _), (sites, documents)) in found.iter().zip(&mut of_entries) {
+            *documents += counts.add_term(&Term::from_field_text(field, entry), sites)?;
+        }
+    }
+    for ((_, count), (sites, documents)) in found.iter_mut().zip(&of_entries) {
+        *count = popularity(sites, *documents).max(1);
+    }
+    Ok(())
 }
 
 /// Reads the entries of a segment that begin with a prefix and that a capability has which is not deleted.
-fn walk(segment: &SegmentReader, field: Field, prefix: &str) -> tantivy::Result<Walked> {
-    let inverted = segment.inverted_index(field)?;
-    let mut live = LiveTerms::of(segment, field, WALK_MAX)?;
+fn walk(segment: &SegmentReader, fields: &Fields, prefix: &str) -> tantivy::Result<Vec<(String, u64)>> {
+    let inverted = segment.inverted_index(fields.suggest)?;
+    let mut live = LiveTerms::of(segment, fields.suggest, WALK_MAX)?;
+    let mut sites = SiteCounts::of(segment, fields, fields.suggest, WALK_MAX)?;
     let mut stream = inverted.terms().range().ge(prefix).into_stream()?;
-    let mut walked = Walked { entries: Vec::new(), is_cut: false };
+    let mut entries = Vec::new();
     let mut read = 0;
-    while let Some((key, info)) = stream.next()
+    while read < WALK_MAX
+        && !live.is_exhausted()
+        && let Some((key, info)) = stream.next()
         && let Ok(entry) = std::str::from_utf8(key)
         && entry.starts_with(prefix)
     {
-        if read == WALK_MAX || live.is_exhausted() {
-            walked.is_cut = true;
-            break;
-        }
         read += 1;
         if !live.contain(info)? {
             continue;
         }
-        walked.entries.push((entry.to_owned(), u64::from(info.doc_freq)));
-        if walked.entries.len() == 2 * KEPT_MAX {
-            walked.keep_best();
+        entries.push((entry.to_owned(), u64::from(sites.count(info)?)));
+        if entries.len() == 2 * KEPT_MAX {
+            keep_best(&mut entries);
         }
     }
-    walked.keep_best();
-    Ok(walked)
+    keep_best(&mut entries);
+    Ok(entries)
 }
 
-impl Walked {
-    fn keep_best(&mut self) {
-        sort(&mut self.entries);
-        self.is_cut |= self.entries.len() > KEPT_MAX;
-        self.entries.truncate(KEPT_MAX);
-    }
+fn keep_best(entries: &mut Vec<(String, u64)>) {
+    sort(entries);
+    entries.truncate(KEPT_MAX);
 }
 
 /// The most frequent first, then the shortest.

@@ -6,6 +6,7 @@ use manifest::model::Protocol;
 use manifest::{Capability, Manifest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
+use settings::escape;
 
 use super::credentials::{Secret, secret_of};
 use super::{TEXT_BYTES_MAX, examples, property};
@@ -90,7 +91,7 @@ impl Call {
                 let tool = invocation.native.clone().unwrap_or_else(|| capability.native_id.clone());
                 let arguments =
                     Value::Object(values.into_iter().map(|(row, value)| (row.name.clone(), value)).collect());
-                return Ok(Self::Mcp { url: endpoint.to_owned(), tool, arguments, secret });
+                return Ok(Self::Mcp { url: harmless_url(endpoint), tool, arguments, secret });
             }
             Some(Protocol::A2a) => return Ok(Self::Http(a2a(endpoint, capability, secret))),
             Some(other) => {
@@ -98,7 +99,7 @@ impl Call {
                 return Err(format!("It is called over {name}, for which no example is generated."));
             }
         }
-        let Some(method) = invocation.method.as_deref() else {
+        let Some(method) = invocation.method.as_deref().filter(|method| is_token(method)) else {
             return Err(
                 "The declaration names an address but no HTTP method, so it is not enough to call it."
                     .to_owned(),
@@ -142,7 +143,11 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
         let text = examples::plain(value);
         match row.place.as_deref().unwrap_or(default) {
             "query" => query.push(format!("{}={}", escaped(&row.name), escaped(&text))),
-            "header" => headers.push((row.name.clone(), text)),
+            "header" if is_token(&row.name) && !text.contains(escape::is_unsafe) => {
+                headers.push((row.name.clone(), text));
+            }
+            // it would become another header, or a command of the terminal
+            "header" => {}
             // a path without the variable cannot take the value
             "path" => {}
             _ => drop(members.insert(row.name.clone(), value.clone())),
@@ -152,6 +157,7 @@ fn http(method: &str, endpoint: &str, values: &[(&Row, Value)], secret: Option<S
         let joint = if url.contains('?') { '&' } else { '?' };
         url = format!("{url}{joint}{}", query.join("&"));
     }
+    let url = harmless_url(&url);
     let body = (!members.is_empty()).then_some(Value::Object(members));
     Some(HttpCall { method: method.to_owned(), url, headers, body, secret })
 }
@@ -189,7 +195,7 @@ fn a2a(endpoint: &str, capability: &Capability, secret: Option<Secret>) -> HttpC
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}});
     HttpCall {
         method: "POST".to_owned(),
-        url: endpoint.to_owned(),
+        url: harmless_url(endpoint),
         headers: Vec::new(),
         body: Some(body),
         secret,
@@ -208,6 +214,20 @@ fn wrapped(envelope: &Value, parameters: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Percent-encodes control characters and those that reorder text.
+fn harmless_url(url: &str) -> String {
+    let encoded = |letter: char| {
+        if escape::is_unsafe(letter) { escaped(letter.encode_utf8(&mut [0; 4])) } else { letter.to_string() }
+    };
+    url.chars().map(encoded).collect()
+}
+
+/// Whether a text may be the name of a header, or a method (RFC 9110 section 5.6.2).
+pub(super) fn is_token(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 fn escaped(text: &str) -> String {

@@ -32,7 +32,8 @@ pub(crate) fn of(server: &McpServer) -> Vec<Client> {
     let (name, url) = (server.name.as_str(), server.url.as_str());
     let entry = json!({"url": url});
     let servers = |key: &str, entry: &Value| {
-        serde_json::to_string_pretty(&json!({key: {name: entry}})).unwrap_or_default()
+        let text = serde_json::to_string_pretty(&json!({key: {name: entry}})).unwrap_or_default();
+        settings::escape::json(&text).into_owned()
     };
     let cursor = format!(
         "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",

@@ -2,7 +2,9 @@
 
 use manifest::model::{Auth, AuthScheme};
 use manifest::{Capability, Manifest};
+use settings::escape;
 
+use super::call::is_token;
 use crate::dashboard::{labels, links};
 use crate::text;
 
@@ -108,11 +110,17 @@ fn carried(secret: &Secret) -> String {
 }
 
 fn secret(auth: &Auth) -> Option<Secret> {
-    let name = |default: &str| text::one_line(auth.name.as_deref().unwrap_or(default), WORDS_CHARS_MAX);
+    let named = |default: &str, is_usable: fn(&str) -> bool| {
+        let declared = auth.name.as_deref().filter(|name| is_usable(name));
+        text::one_line(declared.unwrap_or(default), WORDS_CHARS_MAX)
+    };
+    let name = |default: &str| named(default, is_token);
     match (auth.scheme, auth.location.as_deref()) {
         // The caller gives these to a program of its own and sends them nowhere.
         (_, Some("environment" | "argument")) => None,
-        (AuthScheme::ApiKey, Some("query")) => Some(Secret::Query(name("api_key"))),
+        (AuthScheme::ApiKey, Some("query")) => {
+            Some(Secret::Query(named("api_key", |name| !name.contains(escape::is_unsafe))))
+        }
         (AuthScheme::ApiKey, Some("cookie")) | (AuthScheme::Cookie, _) => {
             Some(Secret::Cookie(name("session")))
         }

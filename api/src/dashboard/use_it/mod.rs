@@ -171,11 +171,17 @@ fn code(
     let snippet = |text, instead| Snippet { id, name, text, instead, note: String::new(), href: None };
     match call {
         Ok(call) => {
-            let text = Some(write(call)).filter(|text| text.len() <= TEXT_BYTES_MAX);
+            let text = Some(copyable(&write(call))).filter(|text| text.len() <= TEXT_BYTES_MAX);
             snippet(text, call::TOO_LONG.to_owned())
         }
         Err(why) => snippet(None, why.clone()),
     }
+}
+
+/// A text that may be pasted into a terminal or an editor: control characters, and those that reorder text, are escaped as in JSON. The
+/// literals of the languages read them as the same characters. Line breaks stay.
+fn copyable(text: &str) -> String {
+    settings::escape::json(text).into_owned()
 }
 
 fn definition(
@@ -188,7 +194,7 @@ fn definition(
     let snippet = |text, instead, href| Snippet { id, name, text, instead, note: note.to_owned(), href };
     match tool_export::compile((&stored.manifest, stored.named_by), capability, shape) {
         Ok(tool) => {
-            let text = serde_json::to_string_pretty(&tool.definition).ok();
+            let text = serde_json::to_string_pretty(&tool.definition).ok().map(|text| copyable(&text));
             let text = text.filter(|text| text.len() <= TEXT_BYTES_MAX);
             snippet(text, "The definition is too long for this page.".to_owned(), Some(href))
         }
@@ -197,7 +203,10 @@ fn definition(
 }
 
 fn ard(entry: &Value) -> Snippet {
-    let text = serde_json::to_string_pretty(entry).ok().filter(|text| text.len() <= TEXT_BYTES_MAX);
+    let text = serde_json::to_string_pretty(entry)
+        .ok()
+        .map(|text| copyable(&text))
+        .filter(|text| text.len() <= TEXT_BYTES_MAX);
     Snippet {
         id: "ard",
         name: "ARD",

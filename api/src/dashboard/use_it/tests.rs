@@ -114,6 +114,58 @@ fn explains_why_a_call_has_no_example() {
     }
 }
 
+/// A link with values is enough to fill a command that a person copies.
+#[test]
+fn no_text_to_copy_has_characters_that_a_terminal_interprets() {
+    let hostile = "a\u{1b}[201~\nid\r\u{9b}31m\u{202e}\u{7f}\u{feff}";
+    let place = |place: &str| json!({"type": "string", "x-in": place, "default": hostile});
+    let of_http = json!({
+        "name": hostile, "description": hostile, "native_id": hostile,
+        "invocation": {"protocol": "http", "method": "POST", "url_template": format!("https://skyhop.example/{{a}}/{hostile}")},
+        "parameters": {"type": "object", "required": ["a", "b", "X-Q", "d", hostile], "properties": {
+            "a": place("path"), "b": place("query"), "X-Q": place("header"), "d": place("body"), hostile: place("header")}},
+        "auth": {"required": "yes", "schemes": ["api_key"]},
+    });
+    let of_mcp = json!({
+        "invocation": {"protocol": "mcp", "url": format!("https://skyhop.example/{hostile}"), "native": hostile},
+        "parameters": {"properties": {hostile: {"type": "string", "default": hostile}}, "required": [hostile]},
+    });
+    let of_a2a = json!({
+        "examples": [hostile], "invocation": {"protocol": "a2a", "method": "POST", "url": format!("https://skyhop.example/{hostile}")},
+    });
+    let typed = "v.X-Q=%1b%5B201~%0aid%0d%c2%9b31m&v.a=%1b";
+    for (capability, place) in [
+        (&of_http, "header"),
+        (&of_http, "cookie"),
+        (&of_http, "query"),
+        (&of_mcp, "header"),
+        (&of_a2a, "header"),
+    ] {
+        let mut manifest = manifest_of(capability);
+        let name = format!("X-Key: 1\n{hostile}");
+        manifest.auth =
+            serde_json::from_value(json!([{"scheme": "api_key", "in": place, "name": name}])).unwrap();
+        for typed in ["", typed] {
+            let [curl, python, typescript] = written(&manifest, typed).map(|text| copyable(&text));
+            let lines = [
+                // a quoted text must not go over a line: a terminal runs the next one
+                curl.lines().filter(|line| line.trim_start().starts_with("id")).count(),
+                python.lines().filter(|line| line.trim_start().starts_with("id")).count(),
+            ];
+            assert_eq!(lines, [0, 0], "{curl}\n{python}");
+            for text in [&curl, &python, &typescript] {
+                assert!(!text.contains(|c: char| c != '\n' && settings::escape::is_unsafe(c)), "{text:?}");
+            }
+        }
+        let mcp = McpServer { name: hostile.to_owned(), url: "https://skyhop.example/".to_owned() };
+        let texts =
+            clients::of(&mcp).into_iter().filter(|client| client.id != "claude").map(|client| client.text);
+        for text in texts {
+            assert!(!text.contains(|c: char| c != '\n' && settings::escape::is_unsafe(c)), "{text:?}");
+        }
+    }
+}
+
 /// A variable a thousand times in an address, and examples of 60 KB: no text is written that no tab shows.
 #[test]
 fn requests_that_no_tab_shows_are_not_built() {

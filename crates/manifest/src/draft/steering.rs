@@ -51,6 +51,14 @@ impl Draft<'_> {
     }
 }
 
+impl Manifest {
+    /// Whether a text of the document contains instructions for the model that reads it.
+    pub fn addresses_reader(&self) -> bool {
+        self.capabilities.iter().any(|capability| capability.addresses_reader)
+            || self.findings.iter().any(|finding| finding.code == ADDRESSES_READER.code)
+    }
+}
+
 /// Whether a text of a capability addresses the model that reads it.
 fn steers(capability: &Capability) -> bool {
     let texts = [

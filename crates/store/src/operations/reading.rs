@@ -11,6 +11,7 @@ use crate::model::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, SharedCapability, StoredDeclaration,
     StoredManifest, VersionRecord,
 };
+use crate::packed::{all_unpacked, unpacked};
 
 /// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
 const BATCH_BYTES: u64 = 1024 * 1024;
@@ -19,14 +20,16 @@ impl Store {
     /// The current version of a manifest, also of one that left the index.
     #[boxed]
     pub async fn manifest_find(&self, id: &ManifestId) -> Result<Option<StoredManifest>, StoreError> {
-        reading!(self, "manifest_find", manifest::manifest_find(id))
+        let packed = reading!(self, "manifest_find", manifest::manifest_find(id))?;
+        unpacked(packed, "manifest_find").await
     }
 
     /// The listed manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
     /// bounds the memory.
     #[boxed]
     pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
-        let mut loaded = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
+        let packed = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
+        let mut loaded = all_unpacked(packed, "manifests_load").await?;
         let places: HashMap<&ManifestId, usize> = ids.iter().zip(0..).collect();
         loaded.sort_by_key(|stored| places.get(&stored.manifest.id).copied());
         Ok(loaded)
@@ -123,7 +126,8 @@ impl Store {
         &self,
         id: &CapabilityId,
     ) -> Result<Option<StoredManifest>, StoreError> {
-        reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))
+        let packed = reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))?;
+        unpacked(packed, "manifest_of_capability").await
     }
 
     /// The capability under which an id is served, where it has several declarations or the id of another one, with the
@@ -166,13 +170,28 @@ impl Store {
     /// A site's manifests that are in the index, in the order of their URLs.
     #[boxed]
     pub async fn manifests_of_site(&self, site: &SiteName) -> Result<Vec<StoredManifest>, StoreError> {
-        reading!(self, "manifests_of_site", manifest::manifests_of_site(site))
+        let packed = reading!(self, "manifests_of_site", manifest::manifests_of_site(site))?;
+        all_unpacked(packed, "manifests_of_site").await
     }
 
-    /// Every version of a manifest, newest first.
+    /// The newest versions of a manifest, at most `max`, newest first.
     #[boxed]
-    pub async fn manifest_versions(&self, id: &ManifestId) -> Result<Vec<VersionRecord>, StoreError> {
-        reading!(self, "manifest_versions", version::manifest_versions(id))
+    pub async fn manifest_versions(
+        &self,
+        id: &ManifestId,
+        max: u32,
+    ) -> Result<Vec<VersionRecord>, StoreError> {
+        reading!(self, "manifest_versions", version::manifest_versions(id, i64::from(max)))
+    }
+
+    /// The newest version with this content, and the one before it. Empty if there is none.
+    #[boxed]
+    pub async fn versions_until(
+        &self,
+        id: &ManifestId,
+        hash: &ContentHash,
+    ) -> Result<Vec<VersionRecord>, StoreError> {
+        reading!(self, "versions_until", version::versions_until(id, hash))
     }
 
     /// One version of a manifest, as normalised when it was read.
@@ -182,7 +201,8 @@ impl Store {
         id: &ManifestId,
         hash: &ContentHash,
     ) -> Result<Option<Manifest>, StoreError> {
-        reading!(self, "version_find", version::version_find(id, hash))
+        let packed = reading!(self, "version_find", version::version_find(id, hash))?;
+        unpacked(packed, "version_find").await
     }
 
     /// A document as published; `None` where it is not stored.
@@ -192,7 +212,8 @@ impl Store {
     /// [`StoreError::BadRow`] where its hash differs.
     #[boxed]
     pub async fn document_find(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
-        reading!(self, "document_find", document::document_find(hash))
+        let packed = reading!(self, "document_find", document::document_find(hash))?;
+        unpacked(packed, "document_find").await
     }
 
     /// The 5,000 most frequent semantic types in the index, most frequent first.

@@ -16,6 +16,7 @@ use crate::convert::{RowRef, intact, json, log_damaged, names, to_i32};
 use crate::fault::{Fault, Outcome};
 use crate::from_row::from_row;
 use crate::model::{FeedChange, SharedCapability, StoredDeclaration};
+use crate::packed::Packed as _;
 use crate::plan::Change;
 use crate::prepare::CapabilityKeys;
 
@@ -237,7 +238,7 @@ async fn statements_complete(connection: &mut Connection, site: &SiteName) -> Ou
             Err(Fault::Store(error)) => log_damaged(Err(error)).flatten(),
             found => found?,
         };
-        if let Some(stored) = stored {
+        if let Some(stored) = stored.and_then(|packed| log_damaged(packed.unpack())) {
             statements_write(connection, &stored.manifest).await?;
         }
         sqlx::query(

@@ -3,8 +3,9 @@
 use manifest::ContentHash;
 
 use super::Connection;
-use crate::convert::{RowRef, to_i64};
+use crate::convert::to_i64;
 use crate::fault::Outcome;
+use crate::packed::PackedDocument;
 use crate::prepare::PreparedDocument;
 
 /// Stores a document. Stored bytes that differ are damaged, and replaced.
@@ -45,27 +46,17 @@ pub(crate) async fn document_keep(
     Ok(())
 }
 
-/// The bytes as published. Bytes that do not match their hash are an error.
+/// The bytes as published, and their hash.
 pub(crate) async fn document_find(
     connection: &mut Connection,
     hash: &ContentHash,
-) -> Outcome<Option<Vec<u8>>> {
+) -> Outcome<Option<PackedDocument>> {
     let row: Option<(Vec<u8>, Option<String>)> =
         sqlx::query_as("SELECT body, body_hash FROM document WHERE hash = $1")
             .bind(hash.as_str())
             .fetch_optional(&mut *connection)
             .await?;
-    let at = RowRef::new("document", hash.as_str());
-    let Some((body, body_hash)) = row else { return Ok(None) };
-    let body = at.bytes("body", &body)?;
-    if let Some(kept) = body_hash {
-        let found = ContentHash::of(&body);
-        if found.as_str() != kept {
-            let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
-            return Err(at.damaged("body", &reason).into());
-        }
-    }
-    Ok(Some(body))
+    Ok(row.map(|(body, body_hash)| PackedDocument { hash: hash.to_string(), body, body_hash }))
 }
 
 /// Removes those of the listed documents that nothing refers to.

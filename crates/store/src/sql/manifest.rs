@@ -1,74 +1,16 @@
 //! The current versions of manifests, with their status.
 
-use manifest::{CapabilityId, Manifest, ManifestId, NamedBy, SiteName};
-use policy::naming::named_by_url;
+use manifest::{CapabilityId, ManifestId, NamedBy, SiteName};
 use serde::Serialize;
 
 use super::rows::{decode, decode_row};
 use super::{Connection, batch};
-use crate::StoreError;
-use crate::convert::{RowRef, intact, json, names, to_u32};
+use crate::convert::{intact, json, names};
 use crate::fault::Outcome;
-use crate::from_row::from_row;
-use crate::model::StoredManifest;
+use crate::packed::PackedManifest;
 
-struct ManifestRow {
-    id: String,
-    status: String,
-    version: i32,
-    first_seen_at_ms: i64,
-    last_seen_at_ms: i64,
-    changed_at_ms: i64,
-    training: Option<String>,
-    named_by: Option<String>,
-    model: Vec<u8>,
-    document_hash: Option<String>,
-}
-
-from_row!(ManifestRow {
-    id,
-    status,
-    version,
-    first_seen_at_ms,
-    last_seen_at_ms,
-    changed_at_ms,
-    training,
-    named_by,
-    model,
-    document_hash
-});
-
-impl TryFrom<ManifestRow> for StoredManifest {
-    type Error = StoreError;
-
-    fn try_from(row: ManifestRow) -> Result<Self, StoreError> {
-        let at = RowRef::new("manifest", &row.id);
-        let version = RowRef::new("manifest_version", &row.id);
-        let manifest: Manifest = version.json("model", &version.bytes("model", &row.model)?)?;
-        if manifest.id.as_str() != row.id {
-            return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
-        }
-        let named_by = at.parse_of("named_by", row.named_by.as_ref())?;
-        Ok(Self {
-            named_by: named_by.unwrap_or_else(|| named_by_url(&manifest.url)),
-            manifest,
-            training: at.parse_of("training", row.training.as_ref())?.unwrap_or_default(),
-            status: at.parse("status", &row.status)?,
-            first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
-            last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
-            changed_at: at.time("changed_at_ms", row.changed_at_ms)?,
-            versions: to_u32(row.version),
-            body_kept: row.document_hash.is_some(),
-        })
-    }
-}
-
-/// Tables of the columns of [`ManifestRow`].
+/// Tables of the columns of [`PackedManifest`].
 const TABLES: [&str; 2] = ["manifest", "manifest_version"];
-
-fn stored(row: Result<ManifestRow, StoreError>) -> Result<StoredManifest, StoreError> {
-    row?.try_into()
-}
 
 /// Selects current versions by a condition.
 macro_rules! select_manifests {
@@ -97,43 +39,43 @@ pub(super) use leading_manifest;
 pub(crate) async fn manifest_find(
     connection: &mut Connection,
     id: &ManifestId,
-) -> Outcome<Option<StoredManifest>> {
+) -> Outcome<Option<PackedManifest>> {
     let row = sqlx::query(select_manifests!("WHERE m.id = $1"))
         .bind(id.as_str())
         .fetch_optional(&mut *connection)
         .await?;
-    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
+    Ok(row.map(|row| decode_row(&TABLES, &row)).transpose()?)
 }
 
 /// The listed manifests that are in the index, in no order.
 pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],
-) -> Outcome<Vec<StoredManifest>> {
+) -> Outcome<Vec<PackedManifest>> {
     let rows = sqlx::query(select_manifests!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
         .bind(names(ids.iter().map(ManifestId::as_str))?)
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
+    Ok(intact(decode(&TABLES, &rows), Ok))
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
 pub(crate) async fn manifests_of_site(
     connection: &mut Connection,
     site: &SiteName,
-) -> Outcome<Vec<StoredManifest>> {
+) -> Outcome<Vec<PackedManifest>> {
     let rows = sqlx::query(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
         .bind(site.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
+    Ok(intact(decode(&TABLES, &rows), Ok))
 }
 
 /// The manifest in the index of the declaration that leads the capability of an id.
 pub(crate) async fn manifest_of_capability(
     connection: &mut Connection,
     id: &CapabilityId,
-) -> Outcome<Option<StoredManifest>> {
+) -> Outcome<Option<PackedManifest>> {
     let row = sqlx::query(select_manifests!(concat!(
         "WHERE m.removed_at_ms IS NULL AND m.id = ",
         leading_manifest!()
@@ -141,7 +83,7 @@ pub(crate) async fn manifest_of_capability(
     .bind(id.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
+    Ok(row.map(|row| decode_row(&TABLES, &row)).transpose()?)
 }
 
 #[derive(Serialize)]

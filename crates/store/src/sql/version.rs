@@ -9,10 +9,11 @@ use policy::Status;
 use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
-use super::rows::decode;
+use super::rows::{Row, decode};
 use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
+use crate::packed::PackedVersion;
 use crate::plan::{KnownManifest, NewVersion, Touch};
 use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
@@ -241,21 +242,47 @@ pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) ->
 
 type HistoryRow = (String, i64, i64, i32, i32);
 
-/// Every version of a manifest, latest first.
+/// The latest versions of a manifest, latest first.
 pub(crate) async fn manifest_versions(
     connection: &mut Connection,
     id: &ManifestId,
+    max: i64,
 ) -> Outcome<Vec<VersionRecord>> {
     let rows = sqlx::query(
         "SELECT content_hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings
-         FROM manifest_version WHERE manifest_id = $1 ORDER BY version DESC",
+         FROM manifest_version WHERE manifest_id = $1 ORDER BY version DESC LIMIT $2",
     )
     .bind(id.as_str())
+    .bind(max)
     .fetch_all(&mut *connection)
     .await?;
+    Ok(records(id, &rows))
+}
+
+/// The latest version with this content, and the one before it.
+pub(crate) async fn versions_until(
+    connection: &mut Connection,
+    id: &ManifestId,
+    hash: &ContentHash,
+) -> Outcome<Vec<VersionRecord>> {
+    let rows = sqlx::query(
+        "SELECT content_hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings
+         FROM manifest_version
+         WHERE manifest_id = $1 AND version <= (SELECT MAX(version) FROM manifest_version
+                                                WHERE manifest_id = $1 AND content_hash = $2)
+         ORDER BY version DESC LIMIT 2",
+    )
+    .bind(id.as_str())
+    .bind(hash.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(records(id, &rows))
+}
+
+fn records(id: &ManifestId, rows: &[Row]) -> Vec<VersionRecord> {
     let at = RowRef::new("manifest_version", id.as_str());
-    let rows = decode(&["manifest_version"], &rows);
-    Ok(intact(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings): HistoryRow| {
+    let rows = decode(&["manifest_version"], rows);
+    intact(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings): HistoryRow| {
         Ok(VersionRecord {
             hash: at.parse("content_hash", &hash)?,
             first_seen_at: at.time("first_seen_at_ms", first_seen_at_ms)?,
@@ -263,7 +290,7 @@ pub(crate) async fn manifest_versions(
             capabilities: to_u32(capabilities),
             findings: to_u32(findings),
         })
-    }))
+    })
 }
 
 /// The normalised manifest of one version, the latest where the same content returned.
@@ -271,7 +298,7 @@ pub(crate) async fn version_find(
     connection: &mut Connection,
     id: &ManifestId,
     hash: &ContentHash,
-) -> Outcome<Option<manifest::Manifest>> {
+) -> Outcome<Option<PackedVersion>> {
     let model: Option<Vec<u8>> = sqlx::query_scalar(
         "SELECT model FROM manifest_version WHERE manifest_id = $1 AND content_hash = $2
          ORDER BY version DESC LIMIT 1",
@@ -280,9 +307,7 @@ pub(crate) async fn version_find(
     .bind(hash.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let at = RowRef::new("manifest_version", id.as_str());
-    let manifest = model.map(|model| at.json("model", &at.bytes("model", &model)?));
-    Ok(manifest.transpose()?)
+    Ok(model.map(|model| PackedVersion { manifest_id: id.to_string(), model }))
 }
 
 /// Hashes of the documents that a site's versions and resources refer to, sorted.

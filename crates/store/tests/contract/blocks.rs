@@ -25,7 +25,7 @@ pub(crate) async fn block_deletes_the_data_of_a_site_and_keeps_a_tombstone(
     assert_eq!(feed_after(&store, 2).await?, says(&[("removed", "opted_out")]));
 
     let id = ManifestId::of(&url(AT));
-    assert!(store.manifest_find(&id).await?.is_none() && store.manifest_versions(&id).await?.is_empty());
+    assert!(store.manifest_find(&id).await?.is_none() && store.manifest_versions(&id, 100).await?.is_empty());
     let capability = CapabilityId::of_key(&format!("{AT}#awp:book"));
     assert!(store.manifest_of_capability(&capability).await?.is_none());
     for text in ["one", "two"] {

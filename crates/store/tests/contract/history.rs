@@ -39,12 +39,17 @@ pub(crate) async fn stores_a_version_for_each_change(Db { store, .. }: Db) -> Re
     }
     let expected = says(&[("added", ""), ("changed", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
-    let versions = store.manifest_versions(&id()).await?;
+    let versions = store.manifest_versions(&id(), 100).await?;
     let listed: Vec<_> =
         versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
     let (one, two) = (ContentHash::of(&body("one")), ContentHash::of(&body("two")));
-    assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
+    assert_eq!(listed, [(one.clone(), later(2)), (two.clone(), later(1)), (one.clone(), start())]);
     assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
+    let latest = store.manifest_versions(&id(), 2).await?;
+    assert_eq!(latest[..], versions[..2], "no more than were asked for");
+    assert_eq!(store.versions_until(&id(), &two).await?, versions[1..]);
+    assert_eq!(store.versions_until(&id(), &one).await?, versions[..2], "the latest where content returned");
+    assert!(store.versions_until(&id(), &ContentHash::of(b"none")).await?.is_empty());
     let stored = store.manifest_find(&id()).await?.context("the manifest")?;
     assert_eq!((stored.versions, stored.first_seen_at, stored.changed_at), (3, start(), later(2)));
     let old = store.version_find(&id(), &two).await?.context("the old version")?;
@@ -272,7 +277,7 @@ pub(crate) async fn bounds_old_versions_of_a_site_by_bytes(db: Db) -> Result<()>
     })
     .await?;
     let hashes = async || -> Result<Vec<ContentHash>> {
-        Ok(store.manifest_versions(&id()).await?.into_iter().map(|version| version.hash).collect())
+        Ok(store.manifest_versions(&id(), 100).await?.into_iter().map(|version| version.hash).collect())
     };
     read(store, 10, "small").await?;
     assert_eq!(hashes().await?.len(), 5, "small visits check no old versions");
@@ -290,7 +295,7 @@ pub(crate) async fn bounds_old_versions_of_a_site_by_bytes(db: Db) -> Result<()>
     assert_eq!((standing.versions, standing.body_kept), (6, true));
     assert_eq!(store.stats(start()).await?.documents, 6, "documents go with their versions");
     assert_eq!(
-        store.manifest_versions(&ManifestId::of(&url("https://other.example/agent.json"))).await?.len(),
+        store.manifest_versions(&ManifestId::of(&url("https://other.example/agent.json")), 100).await?.len(),
         1
     );
     // A deleted manifest may return.

@@ -361,10 +361,14 @@ pub(crate) async fn retention_keeps_entries_that_registered_readers_need(Db { st
     assert!(positions(6).await?.is_empty());
     assert_eq!(store.feed_head().await?, FeedPosition(6));
     let id = manifest::ManifestId::of(&url("https://shop.example/agent.json"));
-    assert_eq!(store.manifest_versions(&id).await?.len(), 3);
+    assert_eq!(store.manifest_versions(&id, 100).await?.len(), 3);
     assert_eq!(store.stats(now).await?.documents, 3);
     let never = Retention { feed: None, versions: Some(Duration::ZERO) };
     assert_eq!(store.retain(&never, now).await?.versions, 2);
-    assert_eq!(store.manifest_versions(&id).await?.len(), 1, "the current version stays however old it is");
+    assert_eq!(
+        store.manifest_versions(&id, 100).await?.len(),
+        1,
+        "the current version stays however old it is"
+    );
     Ok(())
 }

@@ -415,7 +415,7 @@ pub(crate) async fn returns_the_due_time_of_the_next_site(Db { store, .. }: Db) 
 pub(crate) async fn lookups_of_missing_rows_return_none(Db { store, .. }: Db) -> Result<()> {
     let id = ManifestId::of(&url("https://none.example/agent.json"));
     assert!(store.manifest_find(&id).await?.is_none());
-    assert!(store.manifest_versions(&id).await?.is_empty());
+    assert!(store.manifest_versions(&id, 100).await?.is_empty());
     assert!(store.manifests_load(std::slice::from_ref(&id)).await?.is_empty());
     assert!(store.manifests_load(&[]).await?.is_empty());
     assert!(store.manifest_of_capability(&CapabilityId::of_key("none")).await?.is_none());

@@ -175,7 +175,7 @@ pub(crate) async fn unchanged_manifest_adds_no_feed_row(Db { store, .. }: Db) ->
     assert_eq!(feed_after(&store, 1).await?, says(&[]));
     let stored = store.manifest_find(&ManifestId::of(&url(AT))).await?.context("the manifest")?;
     assert_eq!((stored.versions, stored.last_seen_at, stored.changed_at), (1, later(20), start()));
-    let versions = store.manifest_versions(&ManifestId::of(&url(AT))).await?;
+    let versions = store.manifest_versions(&ManifestId::of(&url(AT)), 100).await?;
     let times: Vec<_> =
         versions.iter().map(|version| (version.first_seen_at, version.last_seen_at)).collect();
     assert_eq!(times, [(start(), later(20))]);

@@ -32,16 +32,21 @@ pub(super) fn add(
     for kind in &capability.semantic_types {
         texts.insert((kind.name.to_lowercase(), SuggestionKind::SemanticType));
     }
-    if stored.is_of_site() {
+    let is_of_site = stored.is_of_site();
+    if is_of_site {
         texts.insert((stored.manifest.url.site().as_str().to_owned(), SuggestionKind::Site));
     }
+    // A visitor takes a suggestion for a text of this service.
+    let is_suggested = is_of_site && !capability.addresses_reader;
     let examples = capability.examples.iter().take(EXAMPLES_MAX);
     let examples = examples.chain(stored.manifest.representative_queries.iter().take(EXAMPLES_MAX));
     let requests = examples.map(|example| fold_exact(example)).chain(request(capability, language));
-    for request in requests.filter(|request| *request != name) {
-        texts.insert((request, SuggestionKind::Phrase));
+    if is_suggested {
+        for request in requests.filter(|request| *request != name) {
+            texts.insert((request, SuggestionKind::Phrase));
+        }
+        texts.insert((name, SuggestionKind::Name));
     }
-    texts.insert((name, SuggestionKind::Name));
     for (text, kind) in texts {
         let words: Vec<&str> = text.split(' ').collect();
         if text.is_empty() || words.len() > WORDS_MAX {

@@ -316,8 +316,10 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         let declarations: Vec<_> = (0..50).map(|one| capability_id(3 * number + one)).collect();
         store.declarations_load(&declarations).await?;
         judge.judge("declarations_load", 200);
-        assert_eq!(store.manifest_versions(&manifest_id(number)).await?.len(), 2);
+        assert_eq!(store.manifest_versions(&manifest_id(number), 100).await?.len(), 2);
         judge.judge("manifest_versions", 10);
+        assert_eq!(store.versions_until(&manifest_id(number), &document(number)).await?.len(), 2);
+        judge.judge("versions_until", 10);
         store.version_find(&manifest_id(number), &document(number)).await?.context("a version")?;
         judge.judge("version_find", 10);
         store.document_find(&document(number)).await?.context("a document")?;

@@ -1,0 +1,209 @@
+//! Manifests and documents as the database keeps them: compressed. They are unpacked after the connection is back in its pool, and
+//! large ones outside the async runtime, since that takes processor time in proportion to what a publisher wrote.
+
+use manifest::{ContentHash, Manifest};
+use policy::naming::named_by_url;
+
+use crate::StoreError;
+use crate::convert::{RowRef, decompressed_bytes, intact, to_u32};
+use crate::from_row::from_row;
+use crate::model::StoredManifest;
+
+/// Sizes up to which values are unpacked in place, in bytes before compression: some ten microseconds.
+const IN_PLACE_BYTES_MAX: u64 = 16 * 1024;
+
+/// A value of the database that has to be decompressed.
+pub(crate) trait Packed: Send + 'static {
+    type Unpacked: Send + 'static;
+
+    /// The compressed column.
+    fn frame(&self) -> &[u8];
+    fn unpack(self) -> Result<Self::Unpacked, StoreError>;
+}
+
+/// Unpacks one value.
+pub(crate) async fn unpacked<P: Packed>(
+    packed: Option<P>,
+    operation: &'static str,
+) -> Result<Option<P::Unpacked>, StoreError> {
+    let Some(packed) = packed else { return Ok(None) };
+    let bytes = bytes_of(&packed);
+    off_runtime(bytes, operation, move || packed.unpack()).await?.map(Some)
+}
+
+/// Unpacks a list. Damaged values are logged and left out.
+pub(crate) async fn all_unpacked<P: Packed>(
+    packed: Vec<P>,
+    operation: &'static str,
+) -> Result<Vec<P::Unpacked>, StoreError> {
+    let bytes = packed.iter().map(bytes_of).fold(0, u64::saturating_add);
+    off_runtime(bytes, operation, move || intact(packed.into_iter().map(Ok), Packed::unpack)).await
+}
+
+/// Bytes before compression; a frame that does not say them counts as large.
+fn bytes_of(packed: &impl Packed) -> u64 {
+    decompressed_bytes(packed.frame()).unwrap_or(u64::MAX)
+}
+
+async fn off_runtime<T: Send + 'static>(
+    bytes: u64,
+    operation: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
+    if bytes <= IN_PLACE_BYTES_MAX {
+        return Ok(work());
+    }
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+        Ok(done) => Ok(done),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => Err(StoreError::Unavailable { operation, source: sqlx::Error::WorkerCrashed }),
+        },
+    }
+}
+
+/// The current version of a manifest, with its status.
+pub(crate) struct PackedManifest {
+    pub(crate) id: String,
+    status: String,
+    version: i32,
+    first_seen_at_ms: i64,
+    last_seen_at_ms: i64,
+    changed_at_ms: i64,
+    training: Option<String>,
+    named_by: Option<String>,
+    model: Vec<u8>,
+    document_hash: Option<String>,
+}
+
+from_row!(PackedManifest {
+    id,
+    status,
+    version,
+    first_seen_at_ms,
+    last_seen_at_ms,
+    changed_at_ms,
+    training,
+    named_by,
+    model,
+    document_hash
+});
+
+impl Packed for PackedManifest {
+    type Unpacked = StoredManifest;
+
+    fn frame(&self) -> &[u8] {
+        &self.model
+    }
+
+    fn unpack(self) -> Result<StoredManifest, StoreError> {
+        let at = RowRef::new("manifest", &self.id);
+        let version = RowRef::new("manifest_version", &self.id);
+        let manifest: Manifest = version.json("model", &version.bytes("model", &self.model)?)?;
+        if manifest.id.as_str() != self.id {
+            return Err(version.damaged("model", &format!("it is the model of {}", manifest.id)));
+        }
+        let named_by = at.parse_of("named_by", self.named_by.as_ref())?;
+        Ok(StoredManifest {
+            named_by: named_by.unwrap_or_else(|| named_by_url(&manifest.url)),
+            manifest,
+            training: at.parse_of("training", self.training.as_ref())?.unwrap_or_default(),
+            status: at.parse("status", &self.status)?,
+            first_seen_at: at.time("first_seen_at_ms", self.first_seen_at_ms)?,
+            last_seen_at: at.time("last_seen_at_ms", self.last_seen_at_ms)?,
+            changed_at: at.time("changed_at_ms", self.changed_at_ms)?,
+            versions: to_u32(self.version),
+            body_kept: self.document_hash.is_some(),
+        })
+    }
+}
+
+/// One version of a manifest.
+pub(crate) struct PackedVersion {
+    pub(crate) manifest_id: String,
+    pub(crate) model: Vec<u8>,
+}
+
+impl Packed for PackedVersion {
+    type Unpacked = Manifest;
+
+    fn frame(&self) -> &[u8] {
+        &self.model
+    }
+
+    fn unpack(self) -> Result<Manifest, StoreError> {
+        let at = RowRef::new("manifest_version", &self.manifest_id);
+        at.json("model", &at.bytes("model", &self.model)?)
+    }
+}
+
+/// A document as published.
+pub(crate) struct PackedDocument {
+    pub(crate) hash: String,
+    pub(crate) body: Vec<u8>,
+    /// SHA-256 of the bytes that were kept.
+    pub(crate) body_hash: Option<String>,
+}
+
+impl Packed for PackedDocument {
+    type Unpacked = Vec<u8>;
+
+    fn frame(&self) -> &[u8] {
+        &self.body
+    }
+
+    fn unpack(self) -> Result<Vec<u8>, StoreError> {
+        let at = RowRef::new("document", &self.hash);
+        let body = at.bytes("body", &self.body)?;
+        if let Some(kept) = self.body_hash {
+            let found = ContentHash::of(&body);
+            if found.as_str() != kept {
+                let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
+                return Err(at.damaged("body", &reason));
+            }
+        }
+        Ok(body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::{ThreadId, current};
+
+    use super::*;
+    use crate::convert::compress;
+
+    /// Unpacks to the thread that did it.
+    struct Probe(Vec<u8>);
+
+    impl Packed for Probe {
+        type Unpacked = ThreadId;
+
+        fn frame(&self) -> &[u8] {
+            &self.0
+        }
+
+        fn unpack(self) -> Result<ThreadId, StoreError> {
+            Ok(current().id())
+        }
+    }
+
+    fn probe(bytes: usize) -> Probe {
+        Probe(compress(&vec![b'x'; bytes], "probe").unwrap())
+    }
+
+    #[tokio::test]
+    async fn large_values_are_unpacked_outside_the_runtime() {
+        let own = current().id();
+        for (bytes, is_own) in [(10, true), (16 * 1024, true), (16 * 1024 + 1, false), (4_000_000, false)] {
+            let done = unpacked(Some(probe(bytes)), "test").await.unwrap().unwrap();
+            assert_eq!(done == own, is_own, "{bytes}");
+        }
+        let together = all_unpacked((0..20).map(|_| probe(1_000)).collect(), "test").await.unwrap();
+        assert!(together.iter().all(|done| *done != own) && together.len() == 20);
+        let of_unknown_size = unpacked(Some(Probe(Vec::new())), "test").await.unwrap().unwrap();
+        assert_ne!(of_unknown_size, own);
+    }
+}
