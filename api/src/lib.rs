@@ -24,6 +24,7 @@ mod dashboard;
 mod document_readers;
 mod fair_permits;
 mod index;
+mod json_text;
 mod limits;
 mod load;
 mod local_search;

@@ -495,7 +495,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         [&stored.manifest, &wide("wide", 'q', 60_000)].map(|manifest| serde_json::to_vec(manifest).unwrap());
     let read =
         |json: &[u8]| StoredManifest { manifest: serde_json::from_slice(json).unwrap(), ..stored.clone() };
-    let permit = memory_of(json.len() as u64);
+    let permit = memory_of(json.len() as u64, 1);
     let within = |name: &str, permit: u64, work: &dyn Fn()| {
         let spent = allocation_counter::measure(work).bytes_max;
         assert!(spent <= permit, "{name}: {} of {} MiB", spent >> 20, permit >> 20);
@@ -531,7 +531,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         let details = crate::answers::capability::details(&stored, &alone(&stored)).unwrap();
         drop(serde_json::to_vec(&details).unwrap());
     });
-    within("diff", permit + memory_of(other.len() as u64), &|| {
+    within("diff", permit + memory_of(other.len() as u64, 1), &|| {
         let (before, after) = (read(&json).manifest, read(&other).manifest);
         let difference = crate::answers::diff::difference(&before, &after);
         drop(serde_json::to_vec(&difference).unwrap());

@@ -6,6 +6,7 @@ use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
 use crate::answers::search::{self, SearchPage};
 use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
+use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::dashboard;
 use crate::dashboard::search::{Fallback, HomeContent, Paging};
@@ -42,18 +43,22 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     }
     let results = search::search(&app.index, client, parameters.request.clone()).await?;
     app.count_search(&results.answer.hits);
-    let page = search::page(app.manifests(client), results, &parameters).await?;
+    let (page, share) = search::page(app.manifests(client), results, &parameters).await?;
     if parameters.view == View::Compact {
         let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         return Ok(response::tagged(body, "application/json", &tag, Caching::Search));
     }
     let response = off_runtime(move || {
-        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         // Details come from the store, which may be ahead of the index: their own bytes make the tag.
-        let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
-        let tag = tag.and(&results);
-        let unchanged = context.unchanged(&tag, Caching::Search);
-        Ok(unchanged.unwrap_or_else(|| response::tagged(body, "application/json", &tag, Caching::Search)))
+        let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();
+        let tag = tag.and(&rows);
+        if let Some(unchanged) = context.unchanged(&tag, Caching::Search) {
+            return Ok(unchanged);
+        }
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
+        let mut response = response::tagged(body, "application/json", &tag, Caching::Search);
+        Reserved::attach(&mut response, share);
+        Ok(response)
     });
     response.await?
 }
