@@ -67,6 +67,9 @@ impl CatalogEntry {
         made.capabilities = vec![capability.name.clone()];
         made.representative_queries = queries(&capability.examples);
         made.metadata.extend(facts_of_capability(stored, capability, base));
+        if capability.addresses_reader {
+            made.metadata.insert("addressesReader".to_owned(), true.into());
+        }
         if !entry.identifier.is_minted && capability.version.is_some() {
             made.version.clone_from(&capability.version);
         }

@@ -16,7 +16,7 @@ use crate::buffers::ByteCount;
 use crate::manifests::{Kept, ManifestReader};
 use crate::overload::capacity_problem;
 use crate::problem::Problem;
-use runtime::LimitReached;
+use runtime::{LimitReached, Share};
 
 /// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
 /// answered one by one.
@@ -30,8 +30,8 @@ const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct SharedDeclarations {
     shared: SharedCapabilities<Declared>,
-    /// Not of exports, which have limits of their own.
-    held: Option<HeldBytes>,
+    /// Counts them. Exports have none, since they have limits of their own.
+    _share: Option<Share>,
 }
 
 /// The bytes of the declarations that are held for a client.
@@ -83,7 +83,7 @@ fn read(stored: StoredDeclaration) -> (Declared, usize) {
 
 impl SharedDeclarations {
     fn new(capabilities: Vec<SharedCapability>) -> Self {
-        Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), held: None }
+        Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), _share: None }
     }
 
     /// Reads the declarations that do not lead.
@@ -117,7 +117,7 @@ impl SharedDeclarations {
         let without_statement = shared.load(manifests.store, is_wanted, read).await?;
         let held = held.into_inner().unwrap_or_else(PoisonError::into_inner).check()?;
         if without_statement.is_empty() {
-            return Ok(Self { shared, held: Some(held) });
+            return Ok(Self { shared, _share: held.count.into_share() });
         }
         let readable = manifests.readable(&without_statement.iter().collect::<Vec<_>>()).await?;
         let add = |reading: &mut Reading, stored: StoredManifest| {
@@ -129,7 +129,7 @@ impl SharedDeclarations {
         let ids = without_statement.get(..readable).unwrap_or(&without_statement);
         let reading = manifests.counted(Reading { shared, held });
         let (Reading { shared, held }, _) = manifests.each_of(ids, reading, add).await?.into_parts();
-        Ok(Self { shared, held: Some(held.check()?) })
+        Ok(Self { shared, _share: held.check()?.count.into_share() })
     }
 
     /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported

@@ -19,7 +19,7 @@ use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
-use crate::reader_keys::Reads;
+use crate::reader_keys::{Admission, Reads};
 use crate::state::App;
 use runtime::Share;
 
@@ -50,10 +50,11 @@ async fn guarded(
     app: &App,
     client: Client,
     route: Option<&str>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let quota = admit(app, client, route, request.headers()).await?;
+    let (quota, admission) = admit(app, client, route, request.headers()).await?;
+    request.extensions_mut().insert(admission);
     let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = match route {
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
@@ -84,14 +85,19 @@ async fn admit(
     client: Client,
     route: Option<&str>,
     headers: &HeaderMap,
-) -> Result<RemainingQuota, Problem> {
+) -> Result<(RemainingQuota, Admission), Problem> {
     let refused = |problem| Err(read_quota(app, client).err().unwrap_or(problem));
     match app.reader_keys.admit(&app.store, headers).await {
-        Ok(Some(reader)) => reader.take().map_err(|exhausted| {
-            metrics::rejected("rate");
-            exhausted.problem("too many requests with this key")
-        }),
-        Ok(None) if app.config.reads.admit_without_key(client, route) => read_quota(app, client),
+        Ok(Some(reader)) => {
+            let quota = reader.take().map_err(|exhausted| {
+                metrics::rejected("rate");
+                exhausted.problem("too many requests with this key")
+            })?;
+            Ok((quota, Some(reader).into()))
+        }
+        Ok(None) if app.config.reads.admit_without_key(client, route) => {
+            Ok((read_quota(app, client)?, Admission::default()))
+        }
         Ok(None) => refused(Problem::unauthenticated(
             "this instance answers readers with a key: send it as Authorization: Bearer KEY, or as the password in a browser; its \
              operator makes keys with agentdex keys add",

@@ -20,6 +20,8 @@ use crate::state::App;
 
 /// Filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
+/// Largest number of a page of results.
+const PAGE_MAX: usize = 1_000_000;
 
 /// Capabilities that match words and filters.
 #[utoipa::path(
@@ -73,7 +75,7 @@ fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
 
 /// The home page, or the page of results.
 async fn page(app: &App, client: Client, context: &RequestContext, query: &QueryPairs) -> HttpResult {
-    let number = query.one_parsed("page")?.unwrap_or(1_usize);
+    let number = page_number(query)?;
     let parameters = SearchParameters::read(&query.without("page"))?;
     let here = app.page_context();
     if parameters.is_empty() {
@@ -82,7 +84,7 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     let mut request = parameters.request;
     let per_page = request.limit;
     let paging = Paging {
-        page: number.max(1),
+        page: number,
         per_page,
         counted_pages: (usize::try_from(LIMIT_MAX).unwrap_or(usize::MAX) / per_page.max(1)).max(1),
     };
@@ -101,6 +103,16 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     };
     let page = dashboard::search::results(query, &request, results, paging, &fallback, &here);
     context.page(&page, Caching::Search)
+}
+
+/// The number of a page of results.
+fn page_number(query: &QueryPairs) -> Result<usize, Problem> {
+    let number = query.one_parsed("page")?.unwrap_or(1_usize);
+    if number > PAGE_MAX {
+        let detail = format!("\"page\" is a whole number of at most {PAGE_MAX}; GET /export.jsonl has every result");
+        return Err(Problem::bad_request(detail).with_parameter("page"));
+    }
+    Ok(number.max(1))
 }
 
 async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpResult {
