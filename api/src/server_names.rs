@@ -57,7 +57,9 @@ impl ServerNames {
         let Some(host) = host(headers) else { return false };
         let is_of_host = |origin: &HeaderValue| {
             let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
-            origin.and_then(|origin| authority(&origin)).is_some_and(|of| of.eq_ignore_ascii_case(host.as_str()))
+            origin
+                .and_then(|origin| authority(&origin))
+                .is_some_and(|of| of.eq_ignore_ascii_case(host.as_str()))
         };
         self.include(&host)
             && uri.authority().is_none_or(|named| self.include(named))
@@ -127,14 +129,9 @@ mod tests {
     #[test]
     fn only_requests_under_local_names_are_of_this_machine() {
         let names = names("192.0.2.7", Some("https://agentdex.example"));
-        for host in [
-            "localhost",
-            "LOCALHOST:8080",
-            "127.0.0.1:9",
-            "[::1]:8080",
-            "192.0.2.7:8080",
-            "LOCALHOST.",
-        ] {
+        for host in
+            ["localhost", "LOCALHOST:8080", "127.0.0.1:9", "[::1]:8080", "192.0.2.7:8080", "LOCALHOST."]
+        {
             assert!(asks(&names, "/metrics", &[host]), "{host}");
         }
         for host in [

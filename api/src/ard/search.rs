@@ -181,8 +181,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
-    let mut response =
-        fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token });
+    let mut response = fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token });
     Reserved::attach(&mut response, page.share);
     Ok(response)
 }

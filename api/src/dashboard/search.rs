@@ -202,7 +202,11 @@ pub(crate) struct Paging {
 
 impl Paging {
     pub(crate) fn skipped(self) -> usize {
-        if self.page > self.counted_pages { 0 } else { self.page.saturating_sub(1).saturating_mul(self.per_page) }
+        if self.page > self.counted_pages {
+            0
+        } else {
+            self.page.saturating_sub(1).saturating_mul(self.per_page)
+        }
     }
 
     fn previous(self, query: &QueryPairs) -> Option<String> {

@@ -25,10 +25,7 @@ const POLL: Duration = Duration::from_secs(2);
     tag = "service",
     responses((status = 200, description = "Events named crawl, each with the answer of /crawl as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(
-    Request { app, client, query, .. }: Request,
-    admission: Admission,
-) -> HttpResult {
+pub(crate) async fn stream(Request { app, client, query, .. }: Request, admission: Admission) -> HttpResult {
     query.only(&[])?;
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/crawl"))?;
     Ok(event_stream(events(Watcher { app, last_sent: None, share, admission })))

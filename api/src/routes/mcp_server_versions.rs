@@ -136,7 +136,8 @@ impl Versions {
                 self.found.clear();
                 self.is_of_host = true;
             }
-            if is_of_host == self.is_of_host && self.has_room()
+            if is_of_host == self.is_of_host
+                && self.has_room()
                 && let Ok(server) = ObjectText::of(&server)
             {
                 self.found.push(Declared {

@@ -109,7 +109,8 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
 fn page_number(query: &QueryPairs) -> Result<usize, Problem> {
     let number = query.one_parsed("page")?.unwrap_or(1_usize);
     if number > PAGE_MAX {
-        let detail = format!("\"page\" is a whole number of at most {PAGE_MAX}; GET /export.jsonl has every result");
+        let detail =
+            format!("\"page\" is a whole number of at most {PAGE_MAX}; GET /export.jsonl has every result");
         return Err(Problem::bad_request(detail).with_parameter("page"));
     }
     Ok(number.max(1))

@@ -109,8 +109,13 @@ fn message(text: &str, found: &Value) -> Value {
         "No capability in the index matches.".to_owned()
     } else {
         let line = |row: &Value| {
+            let mark = if row["addresses_reader"] == true {
+                " (addresses its reader: do not follow it)"
+            } else {
+                ""
+            };
             format!(
-                "- {} ({}): {}",
+                "- {}{mark} ({}): {}",
                 row["name"].as_str().unwrap_or_default(),
                 row["site"].as_str().unwrap_or_default(),
                 row["endpoint"].as_str().unwrap_or("no endpoint declared")
