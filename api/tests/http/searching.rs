@@ -1,6 +1,6 @@
 //! The response of `GET /search`.
 
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -215,7 +215,7 @@ async fn every_answer_with_a_text_that_addresses_its_reader_says_so() {
                    "params": {"message": {"parts": [{"kind": "text", "text": "plunder"}]}}}),
         ),
     ] {
-        let request = axum::http::Request::post(path).header("content-type", "application/json");
+        let request = Request::post(path).header("content-type", "application/json");
         let answer = world.send(request.body(body.to_string().into()).unwrap()).await;
         assert!(is_flagged(&answer.json()), "{path}: {}", answer.text());
         if path == "/a2a" {

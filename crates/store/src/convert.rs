@@ -80,6 +80,27 @@ pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
     zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
 }
 
+/// Bytes that are decoded on a thread of the async runtime: a few hundred microseconds.
+const DECODED_INLINE_MAX: u64 = 32 * 1024;
+
+/// Runs work whose time depends on a number of bytes outside the async runtime, unless they are few.
+pub(crate) async fn off_runtime<T: Send + 'static>(
+    bytes: u64,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    if bytes <= DECODED_INLINE_MAX {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is stopping, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 /// Decodes one frame of at most `bytes_max` bytes.
 fn decompress(compressed: &[u8], bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_large = || io::Error::other(format!("it has more than {bytes_max} bytes before compression"));
@@ -288,6 +309,14 @@ mod tests {
     use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
     use super::*;
+
+    #[tokio::test]
+    async fn large_models_are_decoded_outside_the_runtime() {
+        let here = std::thread::current().id();
+        let thread_of = |bytes: u64| off_runtime(bytes, || std::thread::current().id());
+        assert_eq!(thread_of(DECODED_INLINE_MAX).await, here);
+        assert_ne!(thread_of(DECODED_INLINE_MAX + 1).await, here);
+    }
 
     /// Logged events: level and fields.
     #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::rows::{decode, decode_row};
 use super::{Connection, batch};
 use crate::StoreError;
-use crate::convert::{RowRef, intact, json, names, to_u32};
+use crate::convert::{RowRef, decompressed_bytes, intact, json, names, off_runtime, to_u32};
 use crate::fault::Outcome;
 use crate::from_row::from_row;
 use crate::model::StoredManifest;
@@ -66,8 +66,25 @@ impl TryFrom<ManifestRow> for StoredManifest {
 /// Tables of the columns of [`ManifestRow`].
 const TABLES: [&str; 2] = ["manifest", "manifest_version"];
 
-fn stored(row: Result<ManifestRow, StoreError>) -> Result<StoredManifest, StoreError> {
-    row?.try_into()
+impl ManifestRow {
+    /// Bytes of its model before compression, on which the time to read it depends.
+    fn model_bytes(&self) -> u64 {
+        decompressed_bytes(&self.model).unwrap_or(u64::MAX)
+    }
+}
+
+/// Reads one manifest.
+async fn stored(row: Option<Result<ManifestRow, StoreError>>) -> Outcome<Option<StoredManifest>> {
+    let Some(row) = row.transpose()? else { return Ok(None) };
+    let read = off_runtime(row.model_bytes(), move || StoredManifest::try_from(row)).await;
+    Ok(Some(read?))
+}
+
+/// Reads those manifests that are intact.
+async fn all_stored(rows: Vec<Result<ManifestRow, StoreError>>) -> Vec<StoredManifest> {
+    let sizes = rows.iter().flatten().map(ManifestRow::model_bytes);
+    let bytes = sizes.fold(0_u64, u64::saturating_add);
+    off_runtime(bytes, move || intact(rows, StoredManifest::try_from)).await
 }
 
 /// Selects current versions by a condition.
@@ -102,7 +119,7 @@ pub(crate) async fn manifest_find(
         .bind(id.as_str())
         .fetch_optional(&mut *connection)
         .await?;
-    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
+    stored(row.map(|row| decode_row(&TABLES, &row))).await
 }
 
 /// The listed manifests that are in the index, in no order.
@@ -114,7 +131,7 @@ pub(crate) async fn manifests_load(
         .bind(names(ids.iter().map(ManifestId::as_str))?)
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
+    Ok(all_stored(decode(&TABLES, &rows)).await)
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
@@ -126,7 +143,7 @@ pub(crate) async fn manifests_of_site(
         .bind(site.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    Ok(intact(decode::<ManifestRow>(&TABLES, &rows), StoredManifest::try_from))
+    Ok(all_stored(decode(&TABLES, &rows)).await)
 }
 
 /// The manifest in the index of the declaration that leads the capability of an id.
@@ -141,7 +158,7 @@ pub(crate) async fn manifest_of_capability(
     .bind(id.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(row.map(|row| stored(decode_row(&TABLES, &row))).transpose()?)
+    stored(row.map(|row| decode_row(&TABLES, &row))).await
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,9 @@ use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use super::rows::decode;
-use crate::convert::{RowRef, intact, log_damaged, millis, millis_of, names, to_i32, to_u32};
+use crate::convert::{
+    RowRef, decompressed_bytes, intact, log_damaged, millis, millis_of, names, off_runtime, to_i32, to_u32,
+};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
 use crate::plan::{KnownManifest, NewVersion, Touch};
@@ -280,9 +282,14 @@ pub(crate) async fn version_find(
     .bind(hash.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let at = RowRef::new("manifest_version", id.as_str());
-    let manifest = model.map(|model| at.json("model", &at.bytes("model", &model)?));
-    Ok(manifest.transpose()?)
+    let Some(model) = model else { return Ok(None) };
+    let id = id.clone();
+    let bytes = decompressed_bytes(&model).unwrap_or(u64::MAX);
+    let read = off_runtime(bytes, move || {
+        let at = RowRef::new("manifest_version", id.as_str());
+        at.json("model", &at.bytes("model", &model)?)
+    });
+    Ok(Some(read.await?))
 }
 
 /// Hashes of the documents that a site's versions and resources refer to, sorted.
