@@ -32,9 +32,15 @@ impl<S: Send + Sync> FromRequestParts<S> for OwnerCredentials {
 }
 
 impl OwnerCredentials {
-    /// Whether the request names an owner; then it has to be the right one.
-    pub(crate) const fn are_given(&self) -> bool {
-        self.0.is_some()
+    /// Whether the request names an owner; then it has to be the right one. The key of a reader, which a browser sends as a password,
+    /// names none.
+    pub(crate) fn are_given(&self) -> bool {
+        let is_of_reader = |value: &str| {
+            let is_password =
+                value.split_once(' ').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
+            is_password || bearer(value).is_some_and(|key| key.starts_with(KeyKind::Reader.prefix()))
+        };
+        self.0.as_deref().is_some_and(|value| !is_of_reader(value))
     }
 
     /// The owner of the site, if the request has the owner's key.

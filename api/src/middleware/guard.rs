@@ -6,7 +6,7 @@
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
@@ -106,8 +106,11 @@ async fn admit(
     }
 }
 
-/// Where reads need a key, browsers ask for it, and shared caches store no response (RFC 9111 §3.5).
+/// Where reads need a key, browsers ask for it, shared caches store no response (RFC 9111 §3.5), and pages of other origins embed none:
+/// browsers send the password with every request.
 fn keep_private(response: &mut Response) {
+    let same_origin = HeaderValue::from_static("same-origin");
+    response.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);
     if response.status() == StatusCode::UNAUTHORIZED {
         let schemes = HeaderValue::from_static("Bearer, Basic realm=\"agentdex\", charset=\"UTF-8\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, schemes);

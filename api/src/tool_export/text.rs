@@ -42,7 +42,12 @@ pub(super) fn description(parts: &Parts<'_>, hash: Option<&str>) -> String {
         return format!("{} {ours}", one_line(&text, room));
     }
     let room = room.saturating_sub(MARK.chars().count() + 3);
-    format!("{MARK} \"{}\" {ours}", one_line(&text, room))
+    format!("{MARK} \"{}\" {ours}", quotable(&text, room))
+}
+
+/// One line without the marks that end a quotation.
+fn quotable(text: &str, chars_max: usize) -> String {
+    one_line(text, chars_max).replace('"', "'")
 }
 
 fn cautions(capability: &Capability) -> Vec<String> {
@@ -61,7 +66,7 @@ fn cautions(capability: &Capability) -> Vec<String> {
             let instruction = "Ask the person for confirmation before calling.";
             let message = safety.message.as_deref().filter(|_| !capability.addresses_reader);
             let quoted =
-                message.map(|message| format!(" Show: \"{}\"", one_line(message, MESSAGE_CHARS_MAX)));
+                message.map(|message| format!(" Show: \"{}\"", quotable(message, MESSAGE_CHARS_MAX)));
             cautions.push(format!("{instruction}{}", quoted.unwrap_or_default()));
         }
         Confirmation::Recommended => cautions.push("Asking the person before calling is advised.".to_owned()),

@@ -175,10 +175,20 @@ async fn reads_need_a_key_where_the_operator_says_so() {
         let answer = get(&world, path, Some(&key)).await;
         assert_ne!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
         assert!(!answer.header("cache-control").contains("public"), "{path}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
     }
     for open in ["/healthz", "/readyz", "/robots.txt", "/favicon.ico"] {
         assert_ne!(get(&world, open, None).await.status, StatusCode::UNAUTHORIZED, "{open}");
     }
+    let mut recheck = Request::post("/sites/skyhop.example/recheck")
+        .header("host", "127.0.0.1:8080")
+        .header("authorization", &key)
+        .body(Body::empty())
+        .unwrap();
+    let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
+    recheck.extensions_mut().insert(ConnectInfo(peer));
+    let recheck = world.send(recheck).await;
+    assert_eq!(recheck.status, StatusCode::ACCEPTED, "a reader's key is no owner's: {}", recheck.text());
     let owner = format!("Bearer {}", IssuedKey::new(KeyKind::Owner, &[9; 32]).key);
     for other in [owner, format!("Bearer {TOKEN}")] {
         let answer = get(&world, "/search?q=flight", Some(&other)).await;
