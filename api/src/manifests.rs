@@ -28,13 +28,11 @@ use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
-/// Bytes of memory that each byte of JSON counts as: those of the tree of many objects with one short member.
-const TREE_FACTOR: u64 = 96;
-/// Maximum memory of the largest manifest, which the reader of documents limits.
-const MANIFEST_MEMORY_MAX: u64 = 96 * 1024 * 1024;
+/// Bytes of memory that each byte of JSON counts as: those of the tree of many lists of one number.
+const TREE_FACTOR: u64 = 128;
 /// Maximum memory of a small manifest, 256 KiB of JSON: most have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024 * TREE_FACTOR;
-/// Memory of small manifests held at the same time: five of the largest of them.
+/// Memory of small manifests held at the same time: four of the largest of them.
 const SMALL_TOTAL_BYTES: usize = 128 * 1024 * 1024;
 /// Minimum memory that a manifest counts as: as many fit as there are request slots.
 const LEAST_BYTES: u64 = 256 * 1024;
@@ -52,10 +50,9 @@ const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The memory of a number of manifests by their bytes of JSON.
-fn memory_of(json_bytes: u64, manifests: usize) -> u64 {
-    let manifests = u64::try_from(manifests).unwrap_or(u64::MAX);
-    json_bytes.saturating_mul(TREE_FACTOR).min(manifests.saturating_mul(MANIFEST_MEMORY_MAX))
+/// The memory of manifests by their bytes of JSON.
+const fn memory_of(json_bytes: u64) -> u64 {
+    json_bytes.saturating_mul(TREE_FACTOR)
 }
 
 /// What a page keeps of the manifests that it has read, while it waits for the next ones: text, and no trees of values, whose
@@ -212,7 +209,7 @@ impl ManifestReader<'_> {
     /// The current version of a manifest, or the last one if it left the index.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };
-        let permit = self.permit(memory_of(size.bytes, 1)).await?;
+        let permit = self.permit(memory_of(size.bytes)).await?;
         let found = self.store.manifest_find(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
@@ -228,7 +225,7 @@ impl ManifestReader<'_> {
         id: &CapabilityId,
     ) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_of_capability(id).await? else { return Ok(None) };
-        let permit = self.permit(memory_of(size.bytes, 1)).await?;
+        let permit = self.permit(memory_of(size.bytes)).await?;
         let found = self.store.manifest_of_capability(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
@@ -241,7 +238,7 @@ impl ManifestReader<'_> {
     ) -> Result<Option<Permitted<[Manifest; 2]>>, Problem> {
         let store = self.store;
         let Some(bytes) = self.versions_bytes(id, hashes).await? else { return Ok(None) };
-        let permit = self.permit(memory_of(bytes, 2)).await?;
+        let permit = self.permit(memory_of(bytes)).await?;
         let [first, second] = hashes;
         let (first, second) = (store.version_find(id, first).await?, store.version_find(id, second).await?);
         let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
@@ -287,7 +284,7 @@ impl ManifestReader<'_> {
         let mut read = PageBytes::default();
         let readable = batches.iter().take_while(|batch| read.fits(batch.bytes, SITE_READ_BYTES_MAX)).count();
         let left_out = batches.split_off(readable).into_iter().flat_map(|batch| batch.ids).collect();
-        let largest = batches.iter().map(|batch| memory_of(batch.bytes, batch.ids.len())).max().unwrap_or(0);
+        let largest = batches.iter().map(|batch| memory_of(batch.bytes)).max().unwrap_or(0);
         let mut permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
@@ -382,7 +379,7 @@ impl ManifestReader<'_> {
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
         for batch in batches {
-            let permit = self.permit(memory_of(batch.bytes, batch.ids.len())).await?;
+            let permit = self.permit(memory_of(batch.bytes)).await?;
             let manifests = self.store.manifests_load(&batch.ids).await?;
             let visit = visit.clone();
             let visited = off_runtime(move || {

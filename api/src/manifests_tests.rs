@@ -502,7 +502,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         [&stored.manifest, &wide("wide", 'q', 60_000)].map(|manifest| serde_json::to_vec(manifest).unwrap());
     let read =
         |json: &[u8]| StoredManifest { manifest: serde_json::from_slice(json).unwrap(), ..stored.clone() };
-    let permit = memory_of(json.len() as u64, 1);
+    let permit = memory_of(json.len() as u64);
     let within = |name: &str, permit: u64, work: &dyn Fn()| {
         let spent = allocation_counter::measure(work).bytes_max;
         assert!(spent <= permit, "{name}: {} of {} MiB", spent >> 20, permit >> 20);
@@ -538,7 +538,7 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         let details = crate::answers::capability::details(&stored, &alone(&stored)).unwrap();
         drop(serde_json::to_vec(&details).unwrap());
     });
-    within("diff", permit + memory_of(other.len() as u64, 1), &|| {
+    within("diff", permit + memory_of(other.len() as u64), &|| {
         let (before, after) = (read(&json).manifest, read(&other).manifest);
         let difference = crate::answers::diff::difference(&before, &after);
         drop(serde_json::to_vec(&difference).unwrap());
@@ -566,7 +566,7 @@ fn memory_of_many_short_values_is_within_the_permit() {
         manifest.capabilities[0].response = Some(serde_json::from_str(&values).unwrap());
         let json = serde_json::to_vec(&manifest).unwrap();
         drop(manifest);
-        let permit = memory_of(json.len() as u64, 1);
+        let permit = memory_of(json.len() as u64);
         let spent = allocation_counter::measure(|| {
             let manifest: Manifest = serde_json::from_slice(&json).unwrap();
             drop(crate::json_text::ObjectText::of(&manifest).unwrap());
@@ -580,7 +580,7 @@ fn memory_of_many_short_values_is_within_the_permit() {
 #[tokio::test]
 async fn what_a_page_keeps_between_manifests_counts_for_its_client() {
     let world = Arc::new(World::new(&[]).await);
-    let kept = 150_000;
+    let kept = 100_000;
     for (name, bytes) in [("a.many", kept), ("b.many", 1_200_000)] {
         let mut manifest = declared(name, bytes);
         let capability = &mut manifest.capabilities[0];

@@ -188,6 +188,7 @@ async fn every_answer_with_a_text_that_addresses_its_reader_says_so() {
     let world = World::new().await;
     let mut evil = crate::documents::evil();
     evil.capabilities[0].addresses_reader = true;
+    evil.content_hash = manifest::ContentHash::of(b"another document");
     world.publish(evil).await;
     world.reindex().await;
     let id = world.get("/search?q=plunder").await.json()["results"][0]["id"].as_str().unwrap().to_owned();
