@@ -71,7 +71,7 @@ async fn read_until(
     let mut allowance = Allowance::new(pace);
     loop {
         let begun = Instant::now();
-        let left = if kept.share.is_some() {
+        let left = if kept.count.share.is_some() {
             allowance.left().min(deadline.saturating_duration_since(begun))
         } else {
             allowance.left()
@@ -90,18 +90,48 @@ async fn read_until(
     }
 }
 
-/// A growing buffer. Its capacity beyond the first bytes is counted for a client before it is allocated.
-pub(crate) struct CountedBytes {
-    bytes: Vec<u8>,
+/// What is kept in memory for a client. Beyond the first bytes, it counts for the client until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ByteCount {
     shares: Arc<Shares>,
     client: IpAddr,
     share: Option<Share>,
     counted: usize,
 }
 
+impl ByteCount {
+    pub(crate) fn new(shares: &Arc<Shares>, client: IpAddr) -> Self {
+        Self { shares: Arc::clone(shares), client, share: None, counted: 0 }
+    }
+
+    /// Counts this number of bytes in all, unless as many are counted already.
+    pub(crate) fn reach(&mut self, bytes: usize) -> Result<(), LimitReached> {
+        let bytes = bytes.saturating_sub(SMALL_BYTES);
+        let more = bytes.saturating_sub(self.counted);
+        match &mut self.share {
+            _ if more == 0 => return Ok(()),
+            Some(share) => share.grow(more)?,
+            share @ None => *share = Some(self.shares.take(self.client, more)?),
+        }
+        self.counted = bytes;
+        Ok(())
+    }
+
+    /// The share of the client, for a response that contains the bytes.
+    pub(crate) fn into_share(self) -> Option<Share> {
+        self.share
+    }
+}
+
+/// A growing buffer. Its capacity is counted for a client before it is allocated.
+pub(crate) struct CountedBytes {
+    bytes: Vec<u8>,
+    count: ByteCount,
+}
+
 impl CountedBytes {
     pub(crate) fn new(shares: &Arc<Shares>, client: IpAddr) -> Self {
-        Self { bytes: Vec::new(), shares: Arc::clone(shares), client, share: None, counted: 0 }
+        Self { bytes: Vec::new(), count: ByteCount::new(shares, client) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -114,28 +144,16 @@ impl CountedBytes {
         if length > self.bytes.capacity() {
             // Doubles the capacity, so that each byte is moved a few times at most, but never beyond the expected size.
             let capacity = length.max((self.bytes.capacity() * 2).min(whole));
-            self.count(capacity.saturating_sub(SMALL_BYTES))?;
+            self.count.reach(capacity)?;
             self.bytes.reserve_exact(capacity - self.bytes.len());
         }
         self.bytes.extend_from_slice(data);
         Ok(())
     }
 
-    /// Takes a share up to this number of bytes.
-    fn count(&mut self, bytes: usize) -> Result<(), LimitReached> {
-        let more = bytes.saturating_sub(self.counted);
-        match &mut self.share {
-            _ if more == 0 => return Ok(()),
-            Some(share) => share.grow(more)?,
-            share @ None => *share = Some(self.shares.take(self.client, more)?),
-        }
-        self.counted = bytes;
-        Ok(())
-    }
-
     /// The bytes and their share, which is released with them.
     pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Share>) {
-        (self.bytes, self.share)
+        (self.bytes, self.count.into_share())
     }
 }
 
@@ -146,6 +164,24 @@ pub(crate) struct Reserved(Arc<Share>);
 impl Reserved {
     pub(crate) fn new(share: Share) -> Self {
         Self(Arc::new(share))
+    }
+
+    /// Passes the share of what a response contains on to it.
+    pub(crate) fn attach(response: &mut Response, share: Option<Share>) {
+        if let Some(share) = share {
+            response.extensions_mut().insert(Self::new(share));
+        }
+    }
+
+    /// The share, enlarged to a number of bytes.
+    fn enlarged(self, bytes: usize) -> Result<Arc<Share>, LimitReached> {
+        match Arc::try_unwrap(self.0) {
+            Ok(mut share) => {
+                share.grow_to(bytes)?;
+                Ok(Arc::new(share))
+            }
+            Err(shared) => Ok(shared),
+        }
     }
 }
 
@@ -175,7 +211,7 @@ pub(crate) fn counted(
         return Ok(response);
     }
     let share = match reserved {
-        Some(Reserved(share)) => share,
+        Some(reserved) => reserved.enlarged(bytes.saturating_sub(SMALL_BYTES))?,
         None => Arc::new(shares.take(client, bytes)?),
     };
     if size.is_some() {

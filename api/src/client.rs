@@ -26,8 +26,8 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// A program on this machine, whose `Host` is a name of this server and whose request no proxy forwarded. Determines what is
-    /// served to this machine only.
+    /// A program on this machine, or a page of this server in a browser there: the `Host` is a local name, no proxy forwarded the
+    /// request, and no page of another origin sent it. Determines what is served to this machine only.
     pub(crate) is_local: bool,
 }
 
@@ -48,7 +48,7 @@ impl Client {
         names: &ServerNames,
     ) -> Self {
         let client = Self::of_peer(peer, headers, trusted);
-        let is_local = client.is_local && names.match_request(uri, headers);
+        let is_local = client.is_local && names.match_local_request(uri, headers);
         Self { is_local, ..client }
     }
 

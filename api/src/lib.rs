@@ -24,6 +24,7 @@ mod dashboard;
 mod document_readers;
 mod fair_permits;
 mod index;
+mod json_text;
 mod limits;
 mod load;
 mod local_search;
@@ -68,7 +69,7 @@ pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DE
 pub use dashboard::search::EXAMPLES;
 pub use limits::LimitsConfig;
 pub use local_search::{LocalSearchError, search};
-pub use mcp::{McpError, serve_stdio};
+pub use mcp::{McpError, MessageError, serve_stdio};
 pub use reader_keys::Reads;
 pub use router::router;
 pub use server::{bind, serve};

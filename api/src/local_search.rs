@@ -59,7 +59,8 @@ async fn page(app: &App, parameters: Vec<(String, String)>) -> Result<SearchPage
         blocked.extend(app.store.blocked_among(&sites(&results.answer)).await?);
     }
     search::leave_out(&mut results.answer, |site| blocked.contains(site));
-    search::page(app.manifests(client), results, &parameters).await
+    let (page, _) = search::page(app.manifests(client), results, &parameters).await?;
+    Ok(page)
 }
 
 /// The sites of the results and of those that are grouped with them.

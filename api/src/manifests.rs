@@ -8,9 +8,12 @@
 //! The time of work on a manifest is proportional to its size. It runs on the blocking pool, so that it does not block a
 //! worker of the async runtime. The permit is held until the work ends, even if the client has disconnected, so permits limit
 //! concurrent work.
+//!
+//! A page reads several manifests, a few at a time, and has no permit while it waits for the next ones. What it keeps of those
+//! that it has read is [`Kept`]: text, which is counted for its client before the permit of its manifest is released.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::{ControlFlow, Deref};
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +21,18 @@ use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 use store::{ManifestBatch, ManifestSize, SiteReport, Store, StoredManifest};
 
+use crate::buffers::ByteCount;
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::capacity_problem;
 use crate::problem::Problem;
 use runtime::{LimitReached, Share, Shares};
 
-/// Bytes of memory that each byte of JSON counts as: the tree of many small objects takes 18, and a response copies a part of it.
-const TREE_FACTOR: u64 = 32;
+/// Bytes of memory that each byte of JSON counts as: those of the tree of many lists of one number.
+const TREE_FACTOR: u64 = 128;
 /// Maximum memory of a small manifest, 256 KiB of JSON: most have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024 * TREE_FACTOR;
-/// Memory of small manifests held at the same time: 16 of the largest of them.
+/// Memory of small manifests held at the same time: four of the largest of them.
 const SMALL_TOTAL_BYTES: usize = 128 * 1024 * 1024;
 /// Minimum memory that a manifest counts as: as many fit as there are request slots.
 const LEAST_BYTES: u64 = 256 * 1024;
@@ -46,9 +50,49 @@ const SITE_READ_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The memory of a manifest by its bytes of JSON.
+/// The memory of manifests by their bytes of JSON.
 const fn memory_of(json_bytes: u64) -> u64 {
     json_bytes.saturating_mul(TREE_FACTOR)
+}
+
+/// What a page keeps of the manifests that it has read, while it waits for the next ones: text, and no trees of values, whose
+/// memory is many times their text.
+pub(crate) trait Kept: Send + 'static {
+    /// About how many bytes it takes in memory.
+    fn bytes(&self) -> usize;
+}
+
+/// What a page keeps, counted for its client.
+#[derive(Debug)]
+pub(crate) struct Counted<S> {
+    kept: S,
+    count: ByteCount,
+}
+
+impl<S: Kept> Counted<S> {
+    /// Counts what was added since the last call.
+    fn count(&mut self) -> Result<(), LimitReached> {
+        self.count.reach(self.kept.bytes())
+    }
+
+    /// What is kept, and the share that counts it: for the response that contains it.
+    pub(crate) fn into_parts(self) -> (S, Option<Share>) {
+        (self.kept, self.count.into_share())
+    }
+}
+
+impl<S> Deref for Counted<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.kept
+    }
+}
+
+impl<S> DerefMut for Counted<S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.kept
+    }
 }
 
 /// The bytes of manifests that are read for a page so far.
@@ -240,8 +284,8 @@ impl ManifestReader<'_> {
         let mut read = PageBytes::default();
         let readable = batches.iter().take_while(|batch| read.fits(batch.bytes, SITE_READ_BYTES_MAX)).count();
         let left_out = batches.split_off(readable).into_iter().flat_map(|batch| batch.ids).collect();
-        let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let mut permit = self.permit(HISTORY_BYTES.saturating_add(memory_of(largest))).await?;
+        let largest = batches.iter().map(|batch| memory_of(batch.bytes)).max().unwrap_or(0);
+        let mut permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
         let Some(report) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
@@ -259,10 +303,25 @@ impl ManifestReader<'_> {
         Ok(Some(Permitted { value: SiteManifests { report, visited, left_out }, permit }))
     }
 
+    /// Counts what a page keeps of manifests from now on.
+    pub(crate) fn counted<S: Kept>(self, kept: S) -> Counted<S> {
+        Counted { kept, count: self.byte_count() }
+    }
+
+    /// A count of bytes for the client.
+    pub(crate) fn byte_count(self) -> ByteCount {
+        ByteCount::new(self.buffered, self.client.address)
+    }
+
     /// Calls `visit` with the manifests of a site that are read for one page, in the order of their URLs, until it breaks.
-    pub(crate) async fn each_of_site<S, V>(self, site: &SiteName, state: S, visit: V) -> Result<S, Problem>
+    pub(crate) async fn each_of_site<S, V>(
+        self,
+        site: &SiteName,
+        state: Counted<S>,
+        visit: V,
+    ) -> Result<Counted<S>, Problem>
     where
-        S: Send + 'static,
+        S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
         let mut batches = self.store.manifest_batches_of_site(site).await?;
@@ -273,9 +332,14 @@ impl ManifestReader<'_> {
     }
 
     /// Calls `visit` with each of these manifests that is in the index, in the given order, until it breaks.
-    pub(crate) async fn each_of<S, V>(self, ids: &[ManifestId], state: S, visit: V) -> Result<S, Problem>
+    pub(crate) async fn each_of<S, V>(
+        self,
+        ids: &[ManifestId],
+        state: Counted<S>,
+        visit: V,
+    ) -> Result<Counted<S>, Problem>
     where
-        S: Send + 'static,
+        S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
         let batches = self.store.manifest_batches(ids).await?;
@@ -304,9 +368,14 @@ impl ManifestReader<'_> {
         Ok(self.store.manifest_sizes_after(after, max).await?)
     }
 
-    async fn each_in<S, V>(self, batches: Vec<ManifestBatch>, mut state: S, visit: V) -> Result<S, Problem>
+    async fn each_in<S, V>(
+        self,
+        batches: Vec<ManifestBatch>,
+        mut state: Counted<S>,
+        visit: V,
+    ) -> Result<Counted<S>, Problem>
     where
-        S: Send + 'static,
+        S: Kept,
         V: Fn(&mut S, StoredManifest) -> ControlFlow<()> + Clone + Send + 'static,
     {
         for batch in batches {
@@ -314,13 +383,20 @@ impl ManifestReader<'_> {
             let manifests = self.store.manifests_load(&batch.ids).await?;
             let visit = visit.clone();
             let visited = off_runtime(move || {
-                let next = manifests.into_iter().try_fold((), |(), stored| visit(&mut state, stored));
+                let next = manifests.into_iter().try_for_each(|stored| {
+                    let next = visit(&mut state.kept, stored);
+                    match state.count() {
+                        Ok(()) => next.map_break(Ok),
+                        Err(full) => ControlFlow::Break(Err(full)),
+                    }
+                });
                 drop(permit);
                 (state, next)
             });
             let next;
             (state, next) = visited.await?;
-            if next.is_break() {
+            if let ControlFlow::Break(ended) = next {
+                ended.map_err(|full| capacity_problem("bytes", full))?;
                 break;
             }
         }

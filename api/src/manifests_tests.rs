@@ -23,7 +23,7 @@ use crate::timeouts::ClientTimeouts;
 struct World {
     app: App,
     router: Router,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 fn now() -> DateTime<Utc> {
@@ -69,10 +69,19 @@ impl World {
         for (name, bytes) in sites {
             visit(&app, name, declared(name, *bytes)).await;
         }
-        let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
-        let builder = IndexBuilder::begin(&index_dir, &app.store.feed_id().await.unwrap()).unwrap();
+        let router = crate::router::router(&app);
+        let world = Self { app, router, dir };
+        world.index_again().await;
+        world
+    }
+
+    /// Builds the index of what is stored, and opens it.
+    async fn index_again(&self) {
+        let store = &self.app.store;
+        let index_dir = IndexConfig::in_data_dir(self.dir.path()).dir;
+        let builder = IndexBuilder::begin(&index_dir, &store.feed_id().await.unwrap()).unwrap();
         let mut after = None;
-        while let page = app.store.manifests_page(after.as_ref(), 100).await.unwrap()
+        while let page = store.manifests_page(after.as_ref(), 100).await.unwrap()
             && !page.is_empty()
         {
             after = page.last().map(|stored| stored.manifest.id.clone());
@@ -80,10 +89,8 @@ impl World {
                 builder.add(stored).unwrap();
             }
         }
-        builder.finish(app.store.feed_head().await.unwrap()).unwrap();
-        app.refresh_index();
-        let router = crate::router::router(&app);
-        Self { app, router, _dir: dir }
+        builder.finish(store.feed_head().await.unwrap()).unwrap();
+        self.app.refresh_index();
     }
 
     async fn send(&self, client: Client, request: http::request::Builder, body: &str) -> (StatusCode, Value) {
@@ -536,6 +543,101 @@ async fn memory_of_a_wide_capability_is_within_its_permit() {
         let difference = crate::answers::diff::difference(&before, &after);
         drop(serde_json::to_vec(&difference).unwrap());
     });
+}
+
+/// The tree of a manifest takes most of its permit where its values are many and short.
+#[test]
+fn memory_of_many_short_values_is_within_the_permit() {
+    let members = |count: usize| -> String {
+        let members: Vec<String> = (0..count).map(|number| format!("\"k{number}\":{{}}")).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    // just beyond a power of two, where a list has doubled its capacity
+    for (name, values) in [
+        ("objects", format!("[{}1]", r#"{"a":1},"#.repeat(33_000))),
+        ("empty objects", format!("[{}1]", "{},".repeat(33_000))),
+        ("lists", format!("[{}1]", "[],".repeat(33_000))),
+        ("lists of one", format!("[{}1]", "[1],".repeat(33_000))),
+        ("numbers", format!("[{}1]", "1,".repeat(66_000))),
+        ("texts", format!("[{}1]", r#""","#.repeat(33_000))),
+        ("members", members(33_000)),
+    ] {
+        let mut manifest = declared("short", 0);
+        manifest.capabilities[0].response = Some(serde_json::from_str(&values).unwrap());
+        let json = serde_json::to_vec(&manifest).unwrap();
+        drop(manifest);
+        let permit = memory_of(json.len() as u64);
+        let spent = allocation_counter::measure(|| {
+            let manifest: Manifest = serde_json::from_slice(&json).unwrap();
+            drop(crate::json_text::ObjectText::of(&manifest).unwrap());
+        })
+        .bytes_max;
+        assert!(spent <= permit, "{name}: {} bytes for a byte of JSON", spent / json.len() as u64);
+    }
+}
+
+/// What a page keeps of manifests counts for its client while the page waits for the next ones.
+#[tokio::test]
+async fn what_a_page_keeps_between_manifests_counts_for_its_client() {
+    let world = Arc::new(World::new(&[]).await);
+    let kept = 100_000;
+    for (name, bytes) in [("a.many", kept), ("b.many", 1_200_000)] {
+        let mut manifest = declared(name, bytes);
+        let capability = &mut manifest.capabilities[0];
+        capability.name = format!("{name} book");
+        capability.description = Some("x".repeat(bytes));
+        visit(&world.app, name, manifest).await;
+    }
+    world.index_again().await;
+    let permits = world.app.manifests(client(200)).permits;
+    let buffered = &world.app.capacity.buffered_bytes;
+    for path in [
+        "/search?site=many.example&view=full&sort=name",
+        "/agents?orderBy=displayName",
+        "/sites/many.example/ard.json",
+    ] {
+        let all = permits.acquire(client(200), u64::MAX).await.unwrap();
+        let mut asked = JoinSet::new();
+        let asking = Arc::clone(&world);
+        asked.spawn(async move { asking.send(client(1), Request::get(path), "").await.0 });
+        let waiting = tokio::time::timeout(WAIT_MAX / 2, async {
+            while buffered.taken() < kept - 32 * 1024 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        assert!(waiting.await.is_ok(), "{path}: {} bytes count", buffered.taken());
+        drop(all);
+        assert_eq!(asked.join_next().await.unwrap().unwrap(), StatusCode::OK, "{path}");
+        assert_eq!(buffered.taken(), 0, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn no_further_manifest_is_read_when_what_is_kept_reaches_the_limit() {
+    #[derive(Debug)]
+    struct Texts(Vec<String>);
+    impl Kept for Texts {
+        fn bytes(&self) -> usize {
+            self.0.iter().map(String::len).sum()
+        }
+    }
+    let names = ["a", "b", "c", "d"];
+    let world = World::new(&names.map(|name| (name, 10))).await;
+    let ids = names.map(|name| ManifestId::of(&url_of(name)));
+    let reader = world.app.manifests(client(1));
+    let read = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let keep = {
+        let read = Arc::clone(&read);
+        move |texts: &mut Texts, _: StoredManifest| {
+            read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            texts.0.push("x".repeat(9 * 1024 * 1024));
+            ControlFlow::Continue(())
+        }
+    };
+    let problem = reader.each_of(&ids, reader.counted(Texts(Vec::new())), keep).await.unwrap_err();
+    assert!(problem.body().status.is_client_error() || problem.body().status.is_server_error());
+    assert_eq!(read.load(std::sync::atomic::Ordering::Relaxed), 2, "the second is beyond 16 MiB");
+    assert_eq!(reader.buffered.taken(), 0);
 }
 
 /// A document states its schemes once, and each of its capabilities is a line of the export.

@@ -2,15 +2,13 @@
 //!
 //! Browsers name the page that a request comes from (`Origin`, `Sec-Fetch-Site`). Programs send neither header and pass.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use url::{Host, Url};
 
 use crate::config::ApiConfig;
 use crate::problem::Problem;
-use crate::server_names::{LOOPBACK, authority, comparable};
+use crate::server_names::{LOOPBACK, authority, comparable, is_of_own_page};
 
-/// Browsers send it even with requests that have no `Origin`.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Maximum number of characters of another origin that an error repeats.
 const SHOWN_CHARS_MAX: usize = 100;
 
@@ -25,8 +23,7 @@ pub(crate) fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Probl
         [origin] if is_own(config, origin, host) => return Ok(()),
         _ => return Err(refused(config, &origins.join(", "))),
     }
-    let is_own_page = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
-    if headers.get_all(SEC_FETCH_SITE).iter().all(is_own_page) { Ok(()) } else { Err(refused(config, "")) }
+    if is_of_own_page(headers) { Ok(()) } else { Err(refused(config, "")) }
 }
 
 fn refused(config: &ApiConfig, origin: &str) -> Problem {

@@ -4,11 +4,14 @@
 //! logs and metrics contain the name of the reader, never the key.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use data_encoding::BASE64;
 use governor::Quota;
@@ -75,6 +78,7 @@ impl Reads {
 /// A reader with a key, and its bucket of requests.
 pub(crate) struct Reader {
     name: String,
+    hash: KeyHash,
     reads_per_second: NonZeroU32,
     bucket: Buckets<()>,
     requests: AtomicU64,
@@ -98,6 +102,7 @@ impl Reader {
         let burst = key.reads_per_second.saturating_mul(BURST);
         Self {
             name: key.name.clone(),
+            hash: key.hash.clone(),
             reads_per_second: key.reads_per_second,
             bucket: limits::buckets(Quota::per_second(key.reads_per_second).allow_burst(burst)),
             requests: AtomicU64::new(0),
@@ -123,6 +128,33 @@ impl Reader {
             requests: self.requests.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// The key that a request was admitted with, if it had one: an extension of the request. What is sent for longer than a key is
+/// cached ends when the key is revoked.
+#[derive(Clone, Default)]
+pub(crate) struct Admission(Option<Arc<Reader>>);
+
+impl Admission {
+    /// Whether the request would still be admitted, as of the last seconds.
+    pub(crate) async fn is_valid(&self, keys: &ReaderKeys, store: &Store) -> bool {
+        let Some(reader) = &self.0 else { return true };
+        keys.readers(store, CACHED_FOR).await.is_ok_and(|readers| readers.contains_key(&reader.hash))
+    }
+}
+
+impl From<Option<Arc<Reader>>> for Admission {
+    fn from(reader: Option<Arc<Reader>>) -> Self {
+        Self(reader)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Admission {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
     }
 }
 

@@ -68,8 +68,9 @@ impl EntityTag {
     }
 
     /// A tag that also depends on `more`.
-    pub(crate) fn and(&self, more: &[u8]) -> Self {
-        Self::of(&[self.0.as_bytes(), more])
+    pub(crate) fn and(&self, more: &[&[u8]]) -> Self {
+        let parts: Vec<&[u8]> = std::iter::once(self.0.as_bytes()).chain(more.iter().copied()).collect();
+        Self::of(&parts)
     }
 
     /// Whether `If-None-Match` contains this tag. The tag of a compressed body contains the name of the

@@ -1,19 +1,28 @@
 //! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
 //! A page in a browser on this machine can point its own domain name at a loopback address (DNS rebinding). Its
-//! requests then come from this machine, but with that name as their `Host`.
+//! requests then come from this machine, but with that name as their `Host`. A page of any origin can also ask a loopback address
+//! directly; a browser names the origin then.
 
 use std::net::IpAddr;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use url::Url;
 
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Loopback names, the listen address, and the host of `--public-url`.
+/// Browsers say with it whether a page of the same origin sends a request, even where there is no `Origin`.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The names of this server.
 #[derive(Debug, Clone)]
-pub(crate) struct ServerNames(Vec<Authority>);
+pub(crate) struct ServerNames {
+    /// Loopback names and the listen address: those under which programs on this machine ask.
+    local: Vec<Authority>,
+    /// The host of `--public-url`. A proxy on this machine passes it on for its clients, so it proves nothing about them.
+    public: Option<Authority>,
+}
 
 impl ServerNames {
     pub(crate) fn new(listen: IpAddr, public_url: Option<&Url>) -> Self {
@@ -21,14 +30,14 @@ impl ServerNames {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(address) => format!("[{address}]"),
         });
-        let public = public_url.and_then(authority);
-        let names = LOOPBACK.iter().map(|name| (*name).to_owned()).chain(listen).chain(public);
-        Self(names.filter_map(|name| name.parse().ok()).collect())
+        let names = LOOPBACK.iter().map(|name| (*name).to_owned()).chain(listen);
+        let public = public_url.and_then(authority).and_then(|name| name.parse().ok());
+        Self { local: names.filter_map(|name| name.parse().ok()).collect(), public }
     }
 
     #[cfg(test)]
     pub(crate) fn of_loopback() -> Self {
-        Self(LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect())
+        Self { local: LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect(), public: None }
     }
 
     /// The names as text, for the MCP library. It ignores case but not a final dot, so each name is listed with and without one.
@@ -37,23 +46,40 @@ impl ServerNames {
             let port = name.port().map_or_else(String::new, |port| format!(":{port}"));
             format!("{}.{port}", name.host())
         };
-        let names = self.0.iter().flat_map(|name| [name.as_str().to_owned(), with_dot(name)]);
+        let all = self.local.iter().chain(&self.public);
+        let names = all.flat_map(|name| [name.as_str().to_owned(), with_dot(name)]);
         names.collect()
     }
 
-    /// Whether the `Host` of a request, and the host of its URI if there is one, are names of this server.
-    pub(crate) fn match_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    /// Whether a request from this machine was sent by a program, or by a page of this server under a local name: its `Host`, and
+    /// the host of its URI if there is one, are local names. A page of another origin in a browser on this machine names itself.
+    pub(crate) fn match_local_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = host(headers) else { return false };
-        self.include(&host) && uri.authority().is_none_or(|named| self.include(named))
+        let is_of_host = |origin: &HeaderValue| {
+            let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
+            origin
+                .and_then(|origin| authority(&origin))
+                .is_some_and(|of| of.eq_ignore_ascii_case(host.as_str()))
+        };
+        self.include(&host)
+            && uri.authority().is_none_or(|named| self.include(named))
+            && headers.get_all(header::ORIGIN).iter().all(is_of_host)
+            && is_of_own_page(headers)
     }
 
     /// A name without a port matches any port.
     fn include(&self, requested: &Authority) -> bool {
-        self.0.iter().any(|own| {
+        self.local.iter().any(|own| {
             comparable(own.host()) == comparable(requested.host())
                 && own.port_u16().is_none_or(|port| requested.port_u16() == Some(port))
         })
     }
+}
+
+/// Whether a browser says that no page of another origin sent the request. Programs say nothing.
+pub(crate) fn is_of_own_page(headers: &HeaderMap) -> bool {
+    let is_own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+    headers.get_all(SEC_FETCH_SITE).iter().all(is_own)
 }
 
 /// Normalizes a host name for comparisons: lower case, without a final dot.
@@ -84,9 +110,8 @@ mod tests {
     use super::*;
 
     fn names(listen: &str, public: Option<&str>) -> ServerNames {
-        let authorities = LOOPBACK.iter().map(|name| (*name).to_owned()).chain([listen.to_owned()]);
-        let public = public.and_then(|url| authority(&Url::parse(url).unwrap()));
-        ServerNames(authorities.chain(public).map(|name| name.parse().unwrap()).collect())
+        let public = public.map(|url| Url::parse(url).unwrap());
+        ServerNames::new(listen.parse().unwrap(), public.as_ref())
     }
 
     fn headers(hosts: &[&str]) -> HeaderMap {
@@ -98,25 +123,20 @@ mod tests {
     }
 
     fn asks(names: &ServerNames, uri: &str, hosts: &[&str]) -> bool {
-        names.match_request(&uri.parse().unwrap(), &headers(hosts))
+        names.match_local_request(&uri.parse().unwrap(), &headers(hosts))
     }
 
     #[test]
-    fn accepts_only_hosts_of_this_server() {
+    fn only_requests_under_local_names_are_of_this_machine() {
         let names = names("192.0.2.7", Some("https://agentdex.example"));
-        for host in [
-            "localhost",
-            "LOCALHOST:8080",
-            "127.0.0.1:9",
-            "[::1]:8080",
-            "192.0.2.7:8080",
-            "agentdex.example",
-            "agentdex.example.:443",
-            "LOCALHOST.",
-        ] {
+        for host in
+            ["localhost", "LOCALHOST:8080", "127.0.0.1:9", "[::1]:8080", "192.0.2.7:8080", "LOCALHOST."]
+        {
             assert!(asks(&names, "/metrics", &[host]), "{host}");
         }
         for host in [
+            "agentdex.example",
+            "agentdex.example.:443",
             "rebound.example",
             "localhost.rebound.example",
             "127.0.0.1.rebound.example:8080",
@@ -132,10 +152,39 @@ mod tests {
     }
 
     #[test]
-    fn public_url_port_must_match() {
-        let names = names("192.0.2.7", Some("http://dex.example:81"));
-        assert!(asks(&names, "/", &["dex.example:81"]));
-        assert!(!asks(&names, "/", &["dex.example"]));
+    fn the_public_name_with_its_port_is_a_name_of_this_server() {
+        let names = names("192.0.2.7", Some("http://dex.example:81")).list();
+        assert!(names.iter().any(|name| name == "dex.example:81"));
+        assert!(!names.iter().any(|name| name == "dex.example"));
+    }
+
+    #[test]
+    fn requests_of_pages_of_other_origins_are_not_of_this_machine() {
+        let names = names("127.0.0.1", None);
+        let is_local = |sent: &[(&'static str, &str)]| {
+            let mut headers = headers(&["localhost:8080"]);
+            for (name, value) in sent {
+                headers.append(*name, value.parse().unwrap());
+            }
+            names.match_local_request(&"/metrics".parse().unwrap(), &headers)
+        };
+        for own in [
+            &[][..],
+            &[("origin", "http://localhost:8080"), ("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert!(is_local(own), "{own:?}");
+        }
+        for other in [
+            &[("origin", "https://evil.example")][..],
+            &[("origin", "null")],
+            &[("origin", "http://localhost:3000")],
+            &[("origin", "http://localhost:8080"), ("origin", "https://evil.example")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+        ] {
+            assert!(!is_local(other), "{other:?}");
+        }
     }
 
     #[test]

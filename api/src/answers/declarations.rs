@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use indexer::{DeclarationRole, Declared, MergedCapability, SharedCapabilities, listed};
 use manifest::declaration::{Contradiction, Member, contradictions, findings_of};
@@ -12,8 +12,11 @@ use manifest::{Capability, CapabilityId, Finding, ManifestId};
 use serde::Serialize;
 use store::{SharedCapability, Store, StoreError, StoredDeclaration, StoredManifest};
 
-use crate::manifests::ManifestReader;
+use crate::buffers::ByteCount;
+use crate::manifests::{Kept, ManifestReader};
+use crate::overload::capacity_problem;
 use crate::problem::Problem;
+use runtime::{LimitReached, Share};
 
 /// Maximum number of capabilities of one site or manifest whose declarations are compared for an answer; the others are
 /// answered one by one.
@@ -23,9 +26,53 @@ const CONTRADICTIONS_MAX: usize = 500;
 /// Maximum number of bytes of the declarations that are held for an answer; the others are not listed.
 const DECLARED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Shared capabilities with the declarations that were read.
+/// Shared capabilities with the declarations that were read, which count for the client while they are held.
 #[derive(Debug)]
-pub(crate) struct SharedDeclarations(SharedCapabilities<Declared>);
+pub(crate) struct SharedDeclarations {
+    shared: SharedCapabilities<Declared>,
+    /// Counts them. Exports have none, since they have limits of their own.
+    _share: Option<Share>,
+}
+
+/// The bytes of the declarations that are held for a client.
+#[derive(Debug)]
+struct HeldBytes {
+    count: ByteCount,
+    bytes: usize,
+    full: Option<LimitReached>,
+}
+
+impl HeldBytes {
+    /// A declaration and its bytes. It fits nowhere when the limit of the client is reached.
+    fn read(&mut self, stored: StoredDeclaration) -> (Declared, usize) {
+        let (declared, bytes) = read(stored);
+        self.bytes = self.bytes.saturating_add(bytes);
+        match self.count.reach(self.bytes) {
+            Ok(()) => (declared, bytes),
+            Err(full) => {
+                self.full = Some(full);
+                (declared, usize::MAX)
+            }
+        }
+    }
+
+    /// Fails if the limit of the client was reached.
+    fn check(self) -> Result<Self, Problem> {
+        self.full.map_or(Ok(self), |full| Err(capacity_problem("bytes", full)))
+    }
+}
+
+/// Declarations that are being read from manifests. `held` counts each when it is read.
+struct Reading {
+    shared: SharedCapabilities<Declared>,
+    held: HeldBytes,
+}
+
+impl Kept for Reading {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
 
 /// A declaration, and its approximate size in memory.
 fn read(stored: StoredDeclaration) -> (Declared, usize) {
@@ -36,7 +83,7 @@ fn read(stored: StoredDeclaration) -> (Declared, usize) {
 
 impl SharedDeclarations {
     fn new(capabilities: Vec<SharedCapability>) -> Self {
-        Self(SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX))
+        Self { shared: SharedCapabilities::new(capabilities, DECLARED_BYTES_MAX), _share: None }
     }
 
     /// Reads the declarations that do not lead.
@@ -60,20 +107,29 @@ impl SharedDeclarations {
 
     /// Reads declarations. Those without a stored statement are read from as many manifests as are read for one page.
     async fn load(
-        mut self,
+        self,
         manifests: ManifestReader<'_>,
         is_wanted: impl Fn(&SharedCapability, &Member) -> bool,
     ) -> Result<Self, Problem> {
-        let without_statement = self.0.load(manifests.store, is_wanted, read).await?;
+        let mut shared = self.shared;
+        let held = Mutex::new(HeldBytes { count: manifests.byte_count(), bytes: 0, full: None });
+        let read = |stored| held.lock().unwrap_or_else(PoisonError::into_inner).read(stored);
+        let without_statement = shared.load(manifests.store, is_wanted, read).await?;
+        let held = held.into_inner().unwrap_or_else(PoisonError::into_inner).check()?;
         if without_statement.is_empty() {
-            return Ok(self);
+            return Ok(Self { shared, _share: held.count.into_share() });
         }
         let readable = manifests.readable(&without_statement.iter().collect::<Vec<_>>()).await?;
-        let add = |shared: &mut Self, stored: StoredManifest| {
-            shared.0.add(&stored, read);
+        let add = |reading: &mut Reading, stored: StoredManifest| {
+            let Reading { shared, held } = reading;
+            let held = Mutex::new(held);
+            shared.add(&stored, |stored| held.lock().unwrap_or_else(PoisonError::into_inner).read(stored));
             ControlFlow::Continue(())
         };
-        manifests.each_of(without_statement.get(..readable).unwrap_or(&without_statement), self, add).await
+        let ids = without_statement.get(..readable).unwrap_or(&without_statement);
+        let reading = manifests.counted(Reading { shared, held });
+        let (Reading { shared, held }, _) = manifests.each_of(ids, reading, add).await?.into_parts();
+        Ok(Self { shared, _share: held.check()?.count.into_share() })
     }
 
     /// What manifests share with others that may be exported: of a capability, the first declaration that may be exported
@@ -98,8 +154,8 @@ impl SharedDeclarations {
         let is_leader_elsewhere = |shared: &SharedCapability, member: &Member| {
             is_elsewhere(shared) && shared.members.first() == Some(member)
         };
-        let without_statement = leaders.0.load(store, is_leader_elsewhere, read).await?;
-        leaders.0.load_from_manifests(store, &without_statement, read).await?;
+        let without_statement = leaders.shared.load(store, is_leader_elsewhere, read).await?;
+        leaders.shared.load_from_manifests(store, &without_statement, read).await?;
         let led_elsewhere: HashSet<CapabilityId> = {
             let denied = denied.lock().map(|denied| denied.clone()).unwrap_or_default();
             let is_denied = |shared: &&SharedCapability| {
@@ -110,10 +166,10 @@ impl SharedDeclarations {
         };
         let mut shared = Self::new(capabilities);
         let is_led = |shared: &SharedCapability, _: &Member| !led_elsewhere.contains(&shared.id);
-        let without_statement = shared.0.load(store, is_led, read).await?;
-        shared.0.load_from_manifests(store, &without_statement, read).await?;
+        let without_statement = shared.shared.load(store, is_led, read).await?;
+        shared.shared.load_from_manifests(store, &without_statement, read).await?;
         let denied = denied.into_inner().unwrap_or_default();
-        shared.0.retain(|member| !denied.contains(&member.id));
+        shared.shared.retain(|member| !denied.contains(&member.id));
         Ok(shared)
     }
 
@@ -123,7 +179,7 @@ impl SharedDeclarations {
         stored: &StoredManifest,
         capability: &Capability,
     ) -> Option<MergedCapability> {
-        match self.0.role_of(&capability.id) {
+        match self.shared.role_of(&capability.id) {
             DeclarationRole::Alone => Some(MergedCapability::of(&capability.id, (stored, capability), [])),
             DeclarationRole::Leads(id, others) => {
                 Some(MergedCapability::of(id, (stored, capability), others.into_iter().cloned()))
@@ -135,11 +191,11 @@ impl SharedDeclarations {
     /// The contradictions of all capabilities, and the findings of each manifest about them.
     pub(crate) fn disagreements(&self) -> Disagreements {
         let mut found = Disagreements::default();
-        for shared in self.0.capabilities() {
+        for shared in self.shared.capabilities() {
             if found.contradictions.len() >= CONTRADICTIONS_MAX {
                 break;
             }
-            let read = self.0.read_of(listed(shared));
+            let read = self.shared.read_of(listed(shared));
             let statements: Vec<_> = read.map(|declared| declared.statement.clone()).collect();
             let contradictions = contradictions(&statements);
             for statement in &statements {

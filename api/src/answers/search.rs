@@ -22,9 +22,11 @@ use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
 use crate::client::Client;
 use crate::index::IndexHandle;
-use crate::manifests::ManifestReader;
+use crate::json_text::ObjectText;
+use crate::manifests::{Counted, Kept, ManifestReader};
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
+use runtime::Share;
 
 /// Maximum number of bytes of details, or of servers, on one page, as JSON; the first row is complete whatever its size.
 pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -33,7 +35,7 @@ pub(crate) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
-    pub(crate) results: Vec<Map<String, Value>>,
+    pub(crate) results: Vec<ObjectText>,
     total: u64,
     /// How many of the leading results are about the request: the others only share a word with it. Null if the results are not
     /// ordered by relevance.
@@ -146,19 +148,19 @@ pub(crate) fn index_problem(error: &IndexError) -> Problem {
     }
 }
 
-/// The page of results as it is answered.
+/// The page of results as it is answered, and the share that counts its details for the client.
 pub(crate) async fn page(
     manifests: ManifestReader<'_>,
     found: SearchResults,
     parameters: &SearchParameters,
-) -> Result<SearchPage, Problem> {
+) -> Result<(SearchPage, Option<Share>), Problem> {
     let SearchResults { answer, took_ms } = found;
-    let mut details = match parameters.view {
-        View::Compact => HashMap::new(),
-        View::Full => details_of(manifests, &answer.hits).await?,
+    let (mut details, share) = match parameters.view {
+        View::Compact => (HashMap::new(), None),
+        View::Full => details_of(manifests, &answer.hits, &parameters.fields).await?,
     };
-    let rows = answer.hits.iter().map(|hit| row(hit, details.remove(&hit.id), &parameters.fields));
-    Ok(SearchPage {
+    let rows = answer.hits.iter().map(|hit| detailed_row(hit, details.remove(&hit.id), &parameters.fields));
+    let page = SearchPage {
         results: rows.collect::<Result<_, _>>()?,
         total: answer.total,
         relevant: answer.relevant,
@@ -169,7 +171,8 @@ pub(crate) async fn page(
         facets: answer.facets,
         next_cursor: answer.next_cursor,
         took_ms,
-    })
+    };
+    Ok((page, share))
 }
 
 /// Calls `visit` off the runtime with each result of a page that the store still has, and the manifest that leads it. The
@@ -177,11 +180,11 @@ pub(crate) async fn page(
 pub(crate) async fn for_each_stored<S, V>(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
-    state: S,
+    state: Counted<S>,
     visit: V,
-) -> Result<S, Problem>
+) -> Result<Counted<S>, Problem>
 where
-    S: Send + 'static,
+    S: Kept,
     V: Fn(&mut S, &StoredManifest, &MergedCapability) + Clone + Send + 'static,
 {
     let mut by_manifest: HashMap<ManifestId, Vec<CapabilityId>> = HashMap::new();
@@ -218,60 +221,87 @@ fn shared_of(hit: &Hit) -> SharedCapability {
 }
 
 /// Members that `view=full` adds to a row.
-pub(crate) enum Details {
-    Whole(Map<String, Value>),
+enum Details {
+    Whole(ObjectText),
     /// The rows before have used up the bytes of the page, or those that are read for it.
     LeftOut,
 }
 
-/// The details of the results of a page, up to a number of bytes.
+/// The details of the first rows of a page.
+#[derive(Default)]
+struct PageDetails {
+    by_id: HashMap<CapabilityId, Details>,
+    bytes: usize,
+    failed: Option<Problem>,
+}
+
+impl Kept for PageDetails {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl PageDetails {
+    /// Adds the details of a result, as far as they fit.
+    fn add(&mut self, stored: &StoredManifest, merged: &MergedCapability, fields: &[String]) {
+        let details = if self.bytes < PAGE_BYTES_MAX {
+            let text = ObjectText::of(&record::detail(stored, merged)).and_then(|text| text.only(fields));
+            match text {
+                Ok(text) if self.bytes == 0 || self.bytes + text.len() <= PAGE_BYTES_MAX => {
+                    self.bytes += text.len();
+                    Details::Whole(text)
+                }
+                Ok(_) => Details::LeftOut,
+                Err(problem) => {
+                    self.failed = Some(problem);
+                    return;
+                }
+            }
+        } else {
+            Details::LeftOut
+        };
+        self.by_id.insert(merged.capability.id.clone(), details);
+    }
+}
+
+/// The details of the results of a page, up to a number of bytes, and the share that counts them for the client.
 async fn details_of(
     manifests: ManifestReader<'_>,
     hits: &[Hit],
-) -> Result<HashMap<CapabilityId, Details>, Problem> {
+    fields: &[String],
+) -> Result<(HashMap<CapabilityId, Details>, Option<Share>), Problem> {
     let (read, unread) = hits.split_at(readable(manifests, hits).await?.min(hits.len()));
-    let state = (HashMap::new(), 0, None);
-    let (mut details, _, failed) =
-        for_each_stored(manifests, read, state, |(details, bytes, failed), stored, merged| {
-            let of_hit = if *bytes < PAGE_BYTES_MAX {
-                match serde_json::to_vec(&record::detail(stored, merged)) {
-                    Ok(json) if *bytes == 0 || *bytes + json.len() <= PAGE_BYTES_MAX => {
-                        *bytes += json.len();
-                        object_of(&record::detail(stored, merged)).map(Details::Whole)
-                    }
-                    Ok(_) => Ok(Details::LeftOut),
-                    Err(error) => Err(Problem::internal(&error)),
-                }
-            } else {
-                Ok(Details::LeftOut)
-            };
-            match of_hit {
-                Ok(of_hit) => drop(details.insert(merged.capability.id.clone(), of_hit)),
-                Err(problem) => *failed = Some(problem),
-            }
-        })
-        .await?;
-    details.extend(unread.iter().map(|hit| (hit.id.clone(), Details::LeftOut)));
-    failed.map_or(Ok(details), Err)
+    let fields: Arc<[String]> = fields.into();
+    let add = move |details: &mut PageDetails, stored: &StoredManifest, merged: &MergedCapability| {
+        details.add(stored, merged, &fields);
+    };
+    let details = for_each_stored(manifests, read, manifests.counted(PageDetails::default()), add).await?;
+    let (PageDetails { mut by_id, failed, .. }, share) = details.into_parts();
+    by_id.extend(unread.iter().map(|hit| (hit.id.clone(), Details::LeftOut)));
+    failed.map_or(Ok((by_id, share)), Err)
 }
 
-/// One result: the row of the index, the details from the store, and only the members in `fields` (all if empty).
-pub(crate) fn row(
-    hit: &Hit,
-    details: Option<Details>,
-    fields: &[String],
-) -> Result<Map<String, Value>, Problem> {
+/// One result: the row of the index.
+pub(crate) fn row(hit: &Hit) -> Result<Map<String, Value>, Problem> {
     let mut row = object_of(hit)?;
     row.insert("text_is".to_owned(), Value::from(TEXT_IS));
-    match details {
-        Some(Details::Whole(details)) => row.extend(details),
-        Some(Details::LeftOut) => drop(row.insert("details_left_out".to_owned(), Value::from(true))),
-        None => {}
+    Ok(row)
+}
+
+/// One result with the details from the store, which have only the members in `fields`; so has the row (all if empty).
+fn detailed_row(hit: &Hit, details: Option<Details>, fields: &[String]) -> Result<ObjectText, Problem> {
+    let mut row = row(hit)?;
+    if matches!(details, Some(Details::LeftOut)) {
+        row.insert("details_left_out".to_owned(), Value::from(true));
     }
     if !fields.is_empty() {
         row.retain(|name, _| fields.contains(name));
     }
-    Ok(row)
+    let row = ObjectText::of(&row)?;
+    match details {
+        Some(Details::Whole(details)) => row.with(&details),
+        Some(Details::LeftOut) | None => Ok(row),
+    }
 }
 
 pub(crate) fn object_of<T: Serialize>(value: &T) -> Result<Map<String, Value>, Problem> {

@@ -12,15 +12,18 @@ use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
-use super::{CatalogEntry, of_sites, search};
+use super::{CatalogEntry, KeptEntries, of_sites, search};
 use crate::answers::search::search_readable;
+use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::cursor;
+use crate::json_text::ObjectText;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
+use runtime::Share;
 
 const PAGE_DEFAULT: usize = 20;
 const PAGE_MAX: usize = 100;
@@ -31,7 +34,8 @@ const MANIFESTS: &str = "agents?manifests";
 #[serde(rename_all = "camelCase")]
 #[schema(as = ArdList)]
 pub(super) struct ListAnswer {
-    items: Vec<CatalogEntry>,
+    #[schema(value_type = Vec<CatalogEntry>)]
+    items: Vec<ObjectText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     total: Option<u64>,
@@ -59,13 +63,15 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let expression = query.one("filter")?.map(expression::read).transpose()?.unwrap_or_default();
     let page_size = crate::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
     let token = query.one("pageToken")?.map(ToOwned::to_owned);
-    let answer = match expression.entries.unwrap_or(Entries::Capabilities) {
+    let (answer, share) = match expression.entries.unwrap_or(Entries::Capabilities) {
         Entries::Capabilities => {
             capabilities(&app, client, expression, order(&query)?, page_size, token).await?
         }
         Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
-    context.json(&answer, Caching::Search)
+    let mut response = context.json(&answer, Caching::Search)?;
+    Reserved::attach(&mut response, share);
+    Ok(response)
 }
 
 fn page_size(query: &QueryPairs) -> Result<Option<i64>, Problem> {
@@ -97,7 +103,7 @@ async fn capabilities(
     sort: Sort,
     page_size: usize,
     token: Option<String>,
-) -> Result<ListAnswer, Problem> {
+) -> Result<(ListAnswer, Option<Share>), Problem> {
     let request = SearchRequest {
         filters: of_sites(expression.filters)?,
         sort,
@@ -109,9 +115,9 @@ async fn capabilities(
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?
         .answer;
-    let items =
-        search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
-    Ok(ListAnswer { items, total: Some(found.total), page_token: found.next_cursor })
+    let (entries, share) = search::entries(app, client, &found.hits, Some).await?;
+    let items = entries.into_iter().map(|(entry, _)| entry).collect();
+    Ok((ListAnswer { items, total: Some(found.total), page_token: found.next_cursor }, share))
 }
 
 async fn manifests(
@@ -121,7 +127,7 @@ async fn manifests(
     query: &QueryPairs,
     page_size: usize,
     token: Option<String>,
-) -> Result<ListAnswer, Problem> {
+) -> Result<(ListAnswer, Option<Share>), Problem> {
     if !expression.filters.is_empty() || query.one("orderBy")?.is_some() {
         let detail = "manifests are listed all, in the order of their ids: leave out \"orderBy\" and every filter but metadata.entry";
         return Err(Problem::bad_request(detail).with_parameter("filter"));
@@ -147,12 +153,13 @@ async fn manifests(
     let last = ids.last().filter(|_| has_more);
     let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();
-    let add = move |items: &mut Vec<CatalogEntry>, stored: StoredManifest| {
+    let add = move |items: &mut KeptEntries, stored: StoredManifest| {
         if stored.is_of_site() {
-            items.push(CatalogEntry::of_manifest(&stored, &base));
+            items.add(&CatalogEntry::of_manifest(&stored, &base));
         }
         ControlFlow::Continue(())
     };
-    let items = app.manifests(client).each_of(&ids, Vec::with_capacity(ids.len()), add).await?;
-    Ok(ListAnswer { items, total: None, page_token })
+    let state = app.manifests(client).counted(KeptEntries::default());
+    let (items, share) = app.manifests(client).each_of(&ids, state, add).await?.into_parts();
+    Ok((ListAnswer { items: items.into_entries()?, total: None, page_token }, share))
 }

@@ -10,13 +10,17 @@ use serde::Serialize;
 use store::StoredManifest;
 use utoipa::ToSchema;
 
-use super::CatalogEntry;
+use super::{CatalogEntry, KeptEntries};
 use crate::answers::declarations::SharedDeclarations;
+use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::json_text::ObjectText;
+use crate::manifests::Kept;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
+use runtime::Share;
 
 /// Entries of one catalog: about a megabyte of JSON. The rest, and manifests that are too large to be read for one page, are
 /// browsed with `GET /agents`.
@@ -29,7 +33,8 @@ const ENTRIES_MAX: usize = 1_000;
 pub(crate) struct Catalog {
     pub(crate) spec_version: &'static str,
     pub(crate) host: CatalogHost,
-    pub(crate) entries: Vec<CatalogEntry>,
+    #[schema(value_type = Vec<CatalogEntry>)]
+    pub(crate) entries: Vec<ObjectText>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -72,7 +77,7 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
     query.only(&[])?;
     let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
-    let entries = entries_of_site(&app, client, &site).await?;
+    let (entries, share) = entries_of_site(&app, client, &site, |_| true).await?;
     if entries.is_empty() {
         return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
     }
@@ -85,29 +90,55 @@ async fn answer(Request { app, client, context, query }: Request, domain: &str) 
         },
         entries,
     };
-    context.json(&catalog, Caching::Record)
+    let mut response = context.json(&catalog, Caching::Record)?;
+    Reserved::attach(&mut response, share);
+    Ok(response)
 }
 
-/// What a site declares: each manifest that it names, followed by the capabilities that it leads.
+/// The entries of a catalog so far.
+#[derive(Default)]
+struct SiteEntries {
+    /// Entries of the catalog, with those that are not kept.
+    listed: usize,
+    kept: KeptEntries,
+}
+
+impl Kept for SiteEntries {
+    fn bytes(&self) -> usize {
+        self.kept.bytes()
+    }
+}
+
+/// What a site declares: each manifest that it names, followed by the capabilities that it leads. Only the entries that are wanted
+/// are kept, with the share that counts them for the client.
 pub(super) async fn entries_of_site(
     app: &App,
     client: Client,
     site: &SiteName,
-) -> Result<Vec<CatalogEntry>, Problem> {
+    is_wanted: impl Fn(&CatalogEntry) -> bool + Clone + Send + 'static,
+) -> Result<(Vec<ObjectText>, Option<Share>), Problem> {
     let base = app.base_url();
+    let manifests = app.manifests(client);
     let shared = app.store.capabilities_shared_of_site(site).await?;
-    let shared = Arc::new(SharedDeclarations::following(app.manifests(client), shared).await?);
-    let add = move |entries: &mut Vec<CatalogEntry>, stored: StoredManifest| {
+    let shared = Arc::new(SharedDeclarations::following(manifests, shared).await?);
+    let add = move |entries: &mut SiteEntries, stored: StoredManifest| {
         if !stored.is_of_site() {
             return ControlFlow::Continue(());
         }
-        let room = ENTRIES_MAX.saturating_sub(entries.len());
+        let room = ENTRIES_MAX.saturating_sub(entries.listed);
         let capabilities = stored.manifest.capabilities.iter();
         let led = capabilities.filter_map(|capability| shared.merged(&stored, capability));
         let capabilities = led.map(|merged| CatalogEntry::of_capability(&stored, &merged.capability, &base));
         let all = std::iter::once(CatalogEntry::of_manifest(&stored, &base)).chain(capabilities);
-        entries.extend(all.take(room));
-        if entries.len() < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        for entry in all.take(room) {
+            entries.listed += 1;
+            if is_wanted(&entry) {
+                entries.kept.add(&entry);
+            }
+        }
+        if entries.listed < ENTRIES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    app.manifests(client).each_of_site(site, Vec::new(), add).await
+    let state = manifests.counted(SiteEntries::default());
+    let (entries, share) = manifests.each_of_site(site, state, add).await?.into_parts();
+    Ok((entries.kept.into_entries()?, share))
 }

@@ -12,9 +12,10 @@ use manifest::entry::{is_identifier, publisher_of};
 use manifest::{Host, ManifestId};
 use store::StoredManifest;
 
-use super::{CatalogEntry, catalog, of_sites, search};
+use super::{CatalogEntry, KeptEntries, catalog, of_sites, search};
 use crate::answers::search::search_readable;
 use crate::client::Client;
+use crate::json_text::ObjectText;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -58,19 +59,26 @@ pub(crate) async fn show(
 }
 
 /// The entry of a whole manifest, whose identifier ends with its id.
-async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+async fn of_manifest(app: &App, client: Client, identifier: &str) -> Result<Option<ObjectText>, Problem> {
     let last = identifier.rsplit(':').next().unwrap_or_default();
     let Ok(id) = ManifestId::parse(last) else { return Ok(None) };
     let base = app.base_url();
-    let add = move |entry: &mut Option<CatalogEntry>, stored: StoredManifest| {
-        *entry = stored.is_of_site().then(|| CatalogEntry::of_manifest(&stored, &base));
+    let wanted = identifier.to_owned();
+    let add = move |entries: &mut KeptEntries, stored: StoredManifest| {
+        if stored.is_of_site() {
+            let entry = CatalogEntry::of_manifest(&stored, &base);
+            if entry.identifier == wanted {
+                entries.add(&entry);
+            }
+        }
         ControlFlow::Break(())
     };
-    let entry = app.manifests(client).each_of(&[id], None, add).await?;
-    Ok(entry.filter(|entry| entry.identifier == identifier))
+    let state = app.manifests(client).counted(KeptEntries::default());
+    let (entry, _) = app.manifests(client).each_of(&[id], state, add).await?.into_parts();
+    Ok(entry.into_entries()?.pop())
 }
 
-async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Option<ObjectText>, Problem> {
     let publisher = publisher_of(identifier);
     let of_publisher = Filters { names: vec![identifier.to_owned()], ..Filters::default() }
         .with(FacetKey::Publisher, [publisher])
@@ -88,10 +96,12 @@ async fn of_capability(app: &App, client: Client, identifier: &str) -> Result<Op
 
 /// The entry in the catalog of the publisher's site, which is also complete where the index is not: the index has another suffix
 /// for a minted identifier of a capability with several declarations, and may lag behind the store.
-async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<CatalogEntry>, Problem> {
+async fn of_site(app: &App, client: Client, identifier: &str) -> Result<Option<ObjectText>, Problem> {
     let Ok(host) = Host::parse(publisher_of(identifier)) else { return Ok(None) };
-    let entries = catalog::entries_of_site(app, client, &host.site()).await?;
-    Ok(entries.into_iter().find(|entry| entry.identifier == identifier))
+    let wanted = identifier.to_owned();
+    let is_wanted = move |entry: &CatalogEntry| entry.identifier == wanted;
+    let (entries, _) = catalog::entries_of_site(app, client, &host.site(), is_wanted).await?;
+    Ok(entries.into_iter().next())
 }
 
 async fn among(
@@ -99,23 +109,16 @@ async fn among(
     client: Client,
     filters: Filters,
     identifier: &str,
-) -> Result<Option<CatalogEntry>, Problem> {
+) -> Result<Option<ObjectText>, Problem> {
     let request =
         SearchRequest { filters, sort: Sort::Name, limit: CANDIDATES_MAX, ..SearchRequest::default() };
     let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
-    let publisher = Host::parse(publisher_of(identifier)).ok();
-    let is_of_publisher = |entry: &CatalogEntry| {
-        let manifest = entry.metadata.get("manifestId");
-        let is_source = |hit: &&Hit| manifest.is_some_and(|id| id == hit.manifest_id.as_str());
-        let source = found.hits.iter().find(is_source);
-        source.zip(publisher.as_ref()).is_some_and(|(hit, publisher)| hit.host.is_main_host_of(publisher))
-    };
-    let entries = search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry);
+    let wanted = identifier.to_owned();
+    let with_identifier = move |entry: CatalogEntry| Some(entry).filter(|entry| entry.identifier == wanted);
+    let (mut entries, _) = search::entries(app, client, &found.hits, with_identifier).await?;
     // another host of the site may belong to one of its users
-    let mut with_identifier = entries.filter(|entry| entry.identifier == identifier);
-    let first = with_identifier.next();
-    if first.as_ref().is_none_or(is_of_publisher) {
-        return Ok(first);
-    }
-    Ok(with_identifier.find(is_of_publisher).or(first))
+    let publisher = Host::parse(publisher_of(identifier)).ok();
+    let is_of_publisher = |hit: &Hit| publisher.as_ref().is_some_and(|host| hit.host.is_main_host_of(host));
+    let best = entries.iter().position(|(_, hit)| is_of_publisher(hit)).unwrap_or(0);
+    Ok((best < entries.len()).then(|| entries.swap_remove(best).0))
 }

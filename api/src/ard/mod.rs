@@ -21,12 +21,44 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::catalog_entry::CatalogEntry;
+use crate::json_text::ObjectText;
+use crate::manifests::Kept;
 use crate::problem::Problem;
 use crate::state::App;
 
 /// Leaves out what only others name. The identifier of an entry begins with the domain of its publisher, which is not known then.
 fn of_sites(filters: Filters) -> Result<Filters, Problem> {
     filters.with(FacetKey::NamedBy, [NamedBy::Site.as_str()]).map_err(|error| Problem::internal(&error))
+}
+
+/// The entries of a page so far, as text.
+#[derive(Default)]
+struct KeptEntries {
+    entries: Vec<ObjectText>,
+    bytes: usize,
+    failed: Option<Problem>,
+}
+
+impl KeptEntries {
+    fn add(&mut self, entry: &CatalogEntry) {
+        match ObjectText::of(entry) {
+            Ok(entry) => {
+                self.bytes += entry.len();
+                self.entries.push(entry);
+            }
+            Err(problem) => self.failed = Some(problem),
+        }
+    }
+
+    fn into_entries(self) -> Result<Vec<ObjectText>, Problem> {
+        self.failed.map_or(Ok(self.entries), Err)
+    }
+}
+
+impl Kept for KeptEntries {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

@@ -1,12 +1,13 @@
 //! `POST /search`: the relevant entries, best first (ARD 0.91 §5.3.2), with referrals to other registries on request (§5.4).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use indexer::{FacetKey, Filters, Hit, MergedCapability, SearchRequest, Sort};
-use manifest::SiteName;
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use manifest::term::TermContext;
+use manifest::{CapabilityId, SiteName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -17,11 +18,15 @@ use super::terms::TermFilter;
 use super::{CatalogEntry, filter, of_sites, terms};
 use crate::answers::search::{for_each_stored, object_of, search, search_readable};
 use crate::body::{bounded, fresh, parse};
+use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::json_text::ObjectText;
+use crate::manifests::{Counted, Kept};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
+use runtime::Share;
 
 const PAGE_DEFAULT: usize = 10;
 const PAGE_MAX: usize = 100;
@@ -105,8 +110,8 @@ pub(super) struct SearchAnswer {
     results: Vec<Result_>,
     /// Other registries that catalogs on the web declare; only with `federation: referrals`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    referrals: Option<Vec<Referral>>,
+    #[schema(nullable = false, value_type = Option<Vec<Referral>>)]
+    referrals: Option<Vec<ObjectText>>,
     /// Absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -117,8 +122,9 @@ pub(super) struct SearchAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ArdResult)]
 struct Result_ {
-    #[serde(flatten)]
-    entry: CatalogEntry,
+    #[serde(flatten, serialize_with = "ObjectText::flattened")]
+    #[schema(value_type = CatalogEntry)]
+    entry: ObjectText,
     /// Relevance, from 0 to 100.
     #[schema(maximum = 100)]
     score: u8,
@@ -162,7 +168,7 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         is_relevant_only: true,
         ..SearchRequest::default()
     };
-    let page = page(&app, client, request, &terms)
+    let page = page(&app, client, request, terms.into())
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?;
     let source = format!("{}/", app.base_url());
@@ -175,13 +181,16 @@ pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: B
         Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
-    Ok(fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token }))
+    let mut response = fresh(&SearchAnswer { results: results.collect(), referrals, page_token: page.token });
+    Reserved::attach(&mut response, page.share);
+    Ok(response)
 }
 
-/// The entries of a page with their relevance.
+/// The entries of a page with their relevance, and the share that counts them for the client.
 struct EntryPage {
-    entries: Vec<(CatalogEntry, f32)>,
+    entries: Vec<(ObjectText, f32)>,
     token: Option<String>,
+    share: Option<Share>,
 }
 
 /// One page. Filters that the index does not have are compared with up to [`CANDIDATES_MAX`] entries, so such a page may be
@@ -190,27 +199,32 @@ async fn page(
     app: &App,
     client: Client,
     request: SearchRequest,
-    terms: &[TermFilter],
+    terms: Arc<[TermFilter]>,
 ) -> Result<EntryPage, Problem> {
     if terms.is_empty() {
         let found = search_readable(&app.index, app.manifests(client), request).await?.answer;
         app.count_search(&found.hits);
-        return Ok(EntryPage { entries: entries(app, client, &found.hits).await?, token: found.next_cursor });
+        let (entries, share) = entries(app, client, &found.hits, Some).await?;
+        let entries = entries.into_iter().map(|(entry, hit)| (entry, hit.score)).collect();
+        return Ok(EntryPage { entries, token: found.next_cursor, share });
     }
-    let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone() };
+    let mut page = EntryPage { entries: Vec::new(), token: request.cursor.clone(), share: None };
     let (mut candidates, mut counted) = (0, HashSet::new());
+    let mut read = app.manifests(client).counted(HitEntries::default());
     while candidates < CANDIDATES_MAX && page.entries.len() < request.limit {
         let part = SearchRequest { limit: PAGE_MAX, cursor: page.token.clone(), ..request.clone() };
         let found = search_readable(&app.index, app.manifests(client), part.clone()).await?.answer;
         candidates += found.hits.len();
         let room = request.limit - page.entries.len();
-        let read = entries_of(app, client, &found.hits).await?;
-        let matching =
-            read.into_iter().zip(&found.hits).enumerate().filter_map(|(position, (entry, hit))| {
-                let entry = entry.filter(|entry| is_matching(entry, terms))?;
-                Some((position, entry, hit.score))
-            });
-        let mut taken: Vec<_> = matching.take(room + 1).collect();
+        let terms = Arc::clone(&terms);
+        let matching = move |entry: CatalogEntry| Some(entry).filter(|entry| is_matching(entry, &terms));
+        read = entries_of(app, client, read, &found.hits, matching).await?;
+        let with_entry = found.hits.iter().enumerate().filter_map(|(position, hit)| {
+            let entry = read.by_id.remove(&hit.id)?;
+            Some((position, entry, hit.score))
+        });
+        let mut taken: Vec<_> = with_entry.take(room + 1).collect();
+        read.by_id.clear();
         let has_more = taken.len() > room;
         taken.truncate(room);
         let shown = taken.iter().filter_map(|(position, _, _)| found.hits.get(*position));
@@ -221,13 +235,14 @@ async fn page(
         if has_more {
             let covered = SearchRequest { limit: last, ..part };
             page.token = search(&app.index, client, covered).await?.answer.next_cursor;
-            return Ok(page);
+            break;
         }
         page.token = found.next_cursor;
         if page.token.is_none() || found.hits.is_empty() {
             break;
         }
     }
+    page.share = read.into_parts().1;
     Ok(page)
 }
 
@@ -235,26 +250,64 @@ fn is_matching(entry: &CatalogEntry, filters: &[TermFilter]) -> bool {
     object_of(entry).is_ok_and(|entry| terms::matches(&entry, filters))
 }
 
-/// The entries of a page of hits, in order. One that the store no longer shows is left out.
-pub(super) async fn entries(
-    app: &App,
-    client: Client,
-    hits: &[Hit],
-) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
-    let entries = entries_of(app, client, hits).await?.into_iter().zip(hits);
-    Ok(entries.filter_map(|(entry, hit)| Some((entry?, hit.score))).collect())
+/// The entries of hits so far, as text.
+#[derive(Default)]
+struct HitEntries {
+    by_id: HashMap<CapabilityId, ObjectText>,
+    bytes: usize,
+    failed: Option<Problem>,
 }
 
-/// The entry of each hit; `None` for one that the store no longer shows.
-async fn entries_of(app: &App, client: Client, hits: &[Hit]) -> Result<Vec<Option<CatalogEntry>>, Problem> {
+impl Kept for HitEntries {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl HitEntries {
+    fn add<T: Serialize>(&mut self, id: &CapabilityId, entry: &T) {
+        match ObjectText::of(entry) {
+            Ok(entry) => {
+                self.bytes += entry.len();
+                self.by_id.insert(id.clone(), entry);
+            }
+            Err(problem) => self.failed = Some(problem),
+        }
+    }
+}
+
+/// What is wanted of the entries of a page of hits, as text and in order, each with its hit, and the share that counts them for the
+/// client. An entry that the store no longer shows is left out.
+pub(super) async fn entries<'a, T: Serialize>(
+    app: &App,
+    client: Client,
+    hits: &'a [Hit],
+    wanted: impl Fn(CatalogEntry) -> Option<T> + Clone + Send + 'static,
+) -> Result<(Vec<(ObjectText, &'a Hit)>, Option<Share>), Problem> {
+    let entries = app.manifests(client).counted(HitEntries::default());
+    let entries = entries_of(app, client, entries, hits, wanted).await?;
+    let (HitEntries { mut by_id, .. }, share) = entries.into_parts();
+    let in_order = hits.iter().filter_map(|hit| Some((by_id.remove(&hit.id)?, hit)));
+    Ok((in_order.collect(), share))
+}
+
+/// Adds what is wanted of the entry of each hit that the store still shows.
+async fn entries_of<T: Serialize>(
+    app: &App,
+    client: Client,
+    entries: Counted<HitEntries>,
+    hits: &[Hit],
+    wanted: impl Fn(CatalogEntry) -> Option<T> + Clone + Send + 'static,
+) -> Result<Counted<HitEntries>, Problem> {
     let base = app.base_url();
-    let add = move |entries: &mut HashMap<_, _>, stored: &StoredManifest, merged: &MergedCapability| {
+    let add = move |entries: &mut HitEntries, stored: &StoredManifest, merged: &MergedCapability| {
         let capability = &merged.capability;
-        entries.insert(capability.id.clone(), CatalogEntry::of_capability(stored, capability, &base));
+        if let Some(entry) = wanted(CatalogEntry::of_capability(stored, capability, &base)) {
+            entries.add(&capability.id, &entry);
+        }
     };
-    let entries = HashMap::with_capacity(hits.len());
     let mut entries = for_each_stored(app.manifests(client), hits, entries, add).await?;
-    Ok(hits.iter().map(|hit| entries.remove(&hit.id)).collect())
+    entries.failed.take().map_or(Ok(entries), Err)
 }
 
 /// Relevance from 0 to 100, which does not depend on the other results.
@@ -267,7 +320,7 @@ fn score(relevance: f32) -> u8 {
 }
 
 /// Registries that catalogs declare: those that match the query, or else the latest.
-async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
+async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<ObjectText>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
     let filters = filters.map_err(|error| Problem::internal(&error))?;
@@ -285,11 +338,13 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         hits = search_readable(&app.index, app.manifests(client), request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
-    let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);
     // An entry of another type names the manifest, since agents must not be sent to the registry.
-    let is_other =
-        |entry: &CatalogEntry| registries.contains(&&*entry.media_type) && !entry.url.starts_with(&own);
-    Ok(entries.filter(is_other).map(Referral::to).collect())
+    let to_other = move |entry: CatalogEntry| {
+        let is_other = registries.contains(&&*entry.media_type) && !entry.url.starts_with(&own);
+        is_other.then(|| Referral::to(entry))
+    };
+    let (referrals, _) = entries(app, client, &hits, to_other).await?;
+    Ok(referrals.into_iter().map(|(referral, _)| referral).collect())
 }
 
 impl Referral {

@@ -202,11 +202,15 @@ pub(crate) struct Paging {
 
 impl Paging {
     pub(crate) fn skipped(self) -> usize {
-        if self.page > self.counted_pages { 0 } else { (self.page - 1) * self.per_page }
+        if self.page > self.counted_pages {
+            0
+        } else {
+            self.page.saturating_sub(1).saturating_mul(self.per_page)
+        }
     }
 
     fn previous(self, query: &QueryPairs) -> Option<String> {
-        let before = (self.page - 1).min(self.counted_pages);
+        let before = self.page.saturating_sub(1).min(self.counted_pages);
         let query = query.without("cursor");
         match before {
             0 => None,
@@ -216,7 +220,7 @@ impl Paging {
     }
 
     fn next(self, query: &QueryPairs, answer: &SearchAnswer) -> Option<String> {
-        let next = (self.page + 1).to_string();
+        let next = self.page.saturating_add(1).to_string();
         if self.page < self.counted_pages {
             return answer.next_cursor.is_some().then(|| links::with("/search", query, "page", &next));
         }

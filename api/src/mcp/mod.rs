@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::request::Parts;
+use futures::FutureExt as _;
+use manifest::budget;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
@@ -18,8 +20,9 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -29,6 +32,9 @@ use crate::problem::Problem;
 use crate::state::App;
 use crate::tools::{Tool, run_by_name};
 use crate::{index, own_origin};
+
+/// Bytes of messages that wait to be read by the library.
+const PIPE_BYTES: usize = 64 * 1024;
 
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it returns short rows and says when no result is good. get_capability returns one capability in full: how to call it, its schemas, \
@@ -164,6 +170,39 @@ pub enum McpError {
     Begin(#[source] Box<rmcp::service::ServerInitializeError>),
     #[error("serving over the standard streams broke off: {0}")]
     Broken(#[source] tokio::task::JoinError),
+    #[error("the session ended: {0}")]
+    Message(#[from] MessageError),
+}
+
+/// Why a message of the client was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    #[error("the standard streams cannot be used: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("a message has more than {BODY_BYTES_MAX} bytes in one line")]
+    TooLong,
+    #[error("a message is over budget: {0}")]
+    OverBudget(budget::OverBudget),
+}
+
+/// Passes the messages of a client on, one line each, until the input ends or a message is larger than a request to `/mcp` may be:
+/// the library reads lines of any size and builds any tree.
+async fn pass_on(
+    mut input: impl AsyncBufRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+) -> Result<(), MessageError> {
+    let read_max = u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    loop {
+        let mut line = Vec::new();
+        if (&mut input).take(read_max).read_until(b'\n', &mut line).await? == 0 {
+            return Ok(());
+        }
+        if line.len() > BODY_BYTES_MAX {
+            return Err(MessageError::TooLong);
+        }
+        budget::check(&line, &budget::BODY).map_err(MessageError::OverBudget)?;
+        output.write_all(&line).await?;
+    }
 }
 
 /// Serves one client over standard input and output until it disconnects or `cancel`.
@@ -180,17 +219,47 @@ pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpE
 }
 
 async fn serve_once(app: App, cancel: CancellationToken) -> Result<(), McpError> {
-    let transport = rmcp::transport::io::stdio();
-    let running = Server::new(app)
-        .serve_with_ct(transport, cancel)
-        .await
-        .map_err(|error| McpError::Begin(Box::new(error)))?;
-    running.waiting().await.map(drop).map_err(McpError::Broken)
+    let (messages, passed_on) = tokio::io::duplex(PIPE_BYTES);
+    let input = tokio::io::BufReader::new(tokio::io::stdin());
+    let mut passing = AbortOnDropHandle::new(tokio::spawn(pass_on(input, passed_on)));
+    let transport = (messages, tokio::io::stdout());
+    let begun = Server::new(app).serve_with_ct(transport, cancel).await;
+    let served = match begun {
+        Ok(running) => running.waiting().await.map(drop).map_err(McpError::Broken),
+        Err(error) => Err(McpError::Begin(Box::new(error))),
+    };
+    // A message that was refused ended the session.
+    match (&mut passing).now_or_never() {
+        Some(passed) => passed.map_err(McpError::Broken)?.map_err(McpError::Message).and(served),
+        None => served,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn messages_over_standard_streams_have_a_size_and_a_budget() {
+        let passed = async |input: &str| {
+            let mut output = Vec::new();
+            let result = pass_on(input.as_bytes(), &mut output).await;
+            (String::from_utf8(output).unwrap(), result.map_err(|error| error.to_string()))
+        };
+        let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+        assert_eq!(passed(&ping.repeat(3)).await, (ping.repeat(3), Ok(())));
+        assert_eq!(passed(ping.trim_end()).await, (ping.trim_end().to_owned(), Ok(())));
+        let long = format!("{ping}{}", "x".repeat(BODY_BYTES_MAX + 1));
+        let (before, refused) = passed(&long).await;
+        assert_eq!(before, ping, "nothing of a message that is too long is passed on");
+        assert!(refused.unwrap_err().contains("4194304 bytes"));
+        let deep = format!("{ping}{}\n{ping}", "[".repeat(100_000));
+        let (before, refused) = passed(&deep).await;
+        assert_eq!(before, ping);
+        assert!(refused.unwrap_err().contains("levels of nesting"));
+        let wide = format!("[{}1]\n", "1,".repeat(300_000));
+        assert!(passed(&wide).await.1.unwrap_err().contains("values; the limit is"));
+    }
 
     #[test]
     fn every_tool_declares_valid_schemas_and_annotations() {

@@ -6,7 +6,7 @@
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
@@ -20,7 +20,7 @@ use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, capacity_problem};
 use crate::owner::OwnerCredentials;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
-use crate::reader_keys::Reads;
+use crate::reader_keys::{Admission, Reads};
 use crate::state::App;
 use runtime::Share;
 
@@ -53,10 +53,11 @@ async fn guarded(
     app: &App,
     client: Client,
     route: Option<&str>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let quota = admit(app, client, route, request.headers()).await?;
+    let (quota, admission) = admit(app, client, route, request.headers()).await?;
+    request.extensions_mut().insert(admission);
     let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = match route {
         Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
@@ -87,15 +88,18 @@ async fn admit(
     client: Client,
     route: Option<&str>,
     headers: &HeaderMap,
-) -> Result<RemainingQuota, Problem> {
+) -> Result<(RemainingQuota, Admission), Problem> {
     let refused = |problem| Err(read_quota(app, client).err().unwrap_or(problem));
     match app.reader_keys.admit(&app.store, headers).await {
-        Ok(Some(reader)) => reader.take().map_err(|exhausted| {
-            metrics::rejected("rate");
-            exhausted.problem("too many requests with this key")
-        }),
+        Ok(Some(reader)) => {
+            let quota = reader.take().map_err(|exhausted| {
+                metrics::rejected("rate");
+                exhausted.problem("too many requests with this key")
+            })?;
+            Ok((quota, Some(reader).into()))
+        }
         Ok(None) if app.config.reads.admit_without_key(client, route) || is_of_owner(route, headers) => {
-            read_quota(app, client)
+            Ok((read_quota(app, client)?, Admission::default()))
         }
         Ok(None) => refused(Problem::unauthenticated(
             "this instance answers readers with a key: send it as Authorization: Bearer KEY, or as the password in a browser; its \
@@ -110,8 +114,11 @@ fn is_of_owner(route: Option<&str>, headers: &HeaderMap) -> bool {
     route == Some(RECHECK) && OwnerCredentials::are_in(headers)
 }
 
-/// Where reads need a key, browsers ask for it, and shared caches store no response (RFC 9111 §3.5).
+/// Where reads need a key, browsers ask for it, shared caches store no response (RFC 9111 §3.5), and pages of other origins embed none:
+/// browsers send the password with every request.
 fn keep_private(response: &mut Response) {
+    let same_origin = HeaderValue::from_static("same-origin");
+    response.headers_mut().insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);
     if response.status() == StatusCode::UNAUTHORIZED {
         let schemes = HeaderValue::from_static("Bearer, Basic realm=\"agentdex\", charset=\"UTF-8\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, schemes);

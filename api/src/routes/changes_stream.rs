@@ -17,6 +17,7 @@ use store::{FeedEntry, FeedPosition};
 use super::changes::{cursor_at, position};
 use crate::metrics;
 use crate::problem::Problem;
+use crate::reader_keys::Admission;
 use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
@@ -43,7 +44,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
         (status = 410, description = "The feed is another one, or entries after the event were deleted by age: begin again", body = crate::problem::ProblemBody, content_type = "application/problem+json"),
     ),
 )]
-pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers: HeaderMap) -> HttpResult {
+pub(crate) async fn stream(
+    Request { app, client, query, .. }: Request,
+    admission: Admission,
+    headers: HeaderMap,
+) -> HttpResult {
     query.only(&["cursor"])?;
     let feed_id = app.store.feed_id().await?;
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
@@ -52,7 +57,7 @@ pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers:
         None => app.store.feed_head().await?,
     };
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;
-    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), share };
+    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), share, admission };
     Ok(event_stream(events(follower)))
 }
 
@@ -84,6 +89,7 @@ struct Follower {
     after: FeedPosition,
     waiting: VecDeque<FeedEntry>,
     share: Share,
+    admission: Admission,
 }
 
 fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
@@ -99,12 +105,15 @@ fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> +
 }
 
 impl Follower {
-    /// The next entry, however long that takes; `None` when the process stops, the database fails, or the client has too many
-    /// streams while few are free.
+    /// The next entry, however long that takes; `None` when the process stops, the database fails, the client's key was revoked, or
+    /// it has too many streams while few are free.
     async fn next(&mut self) -> Option<FeedEntry> {
         loop {
             if self.share.is_too_much() {
                 metrics::cut("streams");
+                return None;
+            }
+            if !self.admission.is_valid(&self.app.reader_keys, &self.app.store).await {
                 return None;
             }
             if let Some(entry) = self.waiting.pop_front() {

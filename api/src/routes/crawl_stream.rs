@@ -9,6 +9,7 @@ use futures::stream::unfold;
 
 use super::changes_stream::{event_stream, too_many_streams};
 use crate::metrics;
+use crate::reader_keys::Admission;
 use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
@@ -24,10 +25,10 @@ const POLL: Duration = Duration::from_secs(2);
     tag = "service",
     responses((status = 200, description = "Events named crawl, each with the answer of /crawl as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(Request { app, client, query, .. }: Request) -> HttpResult {
+pub(crate) async fn stream(Request { app, client, query, .. }: Request, admission: Admission) -> HttpResult {
     query.only(&[])?;
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/crawl"))?;
-    Ok(event_stream(events(Watcher { app, last_sent: None, share })))
+    Ok(event_stream(events(Watcher { app, last_sent: None, share, admission })))
 }
 
 /// One stream, with the state that it sent last.
@@ -35,6 +36,7 @@ struct Watcher {
     app: App,
     last_sent: Option<String>,
     share: Share,
+    admission: Admission,
 }
 
 fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + Send {
@@ -47,12 +49,15 @@ fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + S
 }
 
 impl Watcher {
-    /// The next state that differs, however long that takes; `None` when the process stops, the database fails, or the client
-    /// has too many streams while few are free.
+    /// The next state that differs, however long that takes; `None` when the process stops, the database fails, the client's key
+    /// was revoked, or it has too many streams while few are free.
     async fn next(&self) -> Option<String> {
         loop {
             if self.share.is_too_much() {
                 metrics::cut("streams");
+                return None;
+            }
+            if !self.admission.is_valid(&self.app.reader_keys, &self.app.store).await {
                 return None;
             }
             let answer = self.app.crawl().await;

@@ -31,6 +31,7 @@ use crate::answers::{TEXT_IS, capability};
 use crate::manifests::off_runtime;
 use crate::metrics;
 use crate::problem::Problem;
+use crate::reader_keys::Admission;
 use crate::request::Request;
 use crate::response::{Caching, EntityTag, HttpResult, decorated};
 use crate::state::App;
@@ -53,7 +54,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
     params(("updated_since" = Option<String>, Query, description = "Only what changed at or after this date or time, with tombstones for what is gone", max_length = 64)),
     responses((status = 200, description = "One JSON object a line", body = String, content_type = "application/jsonl")),
 )]
-pub(crate) async fn stream(Request { app, client, context, query }: Request) -> HttpResult {
+pub(crate) async fn stream(
+    Request { app, client, context, query }: Request,
+    admission: Admission,
+) -> HttpResult {
     query.only(&["updated_since"])?;
     let since = query.one("updated_since")?.map(instant).transpose()?;
     let feed_id = app.store.feed_id().await?;
@@ -66,7 +70,7 @@ pub(crate) async fn stream(Request { app, client, context, query }: Request) -> 
         .export_share(client)
         .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
     let (lines, chunks) = LineSender::new(app.config.timeouts.exports);
-    let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _share: share };
+    let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, admission, _share: share };
     app.tasks.spawn(export.run(since, feed_id, head));
     let mut response = Response::new(Body::from_stream(body(chunks)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
@@ -75,7 +79,7 @@ pub(crate) async fn stream(Request { app, client, context, query }: Request) -> 
 
 /// Why an export ends early.
 enum ExportError {
-    /// The client is gone, or does not read.
+    /// The client is gone, does not read, or its key was revoked.
     Client,
     Store(store::StoreError),
 }
@@ -91,6 +95,7 @@ struct Export {
     lines: LineSender,
     capabilities: u64,
     tombstones: u64,
+    admission: Admission,
     _share: Share,
 }
 
@@ -168,6 +173,9 @@ impl Export {
         let ids: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
         let shared = Arc::new(SharedDeclarations::exported(&self.app.store, &page).await?);
         for stored in page {
+            if !self.admission.is_valid(&self.app.reader_keys, &self.app.store).await {
+                return Err(ExportError::Client);
+            }
             let mut rest = Some(ManifestLines { stored, shared: Arc::clone(&shared), next: None });
             while let Some(lines) = rest {
                 let chunk = off_runtime(move || lines.next_chunk()).await;

@@ -11,15 +11,19 @@ use std::ops::ControlFlow;
 use axum::extract::Path;
 use indexer::{Filters, SearchRequest};
 use manifest::{Host, ManifestId};
+use serde::Serialize;
 use serde_json::{Value, json};
 use store::StoredManifest;
 
 use super::mcp_servers::{
-    PAGE, PAGES_MAX, READ_BYTES_MAX, host_of, is_registry_name, listed, name, server, take_within_budget,
+    PAGE, PAGES_MAX, READ_BYTES_MAX, host_of, is_registry_name, meta, name, server, take_within_budget,
     version,
 };
-use crate::answers::search::search_readable;
+use crate::answers::search::{PAGE_BYTES_MAX, search_readable};
+use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::json_text::ObjectText;
+use crate::manifests::{Counted, Kept};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -28,6 +32,8 @@ use crate::state::App;
 const KNOWN: &[&str] = &["include_deleted"];
 /// Maximum number of versions of one name: a name belongs to one publisher, who describes the server in one or two places.
 const VERSIONS_MAX: usize = 50;
+/// Bytes that the other members of a version count as: its metadata is a small tree with two URLs.
+const META_BYTES: usize = 8 * 1024;
 /// Maximum number of results of a search for a name, each of which may be a tool of the server.
 const CANDIDATES_MAX: usize = 100;
 
@@ -48,8 +54,12 @@ pub(crate) async fn list(
 ) -> HttpResult {
     query.only(KNOWN)?;
     query.one_parsed::<bool>("include_deleted")?;
-    let rows = found(&app, client, &name).await?.into_rows();
-    context.json(&json!({"servers": rows, "metadata": {"count": rows.len()}}), Caching::Record)
+    let (versions, share) = found(&app, client, &name).await?.into_parts();
+    let rows = versions.into_rows();
+    let answer = ServerVersions { metadata: json!({"count": rows.len()}), servers: rows };
+    let mut response = context.json(&answer, Caching::Record)?;
+    Reserved::attach(&mut response, share);
+    Ok(response)
 }
 
 /// One version of a server.
@@ -70,14 +80,16 @@ pub(crate) async fn show(
 ) -> HttpResult {
     query.only(KNOWN)?;
     query.one_parsed::<bool>("include_deleted")?;
-    let rows = found(&app, client, &name).await?.into_rows();
-    let row = rows.into_iter().find(|row| wanted == "latest" || row["server"]["version"] == wanted);
+    let (versions, share) = found(&app, client, &name).await?.into_parts();
+    let row = versions.into_rows().into_iter().find(|row| wanted == "latest" || row.version == wanted);
     let unknown = || {
         Problem::not_found(format!(
             "the server {name} has no such version; /v0.1/servers/{{name}}/versions lists its versions"
         ))
     };
-    context.json(&row.ok_or_else(unknown)?, Caching::Record)
+    let mut response = context.json(&row.ok_or_else(unknown)?, Caching::Record)?;
+    Reserved::attach(&mut response, share);
+    Ok(response)
 }
 
 /// The servers that manifests declare under one name.
@@ -90,10 +102,29 @@ struct Versions {
     found: Vec<Declared>,
 }
 
+/// A version of a server, as it is listed.
+#[derive(Serialize)]
 struct Declared {
+    #[serde(skip)]
     version: String,
+    #[serde(skip)]
     changed_at: chrono::DateTime<chrono::Utc>,
-    row: Value,
+    server: ObjectText,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+/// The answer with all versions.
+#[derive(Serialize)]
+struct ServerVersions {
+    servers: Vec<Declared>,
+    metadata: Value,
+}
+
+impl Kept for Versions {
+    fn bytes(&self) -> usize {
+        self.found.iter().map(|found| found.server.len() + META_BYTES).sum()
+    }
 }
 
 impl Versions {
@@ -105,37 +136,44 @@ impl Versions {
                 self.found.clear();
                 self.is_of_host = true;
             }
-            if is_of_host == self.is_of_host && self.found.len() < VERSIONS_MAX {
-                let row = listed(&server, stored, false);
+            if is_of_host == self.is_of_host
+                && self.has_room()
+                && let Ok(server) = ObjectText::of(&server)
+            {
                 self.found.push(Declared {
                     version: version(manifest).0,
                     changed_at: stored.changed_at,
-                    row,
+                    server,
+                    meta: meta(stored, false),
                 });
             }
         }
-        let is_complete = self.is_of_host && self.found.len() >= VERSIONS_MAX;
+        let is_complete = self.is_of_host && !self.has_room();
         if is_complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    fn has_room(&self) -> bool {
+        self.found.len() < VERSIONS_MAX && self.bytes() < PAGE_BYTES_MAX
+    }
+
     /// Each version once, the latest change first.
-    fn into_rows(mut self) -> Vec<Value> {
+    fn into_rows(mut self) -> Vec<Declared> {
         self.found.sort_by_key(|found| std::cmp::Reverse(found.changed_at));
-        let mut rows: Vec<Value> = Vec::new();
+        let mut rows: Vec<Declared> = Vec::new();
         for found in self.found {
-            if rows.iter().all(|row| row["server"]["version"] != found.version) {
-                rows.push(found.row);
+            if rows.iter().all(|row| row.version != found.version) {
+                rows.push(found);
             }
         }
         if let Some(latest) = rows.first_mut() {
-            latest["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"] = true.into();
+            latest.meta["io.modelcontextprotocol.registry/official"]["isLatest"] = true.into();
         }
         rows
     }
 }
 
 /// The versions of a name; 404 without one.
-async fn found(app: &App, client: Client, name: &str) -> Result<Versions, Problem> {
+async fn found(app: &App, client: Client, name: &str) -> Result<Counted<Versions>, Problem> {
     if !is_registry_name(name) {
         let detail = "the name of a server is a reverse domain name, one slash and a name, of 3 to 200 characters; encode it as \
                       one segment of the path, as in /v0.1/servers/com.example%2Ftools/versions";
@@ -144,8 +182,9 @@ async fn found(app: &App, client: Client, name: &str) -> Result<Versions, Proble
     let (space, own) = name.split_once('/').unwrap_or_default();
     let host = host_of(space);
     let site = host.as_ref().map(Host::site);
-    let mut versions = Versions { name: name.to_owned(), host, is_of_host: false, found: Vec::new() };
     let manifests = app.manifests(client);
+    let versions = Versions { name: name.to_owned(), host, is_of_host: false, found: Vec::new() };
+    let mut versions = manifests.counted(versions);
     let add = |versions: &mut Versions, stored: StoredManifest| versions.add(&stored);
     if let Ok(id) = ManifestId::parse(own) {
         versions = manifests.each_of(&[id], versions, add).await?;
@@ -180,7 +219,11 @@ async fn named(app: &App, client: Client, name: &str) -> Result<Vec<ManifestId>,
 }
 
 /// Looks among as many manifests as one page of the list reads: those of servers without tools are not in the index.
-async fn searched(app: &App, client: Client, mut versions: Versions) -> Result<Versions, Problem> {
+async fn searched(
+    app: &App,
+    client: Client,
+    mut versions: Counted<Versions>,
+) -> Result<Counted<Versions>, Problem> {
     let mut after: Option<ManifestId> = None;
     let mut bytes_left = READ_BYTES_MAX;
     for _ in 0..PAGES_MAX {

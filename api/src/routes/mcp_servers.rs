@@ -19,15 +19,13 @@ use store::{ManifestSize, StoredManifest};
 
 use crate::answers::search::PAGE_BYTES_MAX;
 use crate::answers::search_parameters::instant;
-use crate::buffers::{CountedBytes, Reserved};
+use crate::buffers::Reserved;
 use crate::cursor;
-use crate::manifests::off_runtime;
-use crate::overload::capacity_problem;
+use crate::manifests::{Kept, off_runtime};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
-use runtime::Share;
 
 const KNOWN: &[&str] = &["cursor", "include_deleted", "limit", "search", "updated_since", "version"];
 /// The default of the official MCP registry.
@@ -75,33 +73,31 @@ pub(crate) async fn list(Request { app, client, context, query }: Request) -> Ht
     let version = query.one("version")?.filter(|version| *version != "latest").map(ToOwned::to_owned);
     let listing = format!("servers {search:?} {since:?} {version:?}");
     let after = query.one("cursor")?.map(|text| position(&listing, text)).transpose()?;
-    let body = CountedBytes::new(&app.capacity.buffered_bytes, client.address);
     let filter = ServerFilter { since, search, version };
-    let mut page = Page { filter, limit, body, servers: 0, after, ended: None };
+    let page = Page { filter, limit, body: Vec::new(), servers: 0, after, is_complete: false };
+    let mut page = app.manifests(client).counted(page);
     let mut bytes_left = READ_BYTES_MAX;
     let mut has_more = true;
     for _ in 0..PAGES_MAX {
         let sizes = app.manifests(client).sizes_after(page.after.as_ref(), PAGE).await?;
         let (ids, is_last) = take_within_budget(sizes, &mut bytes_left);
         page = app.manifests(client).each_of(&ids, page, Page::add).await?;
-        if let Some(ended) = page.ended.take() {
-            ended?;
+        if page.is_complete {
             break;
         }
         // Manifests that left the index meanwhile count as read.
-        page.after = ids.last().cloned().or(page.after);
+        page.after = ids.last().cloned().or(page.after.take());
         has_more = !is_last;
         if is_last || bytes_left == 0 {
             break;
         }
     }
+    let (mut page, share) = page.into_parts();
     let next = page.after.take().filter(|_| has_more);
-    let (bytes, share) = page.finish(next.map(|next| cursor::encode(&listing, next.as_str())))?;
+    let bytes = page.finish(next.map(|next| cursor::encode(&listing, next.as_str())));
     let response = off_runtime(move || context.bytes(bytes, "application/json", Caching::Search));
     let mut response = response.await?;
-    if let Some(share) = share {
-        response.extensions_mut().insert(Reserved::new(share));
-    }
+    Reserved::attach(&mut response, share);
     Ok(response)
 }
 
@@ -142,12 +138,17 @@ struct Page {
     filter: ServerFilter,
     limit: usize,
     /// The JSON so far.
-    body: CountedBytes,
+    body: Vec<u8>,
     servers: usize,
     /// The last manifest that this page covers.
     after: Option<ManifestId>,
-    /// Set when the page is full, or failed.
-    ended: Option<Result<(), Problem>>,
+    is_complete: bool,
+}
+
+impl Kept for Page {
+    fn bytes(&self) -> usize {
+        self.body.capacity()
+    }
 }
 
 impl Page {
@@ -156,43 +157,37 @@ impl Page {
         if let Some(server) = server {
             let row = listed(&server, &stored, true).to_string();
             if self.servers > 0 && self.body.len() + row.len() > PAGE_BYTES_MAX {
-                self.ended = Some(Ok(()));
-            } else if let Err(problem) = self.push(&row) {
-                self.ended = Some(Err(problem));
-            }
-            if self.ended.is_some() {
+                self.is_complete = true;
                 return ControlFlow::Break(());
             }
+            self.push(&row);
         }
         self.after = Some(stored.manifest.id);
-        if self.servers < self.limit {
-            return ControlFlow::Continue(());
+        self.is_complete = self.servers >= self.limit;
+        if self.is_complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn push(&mut self, row: &str) {
+        let length = self.body.len() + row.len() + 1;
+        if length > self.body.capacity() {
+            let capacity = length.max((self.body.capacity() * 2).min(PAGE_BYTES_MAX));
+            self.body.reserve_exact(capacity - self.body.len());
         }
-        self.ended = Some(Ok(()));
-        ControlFlow::Break(())
-    }
-
-    fn push(&mut self, row: &str) -> Result<(), Problem> {
-        self.write(if self.servers == 0 { "{\"servers\":[" } else { "," })?;
-        self.write(row)?;
+        self.body.extend_from_slice(if self.servers == 0 { b"{\"servers\":[" } else { b"," });
+        self.body.extend_from_slice(row.as_bytes());
         self.servers += 1;
-        Ok(())
     }
 
-    fn write(&mut self, text: &str) -> Result<(), Problem> {
-        self.body.push(text.as_bytes(), PAGE_BYTES_MAX).map_err(|limit| capacity_problem("bytes", limit))
-    }
-
-    fn finish(mut self, next: Option<String>) -> Result<(Vec<u8>, Option<Share>), Problem> {
+    fn finish(mut self, next: Option<String>) -> Vec<u8> {
         let mut metadata = json!({"count": self.servers});
         if let Some(next) = next {
             metadata["nextCursor"] = Value::from(next);
         }
         if self.servers == 0 {
-            self.write("{\"servers\":[")?;
+            self.body.extend_from_slice(b"{\"servers\":[");
         }
-        self.write(&format!("],\"metadata\":{metadata}}}"))?;
-        Ok(self.body.into_parts())
+        self.body.extend_from_slice(format!("],\"metadata\":{metadata}}}").as_bytes());
+        self.body
     }
 }
 
@@ -321,7 +316,12 @@ pub(super) fn is_registry_name(name: &str) -> bool {
 }
 
 /// An entry of the list. [`super::mcp_server_versions`] determines the latest version of a name.
-pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
+fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_latest: bool) -> Value {
+    json!({"server": server, "_meta": meta(stored, is_latest)})
+}
+
+/// What the registry says about a server.
+pub(super) fn meta(stored: &StoredManifest, is_latest: bool) -> Value {
     let manifest = &stored.manifest;
     let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
     let mut record = json!({
@@ -332,13 +332,10 @@ pub(super) fn listed(server: &Map<String, Value>, stored: &StoredManifest, is_la
         record["addresses_reader"] = true.into();
     }
     json!({
-        "server": server,
-        "_meta": {
-            "io.modelcontextprotocol.registry/official": {
-                "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": is_latest,
-            },
-            "agentdex/record": record,
+        "io.modelcontextprotocol.registry/official": {
+            "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": is_latest,
         },
+        "agentdex/record": record,
     })
 }
 

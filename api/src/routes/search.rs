@@ -6,6 +6,7 @@ use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
 use crate::answers::search::{self, SearchPage};
 use crate::answers::search_parameters::{LIMIT_MAX, SearchParameters, View};
+use crate::buffers::Reserved;
 use crate::client::Client;
 use crate::dashboard;
 use crate::dashboard::search::{Fallback, HomeContent, Paging};
@@ -19,6 +20,8 @@ use crate::state::App;
 
 /// Filters that are left out one after the other when a page has no results.
 const FILTERS_TRIED_MAX: usize = 5;
+/// Largest number of a page of results.
+const PAGE_MAX: usize = 1_000_000;
 
 /// Capabilities that match words and filters.
 #[utoipa::path(
@@ -42,18 +45,22 @@ pub(crate) async fn show(Request { app, client, context, query }: Request) -> Ht
     }
     let results = search::search(&app.index, client, parameters.request.clone()).await?;
     app.count_search(&results.answer.hits);
-    let page = search::page(app.manifests(client), results, &parameters).await?;
+    let (page, share) = search::page(app.manifests(client), results, &parameters).await?;
     if parameters.view == View::Compact {
         let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         return Ok(response::tagged(body, "application/json", &tag, Caching::Search));
     }
     let response = off_runtime(move || {
-        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
         // Details come from the store, which may be ahead of the index: their own bytes make the tag.
-        let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
-        let tag = tag.and(&results);
-        let unchanged = context.unchanged(&tag, Caching::Search);
-        Ok(unchanged.unwrap_or_else(|| response::tagged(body, "application/json", &tag, Caching::Search)))
+        let rows: Vec<&[u8]> = page.results.iter().map(|row| row.as_str().as_bytes()).collect();
+        let tag = tag.and(&rows);
+        if let Some(unchanged) = context.unchanged(&tag, Caching::Search) {
+            return Ok(unchanged);
+        }
+        let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
+        let mut response = response::tagged(body, "application/json", &tag, Caching::Search);
+        Reserved::attach(&mut response, share);
+        Ok(response)
     });
     response.await?
 }
@@ -68,7 +75,7 @@ fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
 
 /// The home page, or the page of results.
 async fn page(app: &App, client: Client, context: &RequestContext, query: &QueryPairs) -> HttpResult {
-    let number = query.one_parsed("page")?.unwrap_or(1_usize);
+    let number = page_number(query)?;
     let parameters = SearchParameters::read(&query.without("page"))?;
     let here = app.page_context();
     if parameters.is_empty() {
@@ -77,7 +84,7 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     let mut request = parameters.request;
     let per_page = request.limit;
     let paging = Paging {
-        page: number.max(1),
+        page: number,
         per_page,
         counted_pages: (usize::try_from(LIMIT_MAX).unwrap_or(usize::MAX) / per_page.max(1)).max(1),
     };
@@ -96,6 +103,17 @@ async fn page(app: &App, client: Client, context: &RequestContext, query: &Query
     };
     let page = dashboard::search::results(query, &request, results, paging, &fallback, &here);
     context.page(&page, Caching::Search)
+}
+
+/// The number of a page of results.
+fn page_number(query: &QueryPairs) -> Result<usize, Problem> {
+    let number = query.one_parsed("page")?.unwrap_or(1_usize);
+    if number > PAGE_MAX {
+        let detail =
+            format!("\"page\" is a whole number of at most {PAGE_MAX}; GET /export.jsonl has every result");
+        return Err(Problem::bad_request(detail).with_parameter("page"));
+    }
+    Ok(number.max(1))
 }
 
 async fn home(app: &App, context: &RequestContext, here: &PageContext) -> HttpResult {

@@ -45,6 +45,6 @@ pub(crate) async fn show(
     let hits = similar(&app.store, &app.index, client, &id, limit).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
-    let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;
+    let results = hits.iter().map(row).collect::<Result<_, _>>()?;
     context.json(&SimilarAnswer { id, results }, Caching::Search)
 }

@@ -213,7 +213,7 @@ async fn mcp_accepts_the_public_url_with_a_port() {
     }
 }
 
-/// The rule for `/metrics` has its tests in `server_names` (`accepts_only_hosts_of_this_server`).
+/// The rule for `/metrics` has its tests in `server_names` (`only_requests_under_local_names_are_of_this_machine`).
 #[tokio::test]
 async fn mcp_accepts_loopback_names_in_every_spelling() {
     let world = world().await;
@@ -272,6 +272,8 @@ async fn accepts_only_one_short_visible_request_id() {
 #[tokio::test]
 async fn refuses_submissions_of_private_names() {
     let world = world().await;
+    let sites = async || world.store.stats(crate::world::machine_now()).await.unwrap().sites;
+    let before = sites().await;
     for (submitted, says) in [
         (r#"{"domain": "co.uk"}"#, "public suffix"),
         (r#"{"domain": "a.internal"}"#, "private networks"),
@@ -303,6 +305,7 @@ async fn refuses_submissions_of_private_names() {
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{domain}: {}", answer.text());
         }
     }
+    assert_eq!(sites().await, before, "refused names are not stored");
     for taken in [r#"{"domain": "fresh.test"}"#, r#"{"url": "https://other.example:443/agent.json"}"#] {
         assert_eq!(send(&world, "POST", "/sites", &[], taken).await.status, StatusCode::ACCEPTED, "{taken}");
     }

@@ -2,14 +2,17 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use api::{LimitsConfig, Reads};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
 use policy::key::{IssuedKey, KeyKind};
 use serde_json::json;
 use store::ReaderKey;
+use tower::ServiceExt as _;
 
 use crate::answer::Answer;
 use crate::owners::{TOKEN, tokens};
@@ -86,6 +89,69 @@ async fn a_wrong_key_counts_for_the_client() {
     assert_eq!(statuses, [refused, refused, StatusCode::TOO_MANY_REQUESTS]);
 }
 
+/// The body of a response with this key, until it ends.
+async fn rest_of(world: &World, path: &str, key: &str) -> Option<usize> {
+    let mut request = Request::get(path)
+        .header("host", "127.0.0.1:8080")
+        .header("authorization", key)
+        .body(Body::empty())
+        .unwrap();
+    let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let response = world.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK, "{path}");
+    let mut body = response.into_body();
+    let revoked = world.store.reader_key_revoke("partner").await;
+    revoked.unwrap();
+    let mut frames = 0;
+    let ended = async {
+        while let Some(Ok(_)) = body.frame().await {
+            frames += 1;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), ended).await.ok().map(|()| frames)
+}
+
+#[tokio::test]
+async fn streams_of_a_revoked_key_end() {
+    for path in ["/changes/stream", "/crawl/stream"] {
+        let world = World::with(Settings { reads: Reads::Keys, ..Settings::default() }).await;
+        let key = reader(&world, "partner", 100).await;
+        let frames = rest_of(&world, path, &key).await;
+        assert!(frames.is_some_and(|frames| frames > 0), "{path} goes on after ten seconds");
+    }
+}
+
+#[tokio::test]
+async fn a_private_instance_takes_no_client_of_a_proxy_and_no_page_for_a_program() {
+    let public_url = Some("https://dex.example".parse().unwrap());
+    let world = World::with(Settings { reads: Reads::Keys, public_url, ..Settings::default() }).await;
+    let status = async |path: &str, headers: &[(&str, &str)]| {
+        let mut request = Request::get(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(Body::empty()).unwrap();
+        let peer: SocketAddr = "127.0.0.1:4711".parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        world.send(request).await.status
+    };
+    let own = ("host", "127.0.0.1:8080");
+    assert_eq!(status("/search?q=flight", &[own]).await, StatusCode::OK);
+    assert_eq!(status("/metrics", &[own]).await, StatusCode::OK);
+    for headers in [
+        // what a proxy sends that adds no header
+        &[("host", "dex.example")][..],
+        &[own, ("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],
+        &[own, ("sec-fetch-site", "cross-site")],
+        &[own, ("origin", "null")],
+    ] {
+        assert_eq!(status("/search?q=flight", headers).await, StatusCode::UNAUTHORIZED, "{headers:?}");
+        assert_eq!(status("/export.jsonl", headers).await, StatusCode::UNAUTHORIZED, "{headers:?}");
+        assert_eq!(status("/metrics", headers).await, StatusCode::FORBIDDEN, "{headers:?}");
+    }
+}
+
 #[tokio::test]
 async fn reads_need_a_key_where_the_operator_says_so() {
     let (file, _dir) = tokens();
@@ -113,10 +179,20 @@ async fn reads_need_a_key_where_the_operator_says_so() {
         let answer = get(&world, path, Some(&key)).await;
         assert_ne!(answer.status, StatusCode::UNAUTHORIZED, "{path}");
         assert!(!answer.header("cache-control").contains("public"), "{path}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
     }
     for open in ["/healthz", "/readyz", "/robots.txt", "/favicon.ico"] {
         assert_ne!(get(&world, open, None).await.status, StatusCode::UNAUTHORIZED, "{open}");
     }
+    let mut recheck = Request::post("/sites/skyhop.example/recheck")
+        .header("host", "127.0.0.1:8080")
+        .header("authorization", &key)
+        .body(Body::empty())
+        .unwrap();
+    let peer: SocketAddr = "192.0.2.7:4711".parse().unwrap();
+    recheck.extensions_mut().insert(ConnectInfo(peer));
+    let recheck = world.send(recheck).await;
+    assert_eq!(recheck.status, StatusCode::ACCEPTED, "a reader's key is no owner's: {}", recheck.text());
     let owner = format!("Bearer {}", IssuedKey::new(KeyKind::Owner, &[9; 32]).key);
     for other in [owner, format!("Bearer {TOKEN}")] {
         let answer = get(&world, "/search?q=flight", Some(&other)).await;

@@ -1,6 +1,6 @@
 //! The response of `GET /search`.
 
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -171,4 +171,77 @@ async fn returns_503_for_searches_without_an_index() {
     let landing = world.page("/").await;
     assert_eq!(landing.status, StatusCode::OK);
     assert!(landing.text().contains("nothing to search yet"), "{}", landing.text());
+}
+
+#[tokio::test]
+async fn the_number_of_a_page_is_bounded() {
+    let world = World::new().await;
+    for number in ["18446744073709551615", "1000001"] {
+        let refused = world.page(&format!("/search?q=flight&page={number}")).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{number}");
+        assert!(refused.text().contains("at most 1000000"), "{}", refused.text());
+    }
+    assert_eq!(world.page("/search?q=flight&page=1000000").await.status, StatusCode::OK);
+}
+
+/// Whether a row, an entry or a tool result says that its text addresses its reader.
+fn is_flagged(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            (matches!(name.as_str(), "addresses_reader" | "addressesReader") && *value == true)
+                || is_flagged(value)
+        }),
+        Value::Array(elements) => elements.iter().any(is_flagged),
+        _ => false,
+    }
+}
+
+#[tokio::test]
+async fn every_answer_with_a_text_that_addresses_its_reader_says_so() {
+    let world = World::new().await;
+    let mut evil = crate::documents::evil();
+    evil.capabilities[0].addresses_reader = true;
+    evil.content_hash = manifest::ContentHash::of(b"another document");
+    world.publish(evil).await;
+    world.reindex().await;
+    let id = world.get("/search?q=plunder").await.json()["results"][0]["id"].as_str().unwrap().to_owned();
+    for path in [
+        "/search?q=plunder",
+        "/search?q=plunder&view=full",
+        "/tools/find_capability?query=plunder",
+        "/tools/find_capability?query=plunder&include_schemas=true",
+        &format!("/tools/get_capability?id={id}"),
+        &format!("/capabilities/{id}"),
+        "/agents",
+        "/sites/evil.example/ard.json",
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+        assert!(answer.text().contains("plunder"), "{path}: {}", answer.text());
+        assert!(is_flagged(&answer.json()), "{path}: {}", answer.text());
+    }
+    for (path, body) in [
+        ("/search", json!({"query": {"text": "plunder"}})),
+        ("/tools/find_capability", json!({"query": "plunder"})),
+        (
+            "/a2a",
+            json!({"jsonrpc": "2.0", "id": 1, "method": "message/send",
+                   "params": {"message": {"parts": [{"kind": "text", "text": "plunder"}]}}}),
+        ),
+    ] {
+        let request = Request::post(path).header("content-type", "application/json");
+        let answer = world.send(request.body(body.to_string().into()).unwrap()).await;
+        assert!(is_flagged(&answer.json()), "{path}: {}", answer.text());
+        if path == "/a2a" {
+            assert!(answer.text().contains("addresses its reader"), "{}", answer.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn details_have_only_the_members_that_are_wanted() {
+    let world = World::new().await;
+    let answer = world.get("/search?q=book+flight&view=full&fields=id,invocation,parameters").await.json();
+    let names: Vec<&String> = answer["results"][0].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["id", "parameters", "invocation"]);
 }

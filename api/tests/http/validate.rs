@@ -1,9 +1,12 @@
 //! Documents of clients that a separate process reads.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use runtime::ReaderProgram;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::answer::Answer;
 use crate::world::{Settings, World};
@@ -48,4 +51,41 @@ async fn a_reader_that_was_stopped_is_an_error_of_the_server() {
     let world = world("kill -TERM $$").await;
     let failed = post(&world, "/validate", "*/*", "application/json", long).await;
     assert_eq!(failed.status, StatusCode::INTERNAL_SERVER_ERROR, "{}", failed.text());
+}
+
+#[tokio::test]
+async fn hostile_documents_delay_no_search() {
+    let world = World::new().await;
+    let deep = "[".repeat(200_000);
+    let wide = format!("[{}1]", "1,".repeat(700_000));
+    let yaml = ("application/yaml", format!("openapi: 3.1.0\nx: {deep}"));
+    let form = url::form_urlencoded::Serializer::new(String::new()).append_pair("document", &deep).finish();
+    let tool = json!({"document": deep}).to_string();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                      "params": {"name": "validate_manifest", "arguments": {"document": deep}}});
+    let url = "/validate?url=https%3A%2F%2Fx.example%2Fopenapi.yaml";
+    let begun = Instant::now();
+    let posts = async {
+        tokio::join!(
+            post(&world, url, "*/*", yaml.0, yaml.1),
+            post(&world, "/validate", "*/*", "application/json", wide),
+            post(&world, "/validate", "text/html", "application/x-www-form-urlencoded", form),
+            post(&world, "/tools/validate_manifest", "*/*", "application/json", tool),
+            post(&world, "/mcp", "application/json, text/event-stream", "application/json", call.to_string()),
+        )
+    };
+    let searches = async {
+        for _ in 0..20 {
+            for path in ["/search?q=flight", "/readyz"] {
+                assert_eq!(world.get(path).await.status, StatusCode::OK, "{path}");
+            }
+        }
+    };
+    let ((yaml, wide, form, tool, call), ()) = tokio::join!(posts, searches);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    for answer in [yaml, wide, form, tool] {
+        assert!(!answer.status.is_server_error(), "{}", answer.text());
+        assert!(answer.text().contains("the limit is"), "{}", answer.text());
+    }
+    assert!(!call.status.is_server_error(), "{}", call.text());
 }

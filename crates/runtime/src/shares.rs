@@ -145,6 +145,14 @@ impl Share {
         self.of.holds_too_much(self.client)
     }
 
+    /// Enlarges the share to at least this amount.
+    pub fn grow_to(&mut self, amount: usize) -> Result<(), LimitReached> {
+        match amount.saturating_sub(self.amount) {
+            0 => Ok(()),
+            more => self.grow(more),
+        }
+    }
+
     /// Enlarges the share.
     pub fn grow(&mut self, more: usize) -> Result<(), LimitReached> {
         let mut state = self.of.state();
