@@ -1,6 +1,7 @@
 //! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
 
 use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
@@ -52,6 +53,15 @@ impl VisitRequest {
     }
 }
 
+/// How long a visit was parked for links of documents, for what others name, and at hosts of others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WaitsForLinks {
+    /// All of them together.
+    pub(crate) time: Duration,
+    /// How many of them were for links of the site's own documents at its own hosts.
+    pub(crate) at_own_hosts: u32,
+}
+
 /// The progress of a visit. In JSON its parts are one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -79,6 +89,8 @@ pub(crate) struct Progress {
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
+    #[serde(default)]
+    pub(crate) waits_for_links: WaitsForLinks,
     /// The host whose response ended the whole visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Host>,
@@ -108,6 +120,7 @@ impl Progress {
             claim_file_at: None,
             results_at_claim_file: 0,
             ended_as: None,
+            waits_for_links: WaitsForLinks::default(),
             ended_at: None,
             parked_bytes: 0,
             written_bytes: 0,
