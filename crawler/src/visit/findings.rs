@@ -316,6 +316,14 @@ mod tests {
         }
     }
 
+    fn own(site: &SiteState) -> OwnHosts {
+        OwnHosts::of(site)
+    }
+
+    fn named(named_by: NamedBy, fetched: Fetched) -> Fetched {
+        Fetched { named_by, ..fetched }
+    }
+
     fn of(fetched: impl IntoIterator<Item = Fetched>) -> Findings {
         Findings { fetched: fetched.into_iter().collect(), ..Findings::default() }
     }
@@ -335,7 +343,7 @@ mod tests {
 
     #[test]
     fn finds_the_original_of_a_copy_on_the_site_and_in_the_visit() {
-        let (copy, none) = (found(TWO, b"{}"), |_: &ManifestUrl| false);
+        let (copy, none) = (named(NamedBy::Others, found(TWO, b"{}")), |_: &ManifestUrl| false);
         assert_eq!(Findings::default().original_of(&copy, &site(1, &[(ONE, b"{}")]), none), Some(&url(ONE)));
         assert_eq!(of([found(ONE, b"{}")]).original_of(&copy, &site(1, &[]), none), Some(&url(ONE)));
         assert_eq!(of([found(ONE, b"[]")]).original_of(&copy, &site(1, &[(TWO, b"{}")]), none), None);
@@ -349,7 +357,7 @@ mod tests {
         const FIRST: &str = "https://t1.a.example/agent.json";
         const SECOND: &str = "https://t2.a.example/agent.json";
         const UPLOAD: &str = "https://t2.a.example/u/x.json";
-        let is_named = |url: &ManifestUrl| url.as_str() == OWN;
+        let is_found = |url: &ManifestUrl| url.as_str() == OWN;
         for (original, copy, expected) in [
             (FIRST, SECOND, false),
             (FIRST, UPLOAD, false),
@@ -358,13 +366,22 @@ mod tests {
             (UPLOAD, "https://t2.a.example/u/x.json?2", true),
             (OWN, SECOND, true),
         ] {
-            let (copied, expected) = (found(copy, b"{}"), expected.then(|| url(original)));
+            let copied = named(NamedBy::Others, found(copy, b"{}"));
+            let expected = expected.then(|| url(original));
             let stored = site(1, &[(original, b"{}")]);
-            let of_site = Findings::default().original_of(&copied, &stored, is_named).cloned();
+            let of_site = Findings::default().original_of(&copied, &stored, is_found).cloned();
             let of_visit =
-                of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_named).cloned();
+                of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_found).cloned();
             assert_eq!((&of_site, &of_visit), (&expected, &expected), "{copy} of {original}");
         }
+        for (copy, expected) in [(UPLOAD, false), ("https://t2.a.example/u/x.json?2", true), (SECOND, false)]
+        {
+            let (stored, copied) = (site(1, &[(UPLOAD, b"{}")]), named(NamedBy::Further, found(copy, b"{}")));
+            let original = Findings::default().original_of(&copied, &stored, is_found).cloned();
+            assert_eq!(original, expected.then(|| url(UPLOAD)), "{copy}");
+        }
+        let elsewhere = named(NamedBy::Further, found(UPLOAD, b"{}"));
+        assert_eq!(Findings::default().original_of(&elsewhere, &site(1, &[(OWN, b"{}")]), is_found), None);
     }
 
     #[test]
@@ -393,6 +410,29 @@ mod tests {
     }
 
     #[test]
+    fn leaves_at_most_a_hundred_links_of_a_site() {
+        let left = (0..60).map(|number| ResourceState {
+            outcome: FetchOutcome::NotReached,
+            ..fixtures::manifest(&format!("https://a.example/left/{number}"), Discovery::CatalogEntry, None)
+        });
+        let site = SiteState { resources: left.collect(), ..site(1, &[]) };
+        let mut findings = Findings::default();
+        for visit in 0..3 {
+            let links = (0..30).map(|number| Task {
+                named_by: NamedBy::Further,
+                linked_from: Some(Box::new(url(ONE))),
+                ..Task::new(
+                    url(&format!("https://t1.a.example/{visit}/{number}")),
+                    BodyKind::Manifest,
+                    Discovery::CatalogEntry,
+                )
+            });
+            findings.leave(links, &site);
+        }
+        assert_eq!(findings.fetched.len(), LEFT_MAX - 60);
+    }
+
+    #[test]
     fn rejects_documents_of_hosts_that_answer_every_path() {
         let mut findings = of([found(ONE, b"{}"), found("https://b.a.example/1", b"{}")]);
         findings.reject_catch_all(&BTreeMap::from([(url(ONE).host(), VisitEnd::CatchAll)]));
@@ -404,22 +444,28 @@ mod tests {
     #[test]
     fn a_site_keeps_manifests_that_a_visit_did_not_check() {
         let known = site(1, &[(ONE, b"{}")]);
-        assert_eq!(Findings::default().manifest_presence(&known), ManifestPresence::Present);
+        assert_eq!(Findings::default().manifest_presence(&known, &own(&known)), ManifestPresence::Present);
         assert_eq!(
-            of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known),
+            of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known, &own(&known)),
             ManifestPresence::Absent
         );
-        assert_eq!(of([found(TWO, b"{}")]).manifest_presence(&site(0, &[])), ManifestPresence::Present);
+        assert_eq!(
+            of([found(TWO, b"{}")]).manifest_presence(&site(0, &[]), &own(&site(0, &[]))),
+            ManifestPresence::Present
+        );
     }
 
     #[test]
     fn other_bytes_and_missing_manifests_are_changes_after_the_first_visit() {
         let known = |visits| site(visits, &[(ONE, b"{}")]);
-        assert!(!of([found(ONE, b"{}")]).changed_any(&known(1)));
-        assert!(of([found(ONE, b"[]")]).changed_any(&known(1)));
-        assert!(of([fetched(ONE, FetchOutcome::NotFound)]).changed_any(&known(1)));
-        assert!(!of([fetched(TWO, FetchOutcome::NotFound)]).changed_any(&known(1)));
-        assert!(!of([found(ONE, b"[]")]).changed_any(&known(0)), "a first visit finds new manifests");
+        assert!(!of([found(ONE, b"{}")]).changed_any(&known(1), &own(&known(1))));
+        assert!(of([found(ONE, b"[]")]).changed_any(&known(1), &own(&known(1))));
+        assert!(of([fetched(ONE, FetchOutcome::NotFound)]).changed_any(&known(1), &own(&known(1))));
+        assert!(!of([fetched(TWO, FetchOutcome::NotFound)]).changed_any(&known(1), &own(&known(1))));
+        assert!(
+            !of([found(ONE, b"[]")]).changed_any(&known(0), &own(&known(0))),
+            "a first visit finds new manifests"
+        );
     }
 
     #[test]
@@ -435,8 +481,61 @@ mod tests {
             SiteState { resources, ..site(1, &[]) }
         };
         let findings = of([fetched(ONE, FetchOutcome::Fresh), fetched(TWO, FetchOutcome::Fresh)]);
-        assert_eq!(findings.fresh_until(&known(Some(at))), Some(at));
-        assert_eq!(findings.fresh_until(&known(None)), None, "one is stale");
+        assert_eq!(findings.fresh_until(&known(Some(at)), &own(&known(Some(at)))), Some(at));
+        assert_eq!(findings.fresh_until(&known(None), &own(&known(None))), None, "one is stale");
+    }
+
+    #[test]
+    fn manifests_of_others_decide_nothing_about_the_site() {
+        const THEIRS: &str = "https://t1.a.example/.well-known/agent-card.json";
+        const LISTED: &str = "https://t1.a.example/listed.json";
+        let fresh = |named_by, at| named(named_by, fetched(at, FetchOutcome::Fresh));
+        let next_year = clock::now() + chrono::TimeDelta::days(365);
+        let until = |at: &str, discovery, from| ResourceState {
+            fresh_until: Some(next_year),
+            ..fixtures::manifest(at, discovery, from)
+        };
+        let state = |resources| SiteState { resources, ..site(1, &[]) };
+        let theirs = || until(THEIRS, Discovery::WellKnown, None);
+        let only_theirs = state(vec![theirs()]);
+        for findings in [Findings::default(), of([fresh(NamedBy::Others, THEIRS)])] {
+            let presence = findings.manifest_presence(&only_theirs, &own(&only_theirs));
+            assert_eq!(presence, ManifestPresence::Absent);
+            assert_eq!(findings.fresh_until(&only_theirs, &own(&only_theirs)), None);
+        }
+        let changed = of([named(NamedBy::Others, found(THEIRS, b"[]"))]);
+        assert!(!changed.changed_any(&only_theirs, &own(&only_theirs)));
+        assert!(!changed.has_new_manifest(&site(1, &[]), &own(&site(1, &[]))));
+
+        let listed = state(vec![
+            fixtures::manifest(ONE, Discovery::Root, None),
+            until(LISTED, Discovery::CatalogEntry, Some(ONE)),
+        ]);
+        let gone = of([fetched(ONE, FetchOutcome::NotFound), fresh(NamedBy::Document, LISTED)]);
+        assert_eq!(gone.manifest_presence(&listed, &own(&listed)), ManifestPresence::Present);
+        assert_eq!(gone.fresh_until(&listed, &own(&listed)), None, "a link alone delays no visit");
+        let both = state(vec![until(ONE, Discovery::Root, None), theirs()]);
+        let stale_theirs = of([fresh(NamedBy::Site, ONE), named(NamedBy::Others, found(THEIRS, b"{}"))]);
+        assert_eq!(stale_theirs.fresh_until(&both, &own(&both)), Some(next_year));
+    }
+
+    #[test]
+    fn drops_documents_with_the_least_standing_first() {
+        let sized = |named_by, mib: usize| {
+            let body = Some(Document(vec![b'x'; mib * MIB]));
+            let at = format!("https://a.example/{named_by:?}/{mib}.json");
+            named(named_by, Fetched { body, ..fetched(&at, FetchOutcome::Found) })
+        };
+        let mut findings = of([
+            sized(NamedBy::Site, 10),
+            sized(NamedBy::Others, 1),
+            sized(NamedBy::Document, 4),
+            sized(NamedBy::Further, 2),
+            sized(NamedBy::Further, 3),
+        ]);
+        findings.drop_large_documents();
+        let kept: Vec<_> = findings.fetched.iter().map(|fetched| fetched.body.is_some()).collect();
+        assert_eq!(kept, [true, false, true, true, false]);
     }
 
     #[test]

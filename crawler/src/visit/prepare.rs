@@ -600,6 +600,43 @@ mod tests {
     }
 
     #[test]
+    fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
+        let catalog = "https://a.example/agents.json";
+        let upload = |number: usize| format!("https://a.example/u/{number:02}.json");
+        let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");
+        let own = (0..30).map(|number| format!("https://api.a.example/own/{number:02}.json"));
+        let own: Vec<String> = own.collect();
+        let mut requested = HashSet::new();
+        for visits in 0..30 {
+            let published =
+                own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
+            let uploads =
+                (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
+            let linked = (0..2).flat_map(|of| {
+                let from = upload(of);
+                let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
+                many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
+            });
+            let resources =
+                published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
+            let site = SiteState {
+                hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
+                resources: resources.collect(),
+                visits,
+                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+            };
+            let planned = planned(&site);
+            assert!(own.iter().all(|own| planned.contains(own)), "visit {visits}: {planned:?}");
+            assert!(planned.contains(&deep(1, 0)), "visit {visits}: {planned:?}");
+            let of_one = planned.iter().filter(|url| url.starts_with("https://a.example/d/00/")).count();
+            assert_eq!(of_one, FURTHER_OF_ONE_MAX, "visit {visits}");
+            requested.extend(planned);
+        }
+        assert!((0..100).all(|number| requested.contains(&upload(number))));
+        assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
+    }
+
+    #[test]
     fn links_that_found_no_room_are_requested_in_the_next_visit() {
         for visits in 0..5 {
             let mut site = site_with_known(300, visits);
