@@ -21,7 +21,7 @@ const MISSES_TO_REMOVE: u32 = 2;
 
 /// Rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are deleted, the oldest
 /// first, down to [`BARE_KEPT`].
-pub(crate) const RESOURCES_MAX: usize = 2_000;
+const RESOURCES_MAX: usize = 2_000;
 /// Rows without either that a site keeps, however many manifests it has.
 const BARE_KEPT: usize = 100;
 /// Rows that one visit deletes. The next one continues.
