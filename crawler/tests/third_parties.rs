@@ -939,6 +939,121 @@ async fn failing_links_of_one_document_skip_no_other_document() {
     }
 }
 
+/// The catalog of the victim lists a document of a user, and that one another.
+#[tokio::test]
+async fn what_documents_link_to_is_requested_after_what_the_site_itself_names() {
+    const LINKSET: &str = "application/linkset+json";
+    let at = |path: &str| format!("https://{VICTIM}{path}");
+    let page = "<html><head><link rel='agent-manifest' href='/x/of-page.json'></head></html>";
+    let (further, theirs) = (at("/u/further.json"), at("/u/theirs.json"));
+    let victim = Host::new(VICTIM)
+        .robots("User-agent: *\nAllow: /\nAgentmap: /x/of-robots.json\n")
+        .route(MANIFEST, AWP)
+        .route("/", Answer::html(page))
+        .file("/.well-known/api-catalog", LINKSET, catalog_of(&[at("/u/listed.json").as_str()]))
+        .file("/u/listed.json", LINKSET, catalog_of(&[further.as_str()]));
+    let web = Web::builder().host(victim).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    crawl.store.seeds_add(&[submitted(&theirs)], now()).await.unwrap();
+    for pass in 0..2 {
+        crawl.pass_again().await;
+        let paths = crawl.paths(VICTIM);
+        let links = ["/u/listed.json", "/u/further.json", "/u/theirs.json"];
+        let is_link = |path: &&String| links.contains(&path.as_str());
+        let requested: Vec<&String> = paths.iter().filter(is_link).collect();
+        assert_eq!(
+            paths.iter().rev().take(requested.len()).rev().collect::<Vec<_>>(),
+            requested,
+            "pass {pass}"
+        );
+        if pass == 0 {
+            assert_eq!(requested, links, "{paths:?}");
+            for own in ["/x/of-page.json", "/x/of-robots.json", "/", "/llms.txt"] {
+                assert!(paths.iter().any(|path| path == own), "{own} in {paths:?}");
+            }
+        }
+    }
+}
+
+/// A document of a user links to paths below `/.well-known/` that the victim refuses or where it fails.
+#[tokio::test]
+async fn what_a_user_links_to_below_well_known_says_nothing_about_the_site() {
+    const LINKSET: &str = "application/linkset+json";
+    for answer in [Answer::status(403), Answer::status(500)] {
+        let forbidden: Vec<String> =
+            (0..10).map(|number| format!("https://{VICTIM}/.well-known/.hta{number}")).collect();
+        let forbidden: Vec<&str> = forbidden.iter().map(String::as_str).collect();
+        let listed = format!("https://{VICTIM}/u/u.json");
+        let mut victim = Host::new(VICTIM)
+            .robots("")
+            .route(MANIFEST, AWP)
+            .file("/.well-known/api-catalog", LINKSET, catalog_of(&[listed.as_str()]))
+            .file("/u/u.json", LINKSET, catalog_of(&forbidden));
+        for number in 0..10 {
+            victim = victim.route(&format!("/.well-known/.hta{number}"), answer.clone());
+        }
+        let web = Web::builder().host(victim).start().await.unwrap();
+        let mut crawl = Crawl::on(web, VICTIM).await;
+        for pass in 0..3 {
+            crawl.pass_again().await;
+            let report = crawl.report(VICTIM).await;
+            assert_eq!(report.visits[0].end, VisitEnd::Completed, "{answer:?}, pass {pass}");
+            assert!(crawl.paths(VICTIM).contains(&MANIFEST.to_owned()), "{answer:?}, pass {pass}");
+            assert!(crawl.outcome(VICTIM, MANIFEST).await.is_present(), "{answer:?}, pass {pass}");
+        }
+    }
+}
+
+/// A user's listed document links to one file under many URLs. The catalog then lists a document of its own.
+#[tokio::test]
+async fn links_of_a_user_keep_no_link_of_the_site_out() {
+    const CATALOG: &str = "/.well-known/api-catalog";
+    const LINKSET: &str = "application/linkset+json";
+    let at = |path: &str| format!("https://{VICTIM}{path}");
+    let copies: Vec<String> = (0..150).map(|number| at(&format!("/u/s.json?{number}"))).collect();
+    let copies: Vec<&str> = copies.iter().map(String::as_str).collect();
+    let (listed, own) = (at("/u/u.json"), at("/x/own.json"));
+    let victim = Host::new(VICTIM)
+        .robots("")
+        .route(MANIFEST, AWP)
+        .file(CATALOG, LINKSET, catalog_of(&[listed.as_str()]))
+        .file("/u/u.json", LINKSET, catalog_of(&copies))
+        .file("/u/s.json", "application/json", awp_with("copied"))
+        .file("/x/own.json", "application/json", awp_with("own"));
+    let web = Web::builder().host(victim).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    for pass in 0..3 {
+        crawl.pass_again().await;
+        let copied = crawl.paths(VICTIM).iter().filter(|path| path.starts_with("/u/s.json")).count();
+        assert!((1..=20).contains(&copied), "pass {pass}: {copied}");
+    }
+    crawl.web.set_file(VICTIM, CATALOG, LINKSET, catalog_of(&[listed.as_str(), own.as_str()]));
+    crawl.pass_again().await;
+    assert_eq!(naming_of(&crawl, &own).await, NamedBy::Site);
+    let copied = crawl.report(VICTIM).await.state.resources.into_iter();
+    let copied = copied.filter(|known| known.url.path() == "/u/s.json" && known.manifest_id.is_some());
+    assert_eq!(copied.count(), 1, "one document is one manifest");
+}
+
+/// The victim has no manifest. The card of a customer is fresh for a year.
+#[tokio::test]
+async fn a_card_of_a_customer_does_not_delay_visits_of_the_site() {
+    const CUSTOMER: &str = "t1.victim.example";
+    let card = Answer::json(awp_with("card")).max_age(365 * 24 * 60 * 60);
+    let customer = Host::new(CUSTOMER).robots("").route(MANIFEST, card);
+    let web = Web::builder().host(Host::new(VICTIM).robots("")).host(customer).start().await.unwrap();
+    let mut crawl = Crawl::on(web, VICTIM).await;
+    crawl.store.seeds_add(&[submitted(&format!("https://{CUSTOMER}{MANIFEST}"))], now()).await.unwrap();
+    for pass in 0..2 {
+        crawl.pass_again().await;
+        let report = crawl.report(VICTIM).await;
+        let wait = report.summary.next_visit_at.unwrap() - now();
+        let days = 10..=40;
+        assert!(days.contains(&wait.num_days()), "pass {pass}: {wait}");
+    }
+    assert_eq!(naming_of(&crawl, &format!("https://{CUSTOMER}{MANIFEST}")).await, NamedBy::Others);
+}
+
 /// A document has no other source than a line of robots.txt, and is requested first. Then the home page has the link instead.
 #[tokio::test]
 async fn a_document_stays_the_sites_own_while_anything_of_the_site_links_to_it() {

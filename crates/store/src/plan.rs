@@ -19,6 +19,14 @@ use crate::model::{FeedChange, FetchRecord, HostOrigin, LinkChanges, NewSource, 
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
 
+/// Rows of a site for URLs that were requested or linked. Beyond it, those without a manifest or a stored document are deleted, the oldest
+/// first, down to [`BARE_KEPT`].
+const RESOURCES_MAX: usize = 2_000;
+/// Rows without either that a site keeps, however many manifests it has.
+const BARE_KEPT: usize = 100;
+/// Rows that one visit deletes. The next one continues.
+const FORGOTTEN_MAX: usize = 10_000;
+
 /// A manifest before the visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownManifest {
@@ -93,6 +101,8 @@ pub(crate) struct Part<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) resources: Vec<ResourceState>,
+    /// Those that are deleted, because the site has too many.
+    pub(crate) forgotten: Vec<ManifestId>,
     /// Those that lose their source.
     pub(crate) unlinked: Vec<ManifestId>,
     pub(crate) parts: Vec<Part<'a>>,
@@ -144,6 +154,7 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         }
     }
     plan_links(&mut plan, &visit.links, known);
+    plan_forgotten(&mut plan, known);
     let naming = naming_after(visit, known, &plan.resources);
     for (id, fetch) in &last {
         let before = known.resources.get(id);
@@ -196,6 +207,31 @@ fn plan_links(plan: &mut Plan<'_>, links: &LinkChanges, known: &Known) {
     }
     let unlinked = links.unlinked.iter().map(|url| change(url, &|resource| resource.linked_from = None));
     plan.unlinked = unlinked.collect();
+}
+
+/// Plans which rows are deleted, and which new ones are not written, so that no visits add rows without end.
+fn plan_forgotten(plan: &mut Plan<'_>, known: &Known) {
+    let after: HashMap<ManifestId, &ResourceState> =
+        plan.resources.iter().map(|resource| (ManifestId::of(&resource.url), resource)).collect();
+    let is_bare = |id: &ManifestId, resource: &ResourceState| {
+        let has_content = resource.manifest_id.is_some() || resource.content_hash.is_some();
+        !has_content && !known.manifests.contains_key(id)
+    };
+    let before = known.resources.iter().filter(|(id, _)| !after.contains_key(*id));
+    let (mut bare, mut count) = (Vec::new(), 0_usize);
+    for (id, resource) in before.chain(after.iter().map(|(id, resource)| (id, *resource))) {
+        count += 1;
+        if is_bare(id, resource) {
+            bare.push((resource.fetched_at, id));
+        }
+    }
+    let excess = count.saturating_sub(RESOURCES_MAX).min(bare.len().saturating_sub(BARE_KEPT));
+    bare.sort_unstable();
+    let forgotten: Vec<ManifestId> =
+        bare.into_iter().take(excess.min(FORGOTTEN_MAX)).map(|(_, id)| id.clone()).collect();
+    let is_forgotten: HashSet<&ManifestId> = forgotten.iter().collect();
+    plan.resources.retain(|resource| !is_forgotten.contains(&ManifestId::of(&resource.url)));
+    plan.forgotten = forgotten;
 }
 
 /// What the site names after the visit.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl};
 use policy::naming::is_usual;
 use policy::schedule::ManifestPresence;
 use policy::{FetchOutcome, PathClass, VisitEnd, plan};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
 
 use super::fetched::Fetched;
+use super::own_hosts::OwnHosts;
 use super::plan::KNOWN_WAITING_MAX;
 use super::seeds;
 use super::sources::Sources;
@@ -30,6 +31,8 @@ const TOO_LARGE_TO_PARK: &str =
 const LEFT_WITHOUT_ROOM_MAX: usize = KNOWN_WAITING_MAX;
 /// Why a link is left that found no room.
 const NO_ROOM: &str = "the visit had no room for it; the next one requests it";
+/// Links of a site that are left at a time. Those beyond are found again when their document changes.
+const LEFT_MAX: usize = 100;
 /// Why a link is left for a later visit.
 const LEFT: &str = "its host asks for a long delay or answers with failures; a later visit requests it";
 
@@ -75,14 +78,15 @@ impl Findings {
         seeds::add(&mut self.seeds, more);
     }
 
-    /// The URL at which the site already has the document of a result that only others name. Other sites and clients may name a
-    /// document under any number of URLs, for example by adding queries. The original is at the same host, or the site names it: the
-    /// copy of one customer does not displace the document of another one. What is at a usual path is no copy of what is not.
+    /// The URL at which the site already has the document of a result that the site itself does not name. Other sites, clients and users may
+    /// name a document under any number of URLs, for example by adding queries. The original is at the same host, or the site publishes it
+    /// where no link is needed to find it: the copy of one customer does not displace the document of another one, whatever links to it.
+    /// What is at a usual path is no copy of what is not. Of what documents link to, only a URL with the same path is a copy.
     pub(crate) fn original_of<'a>(
         &'a self,
         copy: &Fetched,
         site: &'a SiteState,
-        is_named: impl Fn(&ManifestUrl) -> bool,
+        is_found_without_links: impl Fn(&ManifestUrl) -> bool,
     ) -> Option<&'a ManifestUrl> {
         let hash = copy.hash.as_ref().filter(|_| copy.manifest.is_some());
         hash?;
@@ -93,7 +97,9 @@ impl Findings {
         let of_visit = self.fetched.iter().filter(is_read).map(|other| &other.url);
         let may_be_original = |url: &ManifestUrl| {
             let is_beside = url.host() == copy.url.host() && (is_usual(url) || !is_usual(&copy.url));
-            *url != copy.url && (is_beside || is_named(url))
+            let is_same_path = is_beside && url.path() == copy.url.path();
+            let is_elsewhere = copy.named_by == NamedBy::Others && (is_beside || is_found_without_links(url));
+            *url != copy.url && (is_same_path || is_elsewhere)
         };
         of_site.chain(of_visit).find(|url| may_be_original(url))
     }
@@ -101,21 +107,32 @@ impl Findings {
     /// Records the links in documents of the site that are left for a later visit, so that they are requested even if those documents
     /// do not change. Parts come with their manifest.
     pub(crate) fn leave(&mut self, tasks: impl IntoIterator<Item = Task>, site: &SiteState) {
-        for task in tasks.into_iter().filter(|task| is_new_link(task, site)) {
+        let room = self.room_for_left(site);
+        for task in tasks.into_iter().filter(|task| is_new_link(task, site)).take(room) {
             self.record_left(&task, LEFT);
         }
     }
 
     /// The same for links for which there was no room, up to [`LEFT_WITHOUT_ROOM_MAX`].
     pub(crate) fn leave_without_room(&mut self, tasks: Vec<Task>, site: &SiteState) {
-        let is_left = |fetched: &&Fetched| fetched.outcome == FetchOutcome::NotReached;
-        let left = self.fetched.iter().filter(is_left).count();
+        let room = LEFT_WITHOUT_ROOM_MAX.saturating_sub(self.left()).min(self.room_for_left(site));
         let tasks = tasks.into_iter().filter(|task| is_new_link(task, site));
-        for task in tasks.take(LEFT_WITHOUT_ROOM_MAX.saturating_sub(left)) {
+        for task in tasks.take(room) {
             if !self.fetched.iter().any(|fetched| fetched.url == task.url) {
                 self.record_left(&task, NO_ROOM);
             }
         }
+    }
+
+    /// How many more links may be left, of at most [`LEFT_MAX`] of the site.
+    fn room_for_left(&self, site: &SiteState) -> usize {
+        let is_left = |known: &&ResourceState| known.outcome == FetchOutcome::NotReached;
+        LEFT_MAX.saturating_sub(site.resources.iter().filter(is_left).count() + self.left())
+    }
+
+    /// Links that this visit has left.
+    fn left(&self) -> usize {
+        self.fetched.iter().filter(|fetched| fetched.outcome == FetchOutcome::NotReached).count()
     }
 
     fn record_left(&mut self, task: &Task, reason: &str) {
@@ -133,11 +150,15 @@ impl Findings {
         }
     }
 
-    /// Drops the largest documents beyond [`PARKED_DOCUMENT_BYTES_MAX`].
+    /// Drops documents beyond [`PARKED_DOCUMENT_BYTES_MAX`], those with the least standing first, and of these the largest.
     pub(crate) fn drop_large_documents(&mut self) {
         let mut bytes = self.document_bytes();
         while bytes > PARKED_DOCUMENT_BYTES_MAX
-            && let Some(largest) = self.fetched.iter_mut().max_by_key(|fetched| fetched.body_bytes())
+            && let Some(largest) = self
+                .fetched
+                .iter_mut()
+                .filter(|fetched| fetched.body_bytes() > 0)
+                .max_by_key(|fetched| (fetched.named_by, fetched.body_bytes()))
         {
             bytes -= largest.body_bytes();
             largest.reject(FetchOutcome::TooLarge, TOO_LARGE_TO_PARK.to_owned());
@@ -165,11 +186,17 @@ impl Findings {
         self.fetched.iter().filter(|fetched| fetched.role == Role::Manifest)
     }
 
+    /// The manifests of this visit that the site names. Those that only others name decide nothing about it.
+    fn manifests_of_site(&self, own: &OwnHosts) -> impl Iterator<Item = &Fetched> {
+        self.manifests().filter(|fetched| is_of_site(fetched, own))
+    }
+
     /// Whether the site has a manifest: one that was seen, or a known one that this visit did not check.
-    pub(crate) fn manifest_presence(&self, site: &SiteState) -> ManifestPresence {
-        let is_present = self.manifests().any(|fetched| fetched.outcome.is_present());
+    pub(crate) fn manifest_presence(&self, site: &SiteState, own: &OwnHosts) -> ManifestPresence {
+        let is_present = self.manifests_of_site(own).any(|fetched| fetched.outcome.is_present());
         let is_unchecked = |known: &ResourceState| {
-            known.manifest_id.is_some() && !self.fetched.iter().any(|fetched| fetched.url == known.url)
+            let is_of_visit = || self.fetched.iter().any(|fetched| fetched.url == known.url);
+            known.manifest_id.is_some() && own.names(&known.url) && !is_of_visit()
         };
         if is_present || site.resources.iter().any(is_unchecked) {
             ManifestPresence::Present
@@ -178,24 +205,30 @@ impl Findings {
         }
     }
 
-    /// When the first manifest becomes stale, if all are fresh.
-    pub(crate) fn fresh_until(&self, site: &SiteState) -> Option<DateTime<Utc>> {
+    /// When the first manifest becomes stale, if all are fresh. `None` if the site itself publishes none: what its users wrote does not delay
+    /// its next visit.
+    pub(crate) fn fresh_until(&self, site: &SiteState, own: &OwnHosts) -> Option<DateTime<Utc>> {
         let until = |fetched: &Fetched| match fetched.outcome {
             FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
             _ => fetched.fresh_until(),
         };
-        let present = self.manifests().filter(|fetched| fetched.outcome.is_present());
-        present.map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
+        let present: Vec<&Fetched> =
+            self.manifests_of_site(own).filter(|fetched| fetched.outcome.is_present()).collect();
+        let is_published =
+            |fetched: &&&Fetched| fetched.named_by == NamedBy::Site || fetched.discovery == Discovery::Listed;
+        present.iter().find(is_published)?;
+        present.into_iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
     /// Whether the site did not have one of the manifests before.
-    pub(crate) fn has_new_manifest(&self, site: &SiteState) -> bool {
+    pub(crate) fn has_new_manifest(&self, site: &SiteState, own: &OwnHosts) -> bool {
         let is_known = |url| known(site, url).is_some_and(|known| known.manifest_id.is_some());
-        self.manifests().any(|fetched| fetched.outcome == FetchOutcome::Found && !is_known(&fetched.url))
+        self.manifests_of_site(own)
+            .any(|fetched| fetched.outcome == FetchOutcome::Found && !is_known(&fetched.url))
     }
 
     /// Whether a manifest changed since the last visit. What a first visit finds is new, not changed.
-    pub(crate) fn changed_any(&self, site: &SiteState) -> bool {
+    pub(crate) fn changed_any(&self, site: &SiteState, own: &OwnHosts) -> bool {
         let has_changed = |fetched: &Fetched| {
             let known = known(site, &fetched.url);
             match fetched.outcome {
@@ -206,8 +239,14 @@ impl Findings {
                 outcome => known.is_some_and(|known| known.manifest_id.is_some()) && outcome.is_absent(),
             }
         };
-        site.visits > 0 && self.manifests().any(has_changed)
+        site.visits > 0 && self.manifests_of_site(own).any(has_changed)
     }
+}
+
+/// Whether the operator or the site names a document, as far as the store or this visit knows.
+pub(super) fn is_of_site(fetched: &Fetched, own: &OwnHosts) -> bool {
+    let is_named = fetched.named_by != NamedBy::Others || fetched.discovery == Discovery::Listed;
+    is_named || own.names(&fetched.url)
 }
 
 /// Whether a task is a link of the site to a document that is not known.
@@ -277,6 +316,14 @@ mod tests {
         }
     }
 
+    fn own(site: &SiteState) -> OwnHosts {
+        OwnHosts::of(site)
+    }
+
+    fn named(named_by: NamedBy, fetched: Fetched) -> Fetched {
+        Fetched { named_by, ..fetched }
+    }
+
     fn of(fetched: impl IntoIterator<Item = Fetched>) -> Findings {
         Findings { fetched: fetched.into_iter().collect(), ..Findings::default() }
     }
@@ -296,7 +343,7 @@ mod tests {
 
     #[test]
     fn finds_the_original_of_a_copy_on_the_site_and_in_the_visit() {
-        let (copy, none) = (found(TWO, b"{}"), |_: &ManifestUrl| false);
+        let (copy, none) = (named(NamedBy::Others, found(TWO, b"{}")), |_: &ManifestUrl| false);
         assert_eq!(Findings::default().original_of(&copy, &site(1, &[(ONE, b"{}")]), none), Some(&url(ONE)));
         assert_eq!(of([found(ONE, b"{}")]).original_of(&copy, &site(1, &[]), none), Some(&url(ONE)));
         assert_eq!(of([found(ONE, b"[]")]).original_of(&copy, &site(1, &[(TWO, b"{}")]), none), None);
@@ -310,7 +357,7 @@ mod tests {
         const FIRST: &str = "https://t1.a.example/agent.json";
         const SECOND: &str = "https://t2.a.example/agent.json";
         const UPLOAD: &str = "https://t2.a.example/u/x.json";
-        let is_named = |url: &ManifestUrl| url.as_str() == OWN;
+        let is_found = |url: &ManifestUrl| url.as_str() == OWN;
         for (original, copy, expected) in [
             (FIRST, SECOND, false),
             (FIRST, UPLOAD, false),
@@ -319,13 +366,22 @@ mod tests {
             (UPLOAD, "https://t2.a.example/u/x.json?2", true),
             (OWN, SECOND, true),
         ] {
-            let (copied, expected) = (found(copy, b"{}"), expected.then(|| url(original)));
+            let copied = named(NamedBy::Others, found(copy, b"{}"));
+            let expected = expected.then(|| url(original));
             let stored = site(1, &[(original, b"{}")]);
-            let of_site = Findings::default().original_of(&copied, &stored, is_named).cloned();
+            let of_site = Findings::default().original_of(&copied, &stored, is_found).cloned();
             let of_visit =
-                of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_named).cloned();
+                of([found(original, b"{}")]).original_of(&copied, &site(1, &[]), is_found).cloned();
             assert_eq!((&of_site, &of_visit), (&expected, &expected), "{copy} of {original}");
         }
+        for (copy, expected) in [(UPLOAD, false), ("https://t2.a.example/u/x.json?2", true), (SECOND, false)]
+        {
+            let (stored, copied) = (site(1, &[(UPLOAD, b"{}")]), named(NamedBy::Further, found(copy, b"{}")));
+            let original = Findings::default().original_of(&copied, &stored, is_found).cloned();
+            assert_eq!(original, expected.then(|| url(UPLOAD)), "{copy}");
+        }
+        let elsewhere = named(NamedBy::Further, found(UPLOAD, b"{}"));
+        assert_eq!(Findings::default().original_of(&elsewhere, &site(1, &[(OWN, b"{}")]), is_found), None);
     }
 
     #[test]
@@ -354,6 +410,29 @@ mod tests {
     }
 
     #[test]
+    fn leaves_at_most_a_hundred_links_of_a_site() {
+        let left = (0..60).map(|number| ResourceState {
+            outcome: FetchOutcome::NotReached,
+            ..fixtures::manifest(&format!("https://a.example/left/{number}"), Discovery::CatalogEntry, None)
+        });
+        let site = SiteState { resources: left.collect(), ..site(1, &[]) };
+        let mut findings = Findings::default();
+        for visit in 0..3 {
+            let links = (0..30).map(|number| Task {
+                named_by: NamedBy::Further,
+                linked_from: Some(Box::new(url(ONE))),
+                ..Task::new(
+                    url(&format!("https://t1.a.example/{visit}/{number}")),
+                    BodyKind::Manifest,
+                    Discovery::CatalogEntry,
+                )
+            });
+            findings.leave(links, &site);
+        }
+        assert_eq!(findings.fetched.len(), LEFT_MAX - 60);
+    }
+
+    #[test]
     fn rejects_documents_of_hosts_that_answer_every_path() {
         let mut findings = of([found(ONE, b"{}"), found("https://b.a.example/1", b"{}")]);
         findings.reject_catch_all(&BTreeMap::from([(url(ONE).host(), VisitEnd::CatchAll)]));
@@ -365,22 +444,28 @@ mod tests {
     #[test]
     fn a_site_keeps_manifests_that_a_visit_did_not_check() {
         let known = site(1, &[(ONE, b"{}")]);
-        assert_eq!(Findings::default().manifest_presence(&known), ManifestPresence::Present);
+        assert_eq!(Findings::default().manifest_presence(&known, &own(&known)), ManifestPresence::Present);
         assert_eq!(
-            of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known),
+            of([fetched(ONE, FetchOutcome::NotFound)]).manifest_presence(&known, &own(&known)),
             ManifestPresence::Absent
         );
-        assert_eq!(of([found(TWO, b"{}")]).manifest_presence(&site(0, &[])), ManifestPresence::Present);
+        assert_eq!(
+            of([found(TWO, b"{}")]).manifest_presence(&site(0, &[]), &own(&site(0, &[]))),
+            ManifestPresence::Present
+        );
     }
 
     #[test]
     fn other_bytes_and_missing_manifests_are_changes_after_the_first_visit() {
         let known = |visits| site(visits, &[(ONE, b"{}")]);
-        assert!(!of([found(ONE, b"{}")]).changed_any(&known(1)));
-        assert!(of([found(ONE, b"[]")]).changed_any(&known(1)));
-        assert!(of([fetched(ONE, FetchOutcome::NotFound)]).changed_any(&known(1)));
-        assert!(!of([fetched(TWO, FetchOutcome::NotFound)]).changed_any(&known(1)));
-        assert!(!of([found(ONE, b"[]")]).changed_any(&known(0)), "a first visit finds new manifests");
+        assert!(!of([found(ONE, b"{}")]).changed_any(&known(1), &own(&known(1))));
+        assert!(of([found(ONE, b"[]")]).changed_any(&known(1), &own(&known(1))));
+        assert!(of([fetched(ONE, FetchOutcome::NotFound)]).changed_any(&known(1), &own(&known(1))));
+        assert!(!of([fetched(TWO, FetchOutcome::NotFound)]).changed_any(&known(1), &own(&known(1))));
+        assert!(
+            !of([found(ONE, b"[]")]).changed_any(&known(0), &own(&known(0))),
+            "a first visit finds new manifests"
+        );
     }
 
     #[test]
@@ -396,8 +481,61 @@ mod tests {
             SiteState { resources, ..site(1, &[]) }
         };
         let findings = of([fetched(ONE, FetchOutcome::Fresh), fetched(TWO, FetchOutcome::Fresh)]);
-        assert_eq!(findings.fresh_until(&known(Some(at))), Some(at));
-        assert_eq!(findings.fresh_until(&known(None)), None, "one is stale");
+        assert_eq!(findings.fresh_until(&known(Some(at)), &own(&known(Some(at)))), Some(at));
+        assert_eq!(findings.fresh_until(&known(None), &own(&known(None))), None, "one is stale");
+    }
+
+    #[test]
+    fn manifests_of_others_decide_nothing_about_the_site() {
+        const THEIRS: &str = "https://t1.a.example/.well-known/agent-card.json";
+        const LISTED: &str = "https://t1.a.example/listed.json";
+        let fresh = |named_by, at| named(named_by, fetched(at, FetchOutcome::Fresh));
+        let next_year = clock::now() + chrono::TimeDelta::days(365);
+        let until = |at: &str, discovery, from| ResourceState {
+            fresh_until: Some(next_year),
+            ..fixtures::manifest(at, discovery, from)
+        };
+        let state = |resources| SiteState { resources, ..site(1, &[]) };
+        let theirs = || until(THEIRS, Discovery::WellKnown, None);
+        let only_theirs = state(vec![theirs()]);
+        for findings in [Findings::default(), of([fresh(NamedBy::Others, THEIRS)])] {
+            let presence = findings.manifest_presence(&only_theirs, &own(&only_theirs));
+            assert_eq!(presence, ManifestPresence::Absent);
+            assert_eq!(findings.fresh_until(&only_theirs, &own(&only_theirs)), None);
+        }
+        let changed = of([named(NamedBy::Others, found(THEIRS, b"[]"))]);
+        assert!(!changed.changed_any(&only_theirs, &own(&only_theirs)));
+        assert!(!changed.has_new_manifest(&site(1, &[]), &own(&site(1, &[]))));
+
+        let listed = state(vec![
+            fixtures::manifest(ONE, Discovery::Root, None),
+            until(LISTED, Discovery::CatalogEntry, Some(ONE)),
+        ]);
+        let gone = of([fetched(ONE, FetchOutcome::NotFound), fresh(NamedBy::Document, LISTED)]);
+        assert_eq!(gone.manifest_presence(&listed, &own(&listed)), ManifestPresence::Present);
+        assert_eq!(gone.fresh_until(&listed, &own(&listed)), None, "a link alone delays no visit");
+        let both = state(vec![until(ONE, Discovery::Root, None), theirs()]);
+        let stale_theirs = of([fresh(NamedBy::Site, ONE), named(NamedBy::Others, found(THEIRS, b"{}"))]);
+        assert_eq!(stale_theirs.fresh_until(&both, &own(&both)), Some(next_year));
+    }
+
+    #[test]
+    fn drops_documents_with_the_least_standing_first() {
+        let sized = |named_by, mib: usize| {
+            let body = Some(Document(vec![b'x'; mib * MIB]));
+            let at = format!("https://a.example/{named_by:?}/{mib}.json");
+            named(named_by, Fetched { body, ..fetched(&at, FetchOutcome::Found) })
+        };
+        let mut findings = of([
+            sized(NamedBy::Site, 10),
+            sized(NamedBy::Others, 1),
+            sized(NamedBy::Document, 4),
+            sized(NamedBy::Further, 2),
+            sized(NamedBy::Further, 3),
+        ]);
+        findings.drop_large_documents();
+        let kept: Vec<_> = findings.fetched.iter().map(|fetched| fetched.body.is_some()).collect();
+        assert_eq!(kept, [true, false, true, true, false]);
     }
 
     #[test]

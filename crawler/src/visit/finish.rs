@@ -43,7 +43,7 @@ impl Visit<'_> {
             VisitRequest::DuringVisit => schedule::with_request(next, &history, now),
             VisitRequest::None => next,
         };
-        let changed_any = self.progress.findings.changed_any(self.site);
+        let changed_any = self.progress.findings.changed_any(self.site, &self.own_hosts);
         let status = schedule::status_after(&history, self.site.status);
         let Progress { started_at, traffic, findings, claim, .. } = self.progress;
         let Traffic { robots, phases, requests, bytes_in, .. } = traffic;
@@ -73,15 +73,15 @@ impl Visit<'_> {
     }
 
     fn history(&self, end: VisitEnd) -> SiteHistory {
-        let (site, findings) = (self.site, &self.progress.findings);
-        let manifest_presence = findings.manifest_presence(site);
+        let (site, own, findings) = (self.site, &self.own_hosts, &self.progress.findings);
+        let manifest_presence = findings.manifest_presence(site, own);
         let failed = end.is_failure();
         let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
         SiteHistory {
             end,
             manifest_presence,
             visits: site.visits.saturating_add(1),
-            changes: site.changes.saturating_add(u32::from(findings.changed_any(site))),
+            changes: site.changes.saturating_add(u32::from(findings.changed_any(site, own))),
             first_visit_at: site.first_visit_at,
             previous_visit_at: site.last_visit_at,
             failures_in_row: if failed { site.failures_in_row.saturating_add(1) } else { 0 },
@@ -90,7 +90,7 @@ impl Visit<'_> {
                 (false, true) => site.negatives_in_row.saturating_add(1),
                 (false, false) => 0,
             },
-            fresh_until: findings.fresh_until(site),
+            fresh_until: findings.fresh_until(site, own),
             not_before: self.requester.not_before(),
         }
     }

@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::{Host, ManifestUrl};
+use manifest::ManifestUrl;
 use policy::plan::{PathPlan, PlannedPath, Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use policy::{NextStep, VisitEnd};
@@ -54,9 +54,12 @@ use crate::clock;
 use crate::reading::HeldMemory;
 use egress::Session;
 
-/// Longest wait for a URL that others named or that is at a host of others, and for the rest of a visit that found a new manifest.
-/// Beyond it the URL is left for a later visit, or the visit ends and its findings are saved.
+/// Longest wait for the rest of a visit that found a new manifest, and for all URLs together that the site itself does not name or that
+/// are at hosts of others. Beyond it the visit ends and its findings are saved, or the URL is left for a later visit.
 const WAIT_UNSAVED_MAX: TimeDelta = TimeDelta::hours(1);
+/// Waits for links of the site's own documents at its own hosts that may be longer. A site that asks for a delay of a day would
+/// otherwise never have these links requested.
+const WAITS_AT_OWN_HOSTS_MAX: u32 = 10;
 
 /// How a visit ended or was interrupted.
 #[derive(Debug)]
@@ -91,8 +94,6 @@ struct Visit<'a> {
     scope: Scope,
     requester: Requester<'a>,
     progress: Progress,
-    /// Hosts whose robots.txt was applied to the plan in this visit.
-    robots_applied: HashSet<Host>,
     /// The part of the held memory that links to other sites take.
     seeds_memory_bytes: usize,
     /// The memory of what an earlier part of the visit found is held.
@@ -228,7 +229,6 @@ impl<'a> Visit<'a> {
             scope,
             requester,
             progress,
-            robots_applied: HashSet::new(),
             seeds_memory_bytes: 0,
             is_resumed: false,
             has_history,
@@ -260,6 +260,9 @@ impl<'a> Visit<'a> {
                 },
                 Err(Interrupt::Park { until, .. }) if self.is_left(&task, until) => self.leave(task.clone()),
                 Err(interrupt) => {
+                    if let Interrupt::Park { until, .. } = &interrupt {
+                        self.count_wait(&task, *until);
+                    }
                     self.progress.plan.put_back(task);
                     return Err(interrupt);
                 }
@@ -273,25 +276,45 @@ impl<'a> Visit<'a> {
         Ok(self.overall_end())
     }
 
-    /// Whether a task is left for a later visit rather than waited for this long: others named it, or the host to request is not the
-    /// site's own. What such a host asks for does not keep the visit from its end. One that was never met has asked for nothing.
+    /// Whether a task is left for a later visit rather than waited for: the site itself does not name it, or the host to request is not the
+    /// site's own, and the waits for all such tasks together become too long. They do not keep the visit from its end. A host that was
+    /// never met has asked for nothing.
     fn is_left(&self, task: &Task, until: DateTime<Utc>) -> bool {
         let host = task.current().host();
-        let is_met = self.progress.traffic.robots.contains_key(&host)
-            || self.site.hosts.iter().any(|known| known.host == host);
-        let is_of_others = is_met && !self.own_hosts.contains(&host);
-        self.scope == Scope::Site
-            && until - clock::now() > WAIT_UNSAVED_MAX
-            && (task.named_by == NamedBy::Others || is_of_others)
+        let is_own = self.own_hosts.contains(&host);
+        let is_met = || {
+            self.progress.traffic.robots.contains_key(&host)
+                || self.site.hosts.iter().any(|known| known.host == host)
+        };
+        let may_be_left = match task.named_by {
+            NamedBy::Others => true,
+            named_by if is_own => named_by != NamedBy::Site,
+            _ => is_met(),
+        };
+        let waits = self.progress.waits_for_links;
+        let is_link_of_site = is_own && task.named_by == NamedBy::Document;
+        let has_turn = is_link_of_site && waits.at_own_hosts < WAITS_AT_OWN_HOSTS_MAX;
+        let waited = TimeDelta::from_std(waits.time).unwrap_or(TimeDelta::MAX);
+        let is_too_long = until - clock::now() > WAIT_UNSAVED_MAX - waited.min(WAIT_UNSAVED_MAX);
+        self.scope == Scope::Site && may_be_left && is_too_long && !has_turn
+    }
+
+    /// Counts a wait for a task that the site itself does not name, or at a host that is not its own.
+    fn count_wait(&mut self, task: &Task, until: DateTime<Utc>) {
+        let is_own = self.own_hosts.contains(&task.current().host());
+        if task.named_by == NamedBy::Site && is_own {
+            return;
+        }
+        let wait = (until - clock::now()).to_std().unwrap_or_default();
+        let waits = &mut self.progress.waits_for_links;
+        waits.time = waits.time.saturating_add(wait);
+        waits.at_own_hosts += u32::from(is_own && task.named_by == NamedBy::Document);
     }
 
     /// Leaves a task for a later visit, with all that would wait at the same host.
     fn leave(&mut self, task: Task) {
         let host = task.current().host();
-        let is_own = self.own_hosts.contains(&host);
-        let waits =
-            |other: &Task| other.current().host() == host && (other.named_by == NamedBy::Others || !is_own);
-        let left = self.progress.plan.take(waits);
+        let left = self.progress.plan.take(|other| other.current().host() == host);
         self.progress.findings.leave(std::iter::once(task).chain(left), self.site);
     }
 
@@ -300,18 +323,25 @@ impl<'a> Visit<'a> {
         self.progress.overall_end(|host| self.own_hosts.contains(host))
     }
 
-    /// Whether the visit ends rather than waits this long, so that a new manifest is published: nothing is left to which documents
-    /// of the site link, and no redirect is being followed. The next visit continues with the other paths.
-    fn is_saved_before_wait(&self, until: DateTime<Utc>) -> bool {
-        let is_of_this_visit = |task: &Task| {
-            let is_document = task.role != Role::Canary;
-            let is_linked = task.named_by != NamedBy::Others && task.linked_from.is_some() && is_document;
-            !task.hops.is_empty() || is_linked && findings::known(self.site, &task.url).is_none()
+    /// Whether the visit ends rather than waits this long, so that a new manifest is published, unless a redirect of the site is being
+    /// followed. Only new parts of its manifests are waited for: the next visit continues with the other paths and links.
+    fn is_saved_before_wait(&mut self, until: DateTime<Utc>) -> bool {
+        let is_redirected = |task: &Task| task.named_by == NamedBy::Site && !task.hops.is_empty();
+        let Progress { plan, findings, .. } = &mut self.progress;
+        if self.scope != Scope::Site
+            || until - clock::now() <= WAIT_UNSAVED_MAX
+            || !findings.has_new_manifest(self.site, &self.own_hosts)
+            || plan.tasks().any(|task| is_redirected(&task))
+        {
+            return false;
+        }
+        let is_new_part = |task: &Task| {
+            let is_part = task.role == Role::Part && task.named_by == NamedBy::Document;
+            is_part && findings::known(self.site, &task.url).is_none()
         };
-        self.scope == Scope::Site
-            && until - clock::now() > WAIT_UNSAVED_MAX
-            && self.progress.findings.has_new_manifest(self.site)
-            && !self.progress.plan.tasks().any(|task| is_of_this_visit(&task))
+        let left = plan.keep(is_new_part);
+        findings.leave(left, self.site);
+        plan.tasks().next().is_none()
     }
 
     async fn park(mut self, resume_at: DateTime<Utc>, reason: String) -> Outcome {

@@ -1,9 +1,10 @@
 //! What a site itself names: the hosts whose answers say something about it, and its documents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::naming::{FoundBy, SiteNaming, is_usual};
+use policy::plan;
 use store::{HostOrigin, ResourceState, SiteState};
 
 use super::task::{NamedBy, Task};
@@ -12,7 +13,11 @@ use super::task::{NamedBy, Task};
 /// not enough ([`SiteNaming::names_host`]), and neither is a manifest or a redirect: a customer of the site may have the host.
 ///
 /// It is built once for each visit: what a visit learns counts from its end on.
-pub(super) struct OwnHosts(SiteNaming);
+pub(super) struct OwnHosts {
+    naming: SiteNaming,
+    /// Documents that were found by a link of another document.
+    linked: HashSet<ManifestUrl>,
+}
 
 impl OwnHosts {
     pub(super) fn of(site: &SiteState) -> Self {
@@ -26,12 +31,16 @@ impl OwnHosts {
     /// What the site names if its documents have these sources.
     pub(super) fn with_sources(site: &SiteState, found: HashMap<ManifestUrl, FoundBy>) -> Self {
         let listed = site.hosts.iter().filter(|state| state.origin == HostOrigin::Listed);
-        Self(SiteNaming::new(site.name.clone(), found, listed.map(|state| state.host.clone())))
+        let is_linked = |found_by: &FoundBy| is_of_document(found_by.discovery);
+        let linked = found.iter().filter(|(_, found_by)| is_linked(found_by)).map(|(url, _)| url.clone());
+        let linked = linked.collect();
+        let listed = listed.map(|state| state.host.clone());
+        Self { naming: SiteNaming::new(site.name.clone(), found, listed), linked }
     }
 
     /// Whether a host is the site's own. A host that this visit met first is not.
     pub(super) fn contains(&self, host: &Host) -> bool {
-        self.0.names_host(host)
+        self.naming.names_host(host)
     }
 
     /// Whether the response of a host to a task says something about the site: the host is its own, an own host redirects there, or
@@ -52,32 +61,60 @@ impl OwnHosts {
     /// Who names what the document of a task links to, also where the site came to name the document after the task was planned as
     /// that of others.
     pub(super) fn word_of_document(&self, task: &Task) -> NamedBy {
-        let is_named = task.discovery == Discovery::Listed || self.names(&task.url);
-        if is_named { NamedBy::Document } else { task.named_by.of_links() }
+        let named_by = match () {
+            () if task.discovery == Discovery::Listed => NamedBy::Site,
+            () if self.names(&task.url) => self.word_on(task).min(task.named_by),
+            () => task.named_by,
+        };
+        named_by.of_links()
     }
 
     /// Who names the URL of a task that the store knows or the path table has.
     pub(super) fn word_on(&self, task: &Task) -> NamedBy {
-        let is_of_document =
-            matches!(task.discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
-                && !is_usual(&task.url);
+        let is_own = self.contains(&task.url.host());
+        // without the link, nobody would request what is below `/.well-known/` and not in the path table
+        let is_linked = is_of_document(task.discovery) && !(is_own && is_in_table(&task.url));
+        let is_link_of_site =
+            || !is_linked || task.linked_from.as_deref().is_some_and(|from| self.publishes(from));
         match () {
             () if !self.names(&task.url) => NamedBy::Others,
             () if task.discovery == Discovery::Listed => NamedBy::Site,
-            () if is_of_document || !self.contains(&task.url.host()) => NamedBy::Document,
+            () if !is_link_of_site() => NamedBy::Further,
+            () if is_linked || !is_own => NamedBy::Document,
             () => NamedBy::Site,
         }
     }
 
+    /// Whether the site itself publishes a document: at a path of the table at an own host, or where the robots.txt, the DNS records or the home
+    /// page of one lead. A user may have written what its documents link to.
+    pub(super) fn publishes(&self, url: &ManifestUrl) -> bool {
+        let is_own = self.contains(&url.host());
+        is_own && (is_in_table(url) || self.names(url) && !self.linked.contains(url))
+    }
+
+    /// Whether a document is at a usual path of an own host, or the operator lists it: no link is needed to find it.
+    pub(super) fn is_found_without_links(&self, url: &ManifestUrl) -> bool {
+        self.contains(&url.host()) && is_usual(url) || self.links_away(url) == Some(0)
+    }
+
     /// Whether the site names a document.
     pub(super) fn names(&self, url: &ManifestUrl) -> bool {
-        self.0.names(url)
+        self.naming.names(url)
     }
 
     /// The number of links to a document from what the site itself publishes; `None` if the site does not name it.
     pub(super) fn links_away(&self, url: &ManifestUrl) -> Option<usize> {
-        self.0.links_away(url)
+        self.naming.links_away(url)
     }
+}
+
+fn is_in_table(url: &ManifestUrl) -> bool {
+    plan::find(&url.path_and_query()).is_some()
+}
+
+/// Whether a document is the source of such a link, not a host.
+pub(super) fn is_of_document(discovery: Discovery) -> bool {
+    matches!(discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
 }
 
 #[cfg(test)]
@@ -86,7 +123,7 @@ mod tests {
     use policy::BodyKind;
 
     use super::*;
-    use crate::visit::fixtures::host;
+    use crate::visit::fixtures::{host, manifest};
 
     const LISTED: &str = "https://listed.a.example/x.json";
     const NAMED: &str = "https://tenant.a.example/agent.json";
@@ -127,16 +164,62 @@ mod tests {
         let own = own();
         for (at, planned_as, named_by) in [
             (UPLOAD, NamedBy::Others, NamedBy::Others),
-            (UPLOAD, NamedBy::Document, NamedBy::Document),
+            (UPLOAD, NamedBy::Further, NamedBy::Further),
+            (UPLOAD, NamedBy::Document, NamedBy::Further),
             (UPLOAD, NamedBy::Site, NamedBy::Document),
             (MET, NamedBy::Others, NamedBy::Others),
-            ("https://a.example/.well-known/x.json", NamedBy::Site, NamedBy::Document),
-            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Document),
+            ("https://a.example/.well-known/agent.json", NamedBy::Site, NamedBy::Document),
+            ("https://a.example/.well-known/agent.json", NamedBy::Others, NamedBy::Document),
+            ("https://a.example/.well-known/x.json", NamedBy::Others, NamedBy::Further),
         ] {
             assert_eq!(own.word_of_document(&task(at, planned_as)), named_by, "{at}");
         }
         let listed = Task { discovery: Discovery::Listed, ..task(UPLOAD, NamedBy::Others) };
         assert_eq!(own.word_of_document(&listed), NamedBy::Document);
+    }
+
+    #[test]
+    fn what_linked_documents_link_to_has_less_standing_than_what_the_sites_own_do() {
+        const CATALOG: &str = "https://a.example/agents.json";
+        const PAGE: &str = "https://a.example/";
+        const OF_PAGE: &str = "https://a.example/x/of-page.json";
+        const DEEP: &str = "https://a.example/u/deep.json";
+        const CARD: &str = "https://t1.a.example/.well-known/agent.json";
+        let resources = vec![
+            manifest(CATALOG, Discovery::Root, None),
+            manifest(OF_PAGE, Discovery::HtmlLink, Some(PAGE)),
+            manifest(UPLOAD, Discovery::CatalogEntry, Some(CATALOG)),
+            manifest(DEEP, Discovery::CatalogEntry, Some(UPLOAD)),
+            manifest(CARD, Discovery::CatalogEntry, Some(UPLOAD)),
+        ];
+        let own = OwnHosts::of(&SiteState {
+            resources: resources.clone(),
+            ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+        });
+        let known = |at: &str, from: Option<&str>| {
+            let of = resources.iter().find(|known| known.url.as_str() == at);
+            let from = from.map(|from| Box::new(ManifestUrl::parse(from).unwrap()));
+            let discovery = of.map_or(Discovery::CatalogEntry, |known| known.discovery);
+            Task { discovery, linked_from: from, ..task(at, NamedBy::Others) }
+        };
+        for (at, from, named_by) in [
+            (CATALOG, None, NamedBy::Site),
+            (OF_PAGE, Some(PAGE), NamedBy::Site),
+            (UPLOAD, Some(CATALOG), NamedBy::Document),
+            (UPLOAD, Some(OF_PAGE), NamedBy::Document),
+            (DEEP, Some(UPLOAD), NamedBy::Further),
+            (CARD, Some(UPLOAD), NamedBy::Further),
+            ("https://a.example/u/unknown.json", Some(CATALOG), NamedBy::Others),
+            ("https://a.example/.well-known/.hta0", Some(UPLOAD), NamedBy::Further),
+            ("https://a.example/.well-known/x.json", Some(CATALOG), NamedBy::Document),
+            ("https://a.example/.well-known/agent.json", Some(UPLOAD), NamedBy::Site),
+        ] {
+            assert_eq!(own.word_on(&known(at, from)), named_by, "{at} from {from:?}");
+            assert_eq!(own.word_of_document(&known(at, from)), named_by.of_links(), "{at}");
+        }
+        let publishes =
+            [CATALOG, OF_PAGE, UPLOAD, CARD].map(|at| own.publishes(&ManifestUrl::parse(at).unwrap()));
+        assert_eq!(publishes, [true, true, false, false]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::Visit;
 use super::answer::TOO_MUCH;
 use super::context::Interrupt;
 use super::fetched;
-use super::findings::known;
+use super::findings::{is_of_site, known};
 use super::judge;
 use super::links::{self, FollowUps};
 use super::task::{Role, Task, Validators};
@@ -116,6 +116,8 @@ impl Visit<'_> {
                 continue;
             }
             let (url, is_found) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
+            // the keys of others do not decide when the site is visited
+            let decides = is_of_site(whole, &self.own_hosts);
             if is_found && whole.manifest.is_none() {
                 self.read_with_parts(index, &url, &[]).await?;
             }
@@ -132,9 +134,9 @@ impl Visit<'_> {
                 let read =
                     self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref());
                 let keys_expire_at = read.and_then(|manifest| manifest.keys_expire_at());
-                self.progress.findings.add_key_expiry(keys_expire_at);
+                self.progress.findings.add_key_expiry(keys_expire_at.filter(|_| decides));
             } else {
-                self.progress.findings.add_key_expiry(keys_expire_at);
+                self.progress.findings.add_key_expiry(keys_expire_at.filter(|_| decides));
             }
         }
         Ok(())

@@ -13,14 +13,20 @@ use super::queue::Queue;
 use super::task::{NamedBy, Role, Task};
 use crate::seeds::fingerprint;
 
-/// Tasks of a visit that the site names, including those that links add: the daily request budget of a site.
+/// Tasks of a visit that the site itself names, with the parts of its manifests, and as many others to which its documents link: the daily
+/// request budget of a site.
 const TASKS_MAX: usize = 120;
-/// Those of them that may be known or in the path table. A quarter stays for links that no visit followed.
+/// Those of each that may be known or in the path table. A quarter stays for links that no visit followed.
 pub(super) const TASKS_BEGUN_MAX: usize = TASKS_MAX / 4 * 3;
 /// Known documents of the site that wait for their first request, or to be read whole, with which a visit begins.
 pub(super) const KNOWN_WAITING_MAX: usize = 20;
 /// Tasks of a visit that only others name. They are counted apart, so that none of the site's own is left out for them.
 pub(super) const TASKS_OF_OTHERS_MAX: usize = 60;
+/// Tasks of a visit to which documents link that were reached by a link. They are counted apart, so that none of the site's own documents
+/// is left out for them: users of the site may have written these links.
+pub(super) const TASKS_FURTHER_MAX: usize = 60;
+/// Those of them to which one document links.
+pub(super) const FURTHER_OF_ONE_MAX: usize = 10;
 /// Links followed from one document. The document is requested whole in the next visit, which follows others.
 const LINKS_FOLLOWED_MAX: usize = 50;
 
@@ -34,6 +40,12 @@ pub(crate) struct Plan {
     /// Fingerprints of every URL that is or was in the queue; rebuilt when the visit is resumed.
     #[serde(skip)]
     planned: HashSet<u64>,
+    /// How many of them documents of the site named.
+    #[serde(default)]
+    of_documents: usize,
+    /// How many further ones each document named, by fingerprint of its URL.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    further: BTreeMap<String, usize>,
     /// How many of them others named.
     #[serde(default)]
     of_others: usize,
@@ -46,24 +58,20 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds a task at the end, once per URL.
+    /// Adds a task after those of its rank, once per URL.
     pub(crate) fn add(&mut self, task: Task) {
         if self.is_new(&task, TASKS_BEGUN_MAX) {
-            self.queue.push_back(task);
+            self.queue.insert_last(task);
         }
     }
 
     /// Adds tasks of the site itself, after its other tasks, once per URL.
     pub(crate) fn add_own(&mut self, tasks: Vec<Task>) {
-        for task in tasks {
-            if self.is_new(&task, TASKS_BEGUN_MAX) {
-                self.queue.insert_before_others(task);
-            }
-        }
+        tasks.into_iter().for_each(|task| self.add(task));
     }
 
-    /// Adds tasks that a response leads to at the front in their order, once per URL. Those that only others named are first among
-    /// the tasks of others. Returns those for which there was no room.
+    /// Adds tasks that a response leads to in their order, once per URL: those that the site itself or only others named are first of their
+    /// rank, and links of its documents last. Returns those for which there was no room.
     pub(crate) fn add_next(&mut self, tasks: Vec<Task>) -> Vec<Task> {
         let (mut new, mut without_room) = (Vec::new(), Vec::new());
         for task in tasks {
@@ -77,31 +85,52 @@ impl Plan {
                 without_room.push(task);
             }
         }
-        for task in new.into_iter().rev() {
-            self.put_next(task);
-        }
+        let is_last = |task: &Task| matches!(task.named_by, NamedBy::Document | NamedBy::Further);
+        let (last, first): (Vec<Task>, Vec<Task>) = new.into_iter().partition(is_last);
+        last.into_iter().for_each(|task| self.queue.insert_last(task));
+        first.into_iter().rev().for_each(|task| self.put_next(task));
         without_room
     }
 
-    /// Adds a task, also of a URL that was requested, in the place that its standing gives it.
+    /// Adds a task, also of a URL that was requested, before those of its rank.
     pub(crate) fn put_next(&mut self, task: Task) {
-        match task.named_by {
-            NamedBy::Site | NamedBy::Document => self.queue.push_front(task),
-            NamedBy::Others => self.queue.insert_first_of_others(task),
+        self.queue.insert_first(task);
+    }
+
+    /// Plans the URL of a task if it is new and there is room for it: up to `max` of the site itself with the parts of its manifests, and
+    /// as many links of its documents.
+    fn is_new(&mut self, task: &Task, max: usize) -> bool {
+        let is_new = self.has_room(task, max) && self.planned.insert(fingerprint_of(&task.url));
+        if is_new {
+            self.count(task);
+        }
+        is_new
+    }
+
+    fn has_room(&self, task: &Task, max: usize) -> bool {
+        let further: usize = self.further.values().sum();
+        match (task.role, task.named_by) {
+            // The file of a claim is one request, and is never left out: a claim has to end.
+            (Role::Claim, _) => true,
+            (_, NamedBy::Site) | (Role::Part, NamedBy::Document) => {
+                self.planned.len().saturating_sub(self.of_documents + further + self.of_others) < max
+            }
+            (_, NamedBy::Document) => self.of_documents < max,
+            (_, NamedBy::Further) => {
+                let of_one = self.further.get(&linked_from(task)).copied().unwrap_or_default();
+                further < TASKS_FURTHER_MAX && of_one < FURTHER_OF_ONE_MAX
+            }
+            (_, NamedBy::Others) => self.of_others < TASKS_OF_OTHERS_MAX,
         }
     }
 
-    /// Plans the URL of a task if it is new and there is room for it: of the site up to `max`.
-    fn is_new(&mut self, task: &Task, max: usize) -> bool {
-        let has_room = match (task.role, task.named_by) {
-            // The file of a claim is one request, and is never left out: a claim has to end.
-            (Role::Claim, _) => true,
-            (_, NamedBy::Site | NamedBy::Document) => self.planned.len().saturating_sub(self.of_others) < max,
-            (_, NamedBy::Others) => self.of_others < TASKS_OF_OTHERS_MAX,
-        };
-        let is_new = has_room && self.planned.insert(fingerprint_of(&task.url));
-        self.of_others += usize::from(is_new && task.named_by == NamedBy::Others);
-        is_new
+    fn count(&mut self, task: &Task) {
+        match (task.role, task.named_by) {
+            (_, NamedBy::Site) | (Role::Part, NamedBy::Document) => {}
+            (_, NamedBy::Document) => self.of_documents += 1,
+            (_, NamedBy::Further) => *self.further.entry(linked_from(task)).or_default() += 1,
+            (_, NamedBy::Others) => self.of_others += 1,
+        }
     }
 
     /// Continues after an interruption; `fetched` are the URLs that were requested before it.
@@ -111,7 +140,11 @@ impl Plan {
         }
         let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
         self.planned = queued.into_iter().chain(fetched.map(fingerprint_of)).collect();
-        let of_others = self.queue.tasks().filter(|task| task.named_by == NamedBy::Others).count();
+        // progress of earlier versions has no such counts
+        let queued = |is_counted: fn(&Task) -> bool| self.queue.tasks().filter(is_counted).count();
+        let of_documents = queued(|task| task.named_by == NamedBy::Document && task.role != Role::Part);
+        let of_others = queued(|task| task.named_by == NamedBy::Others);
+        self.of_documents = self.of_documents.max(of_documents);
         self.of_others = self.of_others.max(of_others);
     }
 
@@ -138,16 +171,16 @@ impl Plan {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// The paths that are planned at a host.
-    pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
-        self.queue.paths_at(host)
+    /// The paths that are planned at a host, for tasks of such standing.
+    pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
+        self.queue.paths_at(host, is_counted)
     }
 
     /// The rules for the responses to a task at its host. What different sources name does not count together.
     pub(crate) fn rules(&mut self, task: &Task) -> &mut VisitRules {
         match task.named_by {
             NamedBy::Site => self.rules.entry(task.url.host()).or_default(),
-            NamedBy::Document | NamedBy::Others => self.rules_of_links.entry(source_of(task)).or_default(),
+            _ => self.rules_of_links.entry(source_of(task)).or_default(),
         }
     }
 
@@ -186,6 +219,13 @@ impl Plan {
         self.ended.entry(host).or_insert(end);
     }
 
+    /// Removes all tasks but these, and returns them.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&Task) -> bool) -> Vec<Task> {
+        let (kept, rest): (Vec<Task>, Vec<Task>) = self.queue.tasks().partition(is_kept);
+        self.queue = kept.into_iter().collect();
+        rest
+    }
+
     /// Removes tasks that the site itself does not name, and returns them.
     pub(crate) fn take(&mut self, is_taken: impl Fn(&Task) -> bool) -> Vec<Task> {
         self.queue.take(is_taken)
@@ -202,6 +242,12 @@ const fn is_end_of_host(end: VisitEnd) -> bool {
             | VisitEnd::AddressRefused
             | VisitEnd::OverBudget
     )
+}
+
+/// A fingerprint of what links to the URL of a task. It is short, since it is written with each request.
+fn linked_from(task: &Task) -> String {
+    let from = task.linked_from.as_deref().map(ManifestUrl::as_str).unwrap_or_default();
+    format!("{:016x}", fingerprint(from))
 }
 
 /// A fingerprint of the host of a task and of what named its URL: a document, or whatever else is named alike. It is short, since it
@@ -296,13 +342,46 @@ mod tests {
         let more = task("https://a.example/more");
         assert_eq!(plan.add_next(vec![more.clone()]), [more]);
         let urls = rest(plan);
-        assert_eq!(urls.len(), TASKS_MAX + TASKS_OF_OTHERS_MAX);
-        let [first, linked] = [0, TASKS_MAX - TASKS_BEGUN_MAX].map(|place| urls[place].as_str());
-        assert_eq!(
-            [first, linked],
-            ["https://a.example/90", "https://a.example/linked"],
-            "what is new first"
+        assert_eq!((urls.len(), urls[0].as_str()), (TASKS_MAX + TASKS_OF_OTHERS_MAX, "https://a.example/90"));
+    }
+
+    #[test]
+    fn links_leave_room_for_what_the_site_itself_names_and_further_links_for_those() {
+        let linked = |named_by, from: &str, role, path: String| Task {
+            named_by,
+            role,
+            linked_from: Some(Box::new(url(&format!("https://a.example/{from}")))),
+            ..task(&format!("https://a.example/{path}"))
+        };
+        let of_upload = |upload: &str, count| {
+            let paths = (0..count).map(|number| format!("{upload}/{number}"));
+            paths.map(|path| linked(NamedBy::Further, upload, Role::Manifest, path)).collect::<Vec<_>>()
+        };
+        let mut plan = Plan::default();
+        for number in 0..20 {
+            let without_room = plan.add_next(of_upload(&format!("u/{number}"), 200)).len();
+            let followed =
+                if number < TASKS_FURTHER_MAX / FURTHER_OF_ONE_MAX { FURTHER_OF_ONE_MAX } else { 0 };
+            assert_eq!(without_room, 200 - followed, "upload {number}");
+        }
+        let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+        plan.resume([].iter());
+        assert_eq!(plan.add_next(of_upload("u/20", 1)).len(), 1, "also after an interruption");
+        let link = |number| linked(NamedBy::Document, "agents.json", Role::Manifest, format!("x/{number}"));
+        for begin in (0..TASKS_MAX).step_by(LINKS_FOLLOWED_MAX) {
+            let links = (begin..TASKS_MAX.min(begin + LINKS_FOLLOWED_MAX)).map(link).collect();
+            assert_eq!(plan.add_next(links), [], "links from {begin}");
+        }
+        assert_eq!(plan.add_next(vec![link(TASKS_MAX)]).len(), 1);
+        let part = linked(NamedBy::Document, "agent.json", Role::Part, "openapi.json".to_owned());
+        assert_eq!(plan.add_next(vec![part]), []);
+        plan.add_own(
+            (1..TASKS_BEGUN_MAX).map(|number| task(&format!("https://a.example/{number}"))).collect(),
         );
+        let ranks: Vec<u8> = std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.rank()).collect();
+        let count = |rank| ranks.iter().filter(|of| **of == rank).count();
+        assert_eq!([0, 1, 2, 3].map(count), [TASKS_BEGUN_MAX - 1, 1, TASKS_MAX, TASKS_FURTHER_MAX]);
+        assert!(ranks.is_sorted(), "{ranks:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself names, the paths that
-//! `policy::plan` chooses, home pages, and then URLs and hosts that only others name: first the manifests of such hosts.
+//! The initial plan of a visit, in this order: the proof of a claim, known manifests that the site itself publishes, the paths that
+//! `policy::plan` chooses, home pages, known documents to which its manifests link, those to which these link, and then URLs and hosts that
+//! only others name: first the manifests of such hosts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,7 +12,9 @@ use store::{Hint, HostState, PathSlots, ResourceState, SiteState, is_main_host};
 
 use super::claim;
 use super::own_hosts::OwnHosts;
-use super::plan::{KNOWN_WAITING_MAX, TASKS_BEGUN_MAX, TASKS_OF_OTHERS_MAX};
+use super::plan::{
+    FURTHER_OF_ONE_MAX, KNOWN_WAITING_MAX, TASKS_BEGUN_MAX, TASKS_FURTHER_MAX, TASKS_OF_OTHERS_MAX,
+};
 use super::progress::Progress;
 use super::task::{NamedBy, Role, Task, body_of_path};
 
@@ -34,12 +37,14 @@ const HOSTS_NAMED_MAX: usize = 10;
 const KNOWN_OF_OTHERS_MAX: usize = TASKS_OF_OTHERS_MAX / 3 * 2;
 const KNOWN_OF_ONE_MAX: usize = 10;
 
-/// Known documents of the site with which a visit begins. The rest of [`TASKS_BEGUN_MAX`] has room for the path table.
+/// Known documents that the site itself publishes with which a visit begins, and as many to which they link. The rest of [`TASKS_BEGUN_MAX`] has room for the path table.
 const KNOWN_OF_SITE_MAX: usize = TASKS_BEGUN_MAX - 20;
 /// Those of them that are at paths of the table of the main hosts, such as its catalogs: each visit begins with these.
 const KNOWN_USUAL_MAX: usize = 20;
 /// Documents by which each visit begins later with the rest. There is always room for as many.
 const KNOWN_TURN: usize = KNOWN_OF_SITE_MAX - KNOWN_USUAL_MAX - KNOWN_WAITING_MAX;
+/// Known documents of further links per visit: two thirds of these. Those of each linking document take turns.
+const KNOWN_FURTHER_MAX: usize = TASKS_FURTHER_MAX / 3 * 2;
 
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now: DateTime<Utc>) -> Progress {
@@ -64,7 +69,7 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     let searched = with_manifests.iter().copied().chain(in_turn_of_linking_sites(site, without));
     let searched = searched.flat_map(|state| {
         let known = in_turn(known_at(site, &state.host).collect(), KNOWN_OF_ONE_MAX, site.visits);
-        known.chain(rows_of(site, state, priors))
+        known.chain(rows_of(site, own_hosts, state, priors))
     });
     for task in manifests.into_iter().chain(named_by_others(site)).chain(searched) {
         progress.plan.add(Task { named_by: NamedBy::Others, ..task });
@@ -72,15 +77,16 @@ pub(crate) fn begin(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors, now
     progress
 }
 
-/// The tasks of the site itself: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the
-/// delays of other hosts. Home pages are last.
+/// The tasks of the site: known documents, then paths of the table, at the main hosts first, whose requests do not wait for the delays of
+/// other hosts. Home pages are last. The plan puts what documents link to after what the site itself publishes.
 fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task> {
     let is_main = |url: &ManifestUrl| is_main_host(site.name.as_str(), url.host().as_str());
     let known = known_of_site(site, own_hosts);
     let urls: HashSet<&ManifestUrl> = known.iter().map(|known| &known.url).collect();
-    let rows = own(site, own_hosts).flat_map(|state| rows_of(site, state, priors));
+    let published = known.iter().filter(|known| own_hosts.publishes(&known.url)).count();
+    let rows = own(site, own_hosts).flat_map(|state| rows_of(site, own_hosts, state, priors));
     let rows = rows.filter(|task| !urls.contains(&task.url));
-    let rows = rows.take(TASKS_BEGUN_MAX.saturating_sub(urls.len()));
+    let rows = rows.take(TASKS_BEGUN_MAX.saturating_sub(published));
     let (pages, rows): (Vec<Task>, Vec<Task>) = rows.partition(|task| task.role == Role::Page);
     let (main_rows, other_rows): (Vec<Task>, Vec<Task>) =
         rows.into_iter().partition(|task| is_main(&task.url));
@@ -90,9 +96,35 @@ fn of_site(site: &SiteState, own_hosts: &OwnHosts, priors: &Priors) -> Vec<Task>
     main.chain(others.into_iter().map(known_task)).chain(other_rows).chain(pages).collect()
 }
 
-/// The known documents that the site names, nearest first. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit
-/// requests those at usual paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
+/// The known documents that the site names, nearest first. What users may have written takes no turn of what the site itself publishes.
 fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a ResourceState> {
+    let (mut published, mut linked, mut further) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for known in in_turns(site, own_hosts) {
+        match own_hosts.word_on(&known_task(known)) {
+            NamedBy::Site => published.push(known),
+            NamedBy::Further => {
+                let of_one: &mut Vec<&ResourceState> = further.entry(&known.linked_from).or_default();
+                of_one.push(known);
+            }
+            NamedBy::Document | NamedBy::Others => linked.push(known),
+        }
+    }
+    let further = further.into_iter().flat_map(|(from, documents)| {
+        let from = from.as_ref().map(ManifestUrl::as_str).unwrap_or_default();
+        let turn = Seed::of(from).with_counter(site.visits.into());
+        in_turn(documents, FURTHER_OF_ONE_MAX, site.visits).map(move |known| (turn, known))
+    });
+    let mut known = of_this_visit(site, published);
+    known.extend(of_this_visit(site, linked));
+    known.extend(take_turns(further).into_iter().take(KNOWN_FURTHER_MAX));
+    // in the order of the store, and what the site itself publishes before what users may have written
+    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), known.url.clone()));
+    known
+}
+
+/// Those of known documents that this visit requests. If they are more than [`KNOWN_OF_SITE_MAX`], they take turns: each visit requests
+/// those at usual paths, some of those that wait for their first request or to be read whole, and the next ones of the rest.
+fn of_this_visit<'a>(site: &SiteState, documents: Vec<&'a ResourceState>) -> Vec<&'a ResourceState> {
     let is_usual = |known: &&ResourceState| {
         let is_main = is_main_host(site.name.as_str(), known.url.host().as_str());
         is_main && plan::find(&known.url.path_and_query()).is_some()
@@ -101,15 +133,13 @@ fn known_of_site<'a>(site: &'a SiteState, own_hosts: &OwnHosts) -> Vec<&'a Resou
         known.outcome == FetchOutcome::NotReached || known.outcome.is_present() && known.cache.is_none()
     };
     let (mut usual, others): (Vec<&ResourceState>, Vec<&ResourceState>) =
-        in_turns(site, own_hosts).partition(is_usual);
+        documents.into_iter().partition(is_usual);
     let rest = usual.split_off(usual.len().min(KNOWN_USUAL_MAX)).into_iter().chain(others);
     let (waiting, rest): (Vec<&ResourceState>, Vec<&ResourceState>) = rest.partition(is_waiting);
     let waiting = in_turn(waiting, KNOWN_WAITING_MAX, site.visits);
     let mut known: Vec<&ResourceState> = usual.into_iter().chain(waiting).collect();
     let room = KNOWN_OF_SITE_MAX.saturating_sub(known.len());
     known.extend(in_turn_by(rest, KNOWN_TURN, room, site.visits));
-    // in the order of the store, and what the site itself publishes before what users may have written
-    known.sort_by_cached_key(|known| (own_hosts.links_away(&known.url), known.url.clone()));
     known
 }
 
@@ -166,7 +196,7 @@ pub(crate) fn remaining(
     let hosts = own(site, own_hosts).filter(|state| state.is_seeded());
     hosts
         .flat_map(|state| {
-            let planned = plan_of(site, &state.host, Some(reason), priors).requested;
+            let planned = plan_of((site, own_hosts), &state.host, Some(reason), priors).requested;
             planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))
         })
         .collect()
@@ -185,7 +215,7 @@ pub(crate) fn home_pages(site: &SiteState, own_hosts: &OwnHosts) -> Vec<Task> {
 pub(crate) fn outlook(site: &SiteState, priors: &Priors) -> Option<PathPlan> {
     let own_hosts = OwnHosts::of(site);
     let state = site.hosts.iter().find(|state| own_hosts.contains(&state.host) && state.is_seeded())?;
-    Some(plan_of(site, &state.host, full_table(site), priors))
+    Some(plan_of((site, &own_hosts), &state.host, full_table(site, &own_hosts, &state.host), priors))
 }
 
 /// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest. Of the
@@ -278,29 +308,39 @@ fn is_planned(site: &SiteState, known: &ResourceState) -> bool {
 }
 
 /// A host that only a redirect led to is not searched.
-fn rows_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
+fn rows_of(site: &SiteState, own_hosts: &OwnHosts, state: &HostState, priors: &Priors) -> Vec<Task> {
     if !state.is_seeded() {
         return Vec::new();
     }
-    let planned = plan_of(site, &state.host, full_table(site), priors).requested;
+    let reason = full_table(site, own_hosts, &state.host);
+    let planned = plan_of((site, own_hosts), &state.host, reason, priors).requested;
     planned.into_iter().filter_map(|row| Task::of_path(&state.host, row)).collect()
 }
 
-fn plan_of(site: &SiteState, host: &Host, reason: Option<FullTableReason>, priors: &Priors) -> PathPlan {
+fn plan_of(
+    (site, own_hosts): (&SiteState, &OwnHosts),
+    host: &Host,
+    reason: Option<FullTableReason>,
+    priors: &Priors,
+) -> PathPlan {
     let last = |slot| {
         let check = site.paths_checked.get(slot)?;
         Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
     };
-    plan::paths(standing(site, host), reason, priors, last)
+    plan::paths(standing(site, own_hosts, host), reason, priors, last)
 }
 
 /// Why a visit begins with every path that was never requested, as far as the store knows.
-fn full_table(site: &SiteState) -> Option<FullTableReason> {
+fn full_table(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> Option<FullTableReason> {
+    // what others name says something about a host that they name, and nothing about the site
+    let is_counted = |known: &&ResourceState| {
+        own_hosts.names(&known.url) || !own_hosts.contains(host) && known.url.host() == *host
+    };
     let is_named = |discovery: Discovery| matches!(discovery, Discovery::Submitted | Discovery::Listed);
     let mut hints = site.hints.iter().map(|hint| hint.discovery);
-    let mut resources = site.resources.iter();
+    let mut manifests = site.resources.iter().filter(|known| known.manifest_id.is_some()).filter(is_counted);
     match () {
-        () if resources.any(|known| known.manifest_id.is_some()) => Some(FullTableReason::ManifestKnown),
+        () if manifests.next().is_some() => Some(FullTableReason::ManifestKnown),
         () if hints.any(is_named) || site.resources.iter().any(|known| is_named(known.discovery)) => {
             Some(FullTableReason::UrlNamed)
         }
@@ -341,12 +381,19 @@ fn hint(Hint { url, linked_from, discovery }: &Hint) -> Task {
 }
 
 fn has_manifests(site: &SiteState, host: &Host) -> bool {
-    site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some())
+    manifests_at(site, host).next().is_some()
 }
 
-fn standing(site: &SiteState, host: &Host) -> HostKnowledge {
+fn manifests_at<'a>(site: &'a SiteState, host: &'a Host) -> impl Iterator<Item = &'a ResourceState> {
+    site.resources.iter().filter(|known| known.url.host() == *host && known.manifest_id.is_some())
+}
+
+fn standing(site: &SiteState, own_hosts: &OwnHosts, host: &Host) -> HostKnowledge {
+    // what others name at an own host says nothing about it
+    let is_counted = |known: &&ResourceState| !own_hosts.contains(host) || own_hosts.names(&known.url);
+    let mut manifests = manifests_at(site, host).filter(is_counted);
     match () {
-        () if has_manifests(site, host) => HostKnowledge::Positive,
+        () if manifests.next().is_some() => HostKnowledge::Positive,
         () if site.status == Status::CatchAll => HostKnowledge::CatchAll,
         () if site.paths_checked.is_empty() => HostKnowledge::Unknown,
         () => HostKnowledge::Negative { visits: site.negatives_in_row },
@@ -550,6 +597,43 @@ mod tests {
         let few = planned(&site_with_known(KNOWN_OF_SITE_MAX - 1, 7));
         let known = site_with_known(KNOWN_OF_SITE_MAX - 1, 7).resources;
         assert!(known.iter().all(|known| few.contains(&known.url.to_string())), "few need no turns");
+    }
+
+    #[test]
+    fn documents_of_users_take_no_turn_of_what_the_site_itself_publishes() {
+        let catalog = "https://a.example/agents.json";
+        let upload = |number: usize| format!("https://a.example/u/{number:02}.json");
+        let deep = |of: usize, number: usize| format!("https://a.example/d/{of:02}/{number:03}.json");
+        let own = (0..30).map(|number| format!("https://api.a.example/own/{number:02}.json"));
+        let own: Vec<String> = own.collect();
+        let mut requested = HashSet::new();
+        for visits in 0..30 {
+            let published =
+                own.iter().map(|at| manifest(at, Discovery::Agentmap, Some("https://a.example/")));
+            let uploads =
+                (0..100).map(|number| manifest(&upload(number), Discovery::CatalogEntry, Some(catalog)));
+            let linked = (0..2).flat_map(|of| {
+                let from = upload(of);
+                let many = (0..if of == 0 { 200 } else { 1 }).map(move |number| deep(of, number));
+                many.map(move |at| manifest(&at, Discovery::CatalogEntry, Some(&from))).collect::<Vec<_>>()
+            });
+            let resources =
+                published.chain(uploads).chain(linked).chain([manifest(catalog, Discovery::Root, None)]);
+            let site = SiteState {
+                hosts: vec![host("a.example", HostOrigin::Listed), host("api.a.example", HostOrigin::Named)],
+                resources: resources.collect(),
+                visits,
+                ..crate::dry_run::unknown(SiteName::parse("a.example").unwrap())
+            };
+            let planned = planned(&site);
+            assert!(own.iter().all(|own| planned.contains(own)), "visit {visits}: {planned:?}");
+            assert!(planned.contains(&deep(1, 0)), "visit {visits}: {planned:?}");
+            let of_one = planned.iter().filter(|url| url.starts_with("https://a.example/d/00/")).count();
+            assert_eq!(of_one, FURTHER_OF_ONE_MAX, "visit {visits}");
+            requested.extend(planned);
+        }
+        assert!((0..100).all(|number| requested.contains(&upload(number))));
+        assert!((0..200).all(|number| requested.contains(&deep(0, number))), "every document has its turn");
     }
 
     #[test]

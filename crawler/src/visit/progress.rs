@@ -1,6 +1,7 @@
 //! The progress of a visit, as it is written to the store: enough to resume the visit in any process.
 
 use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
@@ -52,6 +53,21 @@ impl VisitRequest {
     }
 }
 
+/// How long a visit was parked for links of documents, for what others name, and at hosts of others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WaitsForLinks {
+    /// All of them together.
+    pub(crate) time: Duration,
+    /// How many of them were for links of the site's own documents at its own hosts.
+    pub(crate) at_own_hosts: u32,
+}
+
+impl WaitsForLinks {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The progress of a visit. In JSON its parts are one object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -79,6 +95,8 @@ pub(crate) struct Progress {
     /// How the visit ended, if only its documents have to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_as: Option<VisitEnd>,
+    #[serde(default, skip_serializing_if = "WaitsForLinks::is_none")]
+    pub(crate) waits_for_links: WaitsForLinks,
     /// The host whose response ended the whole visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_at: Option<Host>,
@@ -108,6 +126,7 @@ impl Progress {
             claim_file_at: None,
             results_at_claim_file: 0,
             ended_as: None,
+            waits_for_links: WaitsForLinks::default(),
             ended_at: None,
             parked_bytes: 0,
             written_bytes: 0,
@@ -319,8 +338,8 @@ mod tests {
             let tasks: Vec<Task> = progress.plan.tasks().collect();
             assert_eq!(tasks.len(), 1 + usize::from(is_manifest), "{tasks:?}");
             let repeated = tasks.iter().position(|task| task.url.path() == "/part.json");
-            let place = usize::from(linked_by == NamedBy::Others);
-            assert_eq!(repeated, is_manifest.then_some(place), "others are not before the site: {tasks:?}");
+            let place = usize::from(linked_by != NamedBy::Site);
+            assert_eq!(repeated, is_manifest.then_some(place), "nothing is before the site: {tasks:?}");
             assert!(repeated.is_none_or(|at| tasks[at].named_by == linked_by), "{tasks:?}");
             is_manifest
         };
@@ -422,10 +441,11 @@ mod tests {
             NamedBy::Site,
             &HashSet::new(),
         );
-        assert_eq!(many_links.write_json(now), None, "too many links");
-        let long = |number: usize| task(&format!("https://a.example/{number}?{}", "a".repeat(7_900)));
-        (0..90).for_each(|number| progress.plan.add(long(number)));
-        progress.plan.add_next((90..120).map(long).collect());
+        assert!(many_links.write_json(now).is_none(), "too many links");
+        for number in 0..120 {
+            let long = task(&format!("https://a.example/{number}?{}", "a".repeat(7_900)));
+            assert_eq!(progress.plan.add_next(vec![long]), []);
+        }
         assert!(progress.write_json(now).is_none(), "too many long URLs");
     }
 

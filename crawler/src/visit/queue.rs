@@ -1,4 +1,4 @@
-//! The queue of a visit. Most tasks are rows of the path table, of which only the row number is kept: thousands of
+//! The queue of a visit, in the order of the ranks of its tasks. Most tasks are rows of the path table, of which only the row number is kept: thousands of
 //! visits wait with their queues, and write them with nearly every request.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ enum Segment {
 }
 
 impl Queue {
-    pub(crate) fn push_back(&mut self, task: Task) {
+    fn push_back(&mut self, task: Task) {
         let host = task.url.host();
         match (row_of(&task, &host), self.0.back_mut()) {
             (Some(row), Some(Segment::Rows(same, slots))) if *same == host => slots.push_back(row.slot),
@@ -31,22 +31,24 @@ impl Queue {
         }
     }
 
-    /// Adds a task after the tasks of the site itself.
-    pub(crate) fn insert_before_others(&mut self, task: Task) {
-        let others = self.0.split_off(self.first_of_others());
+    /// Adds a task after those of its rank.
+    pub(crate) fn insert_last(&mut self, task: Task) {
+        let rank = task.rank();
+        let after = self.0.split_off(self.first_where(|other| other > rank));
         self.push_back(task);
-        self.0.extend(others);
+        self.0.extend(after);
     }
 
-    /// Adds a task that others named before their other tasks, and after those of the site itself.
-    pub(crate) fn insert_first_of_others(&mut self, task: Task) {
-        self.0.insert(self.first_of_others(), Segment::Task(Box::new(task)));
+    /// Adds a task before those of its rank.
+    pub(crate) fn insert_first(&mut self, task: Task) {
+        let rank = task.rank();
+        let mut from = Self(self.0.split_off(self.first_where(|other| other >= rank)));
+        from.push_front(task);
+        self.0.append(&mut from.0);
     }
 
-    fn first_of_others(&self) -> usize {
-        let is_of_others =
-            |segment: &Segment| matches!(segment, Segment::Task(task) if task.named_by == NamedBy::Others);
-        self.0.iter().position(is_of_others).unwrap_or(self.0.len())
+    fn first_where(&self, is_at: impl Fn(u8) -> bool) -> usize {
+        self.0.iter().position(|segment| is_at(segment.rank())).unwrap_or(self.0.len())
     }
 
     pub(crate) fn push_front(&mut self, task: Task) {
@@ -118,15 +120,17 @@ impl Queue {
         }
     }
 
-    /// Paths that are planned at a host.
-    pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
+    /// Paths that are planned at a host, for tasks of such standing.
+    pub(crate) fn paths_at(&self, host: &Host, is_counted: impl Fn(NamedBy) -> bool) -> Vec<String> {
         let mut paths = Vec::new();
         for segment in &self.0 {
             match segment {
-                Segment::Rows(of, slots) if of == host => {
+                Segment::Rows(of, slots) if of == host && is_counted(NamedBy::Site) => {
                     paths.extend(slots.iter().filter_map(|slot| Some(row(*slot)?.path.to_owned())));
                 }
-                Segment::Task(task) if task.url.host() == *host => paths.push(task.url.path_and_query()),
+                Segment::Task(task) if task.url.host() == *host && is_counted(task.named_by) => {
+                    paths.push(task.url.path_and_query());
+                }
                 _ => {}
             }
         }
@@ -143,6 +147,14 @@ impl FromIterator<Task> for Queue {
 }
 
 impl Segment {
+    /// The rank of its tasks. Rows are of the site.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Rows(..) => 0,
+            Self::Task(task) => task.rank(),
+        }
+    }
+
     fn of(row: Option<&PlannedPath>, host: Host, task: Task) -> Self {
         match row {
             Some(row) => Self::Rows(host, VecDeque::from([row.slot])),
@@ -178,6 +190,7 @@ mod tests {
     use manifest::ManifestUrl;
     use policy::BodyKind;
 
+    use super::super::task::Role;
     use super::*;
 
     fn planned(host: &str) -> impl Iterator<Item = Task> {
@@ -217,17 +230,46 @@ mod tests {
         }
         assert_eq!(queue, tasks.iter().cloned().collect());
         assert_eq!(queue.len(), tasks.len());
-        let others = Task { named_by: NamedBy::Others, ..planned("c.example").next().unwrap() };
-        let mut with_others: Queue = tasks.iter().take(3).cloned().chain([others.clone()]).collect();
-        for task in tasks.iter().skip(3).cloned() {
-            with_others.insert_before_others(task);
-        }
-        assert_eq!(with_others, tasks.iter().cloned().chain([others]).collect());
         let asked_again = queue.pop_front().unwrap();
         queue.push_front(asked_again);
         assert_eq!(queue.tasks().collect::<Vec<_>>(), tasks);
-        let paths = queue.paths_at(&Host::parse("b.example").unwrap());
-        assert_eq!(paths, planned("b.example").map(|task| task.url.path_and_query()).collect::<Vec<_>>());
+        let others = Task { named_by: NamedBy::Others, ..planned("b.example").next().unwrap() };
+        queue.insert_last(others.clone());
+        let paths =
+            |is_counted: fn(NamedBy) -> bool| queue.paths_at(&Host::parse("b.example").unwrap(), is_counted);
+        let rows: Vec<String> = planned("b.example").map(|task| task.url.path_and_query()).collect();
+        assert_eq!(paths(|named_by| named_by == NamedBy::Site), rows);
+        assert_eq!(paths(|named_by| named_by == NamedBy::Others), [others.url.path_and_query()]);
+    }
+
+    #[test]
+    fn tasks_wait_in_the_order_of_their_ranks() {
+        let task = |path: &str, named_by, role| {
+            let url = ManifestUrl::parse(&format!("https://a.example/{path}")).unwrap();
+            Task { named_by, role, ..Task::new(url, BodyKind::Manifest, Discovery::CatalogEntry) }
+        };
+        let ranked = |number| {
+            [
+                task(&format!("own/{number}"), NamedBy::Site, Role::Manifest),
+                task(&format!("part/{number}"), NamedBy::Document, Role::Part),
+                task(&format!("linked/{number}"), NamedBy::Document, Role::Manifest),
+                task(&format!("further/{number}"), NamedBy::Further, Role::Part),
+                task(&format!("theirs/{number}"), NamedBy::Others, Role::Manifest),
+            ]
+        };
+        let mut queue = Queue::default();
+        ranked(1).into_iter().rev().for_each(|task| queue.insert_last(task));
+        ranked(2).into_iter().for_each(|task| queue.insert_last(task));
+        ranked(0).into_iter().rev().for_each(|task| queue.insert_first(task));
+        planned("a.example").for_each(|row| queue.insert_last(row));
+        let mut expected: Vec<Task> = Vec::new();
+        for rank in 0..5 {
+            expected.extend((0..3).map(|number| ranked(number)[rank].clone()));
+            if rank == 0 {
+                expected.extend(planned("a.example"));
+            }
+        }
+        assert_eq!(queue.tasks().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use policy::claim::{ClaimAuthority, FILE_PATH, Proof, TOKEN_PREFIX};
 use policy::key::KEY_BYTES;
-use store::{GroupSet, LeaseRequest, Seed, WorkerId};
+use store::{GroupSet, LeaseRequest, Seed, SeedOrigin, WorkerId};
 use testweb::Answer;
 
-use super::requester::tests::{Fixture, fixture};
+use super::requester::tests::{Fixture, fixture, fixture_with};
 use super::*;
 
 const NAME: &str = "slow.example";
@@ -118,6 +118,98 @@ async fn a_site_with_a_long_delay_is_read_over_days() {
         assert!(more.iter().any(|path| path == MANIFEST), "{more:?}");
         assert!(more.iter().any(|path| path != MANIFEST && !paths.contains(path)), "{more:?}");
     }
+}
+
+fn submitted(at: &str) -> Seed {
+    let url = ManifestUrl::parse(at).unwrap();
+    Seed { host: url.host(), url: Some(url), rank: None, origin: SeedOrigin::Submitted, revisit_now: true }
+}
+
+/// Opens the visit until it ends; returns what was requested in each opening.
+async fn open_until_the_end(fixture: &Fixture) -> Vec<Opening> {
+    let mut openings = Vec::new();
+    while openings.len() < OPENINGS_MAX {
+        let opening = open(fixture).await;
+        let is_parked = opening.is_parked;
+        openings.push(opening);
+        if !is_parked {
+            return openings;
+        }
+        advance_until_due(fixture).await;
+    }
+    panic!("{:?}", fixture.paths());
+}
+
+/// Only what others named is left when the visit is resumed for the last time, and robots.txt forbids it.
+#[tokio::test]
+async fn disallowed_links_of_others_do_not_deny_the_site() {
+    let robots = "User-agent: *\nCrawl-delay: 60\nDisallow: /private/\n";
+    let fixture = slow_site(Answer::text(robots)).await;
+    let private = (0..4).map(|number| submitted(&format!("https://{NAME}/private/{number}.json")));
+    fixture.tools.store.seeds_add(&private.collect::<Vec<_>>(), clock::now()).await.unwrap();
+    clock::advance(LATE);
+    for pass in 0..2 {
+        let openings = open_until_the_end(&fixture).await;
+        assert!(openings.len() > 2, "the visit is resumed");
+        let report = report(&fixture).await;
+        assert_eq!(report.visits[0].end, VisitEnd::Completed, "pass {pass}");
+        assert_eq!(report.summary.status, policy::Status::Fresh, "pass {pass}");
+        assert_eq!(report.summary.manifests, 1, "pass {pass}");
+        advance_until_due(&fixture).await;
+    }
+    assert!(!fixture.paths().iter().any(|path| path.starts_with("/private/")));
+}
+
+/// The catalog of the site lists documents at the host of a customer, or others submit them. This host asks for a delay of 50 minutes.
+#[tokio::test]
+async fn delays_of_a_customers_host_hold_a_visit_for_an_hour_at_most() {
+    const CUSTOMER: &str = "t1.slow.example";
+    let listed: Vec<String> = (0..5).map(|number| format!("https://{CUSTOMER}/u/{number}.json")).collect();
+    for is_listed in [true, false] {
+        let links: Vec<String> = listed.iter().map(|url| format!(r#"{{"href":"{url}"}}"#)).collect();
+        let catalog =
+            format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{}]}}]}}"#, links.join(","));
+        let mut site = testweb::Host::new(NAME).robots("").file(MANIFEST, "application/json", AWP);
+        if is_listed {
+            site = site.file("/.well-known/api-catalog", "application/linkset+json", catalog);
+        }
+        let customer = testweb::Host::new(CUSTOMER).robots("User-agent: *\nCrawl-delay: 3000\n");
+        let fixture = fixture_with(site, customer).await;
+        fixture.tools.store.standalone_end(&fixture.leased.token, &[]).await.unwrap();
+        if !is_listed {
+            let seeds: Vec<Seed> = listed.iter().map(|url| submitted(url)).collect();
+            fixture.tools.store.seeds_add(&seeds, clock::now()).await.unwrap();
+            clock::advance(LATE);
+        }
+        let openings = open_until_the_end(&fixture).await;
+        let time = openings.last().expect("an opening").ended_at - openings[0].began_at;
+        assert!(time < TimeDelta::hours(2), "listed: {is_listed}: {time}");
+        let parked = openings.iter().filter(|opening| opening.is_parked).count();
+        assert!(parked <= 1, "listed: {is_listed}: {parked}");
+        let report = report(&fixture).await;
+        assert_eq!(report.visits[0].end, VisitEnd::Completed, "listed: {is_listed}");
+        assert!(report.summary.manifests >= 1, "listed: {is_listed}");
+        assert!(!fixture.web.log().hits_on(CUSTOMER).is_empty(), "listed: {is_listed}");
+    }
+}
+
+/// The catalog of the site lists documents at its own host, which asks for a delay of a day.
+#[tokio::test]
+async fn links_of_a_site_with_a_long_delay_are_requested_in_later_visits() {
+    let listed = format!(r#"{{"href":"https://{NAME}/x/listed.json"}}"#);
+    let catalog = format!(r#"{{"linkset":[{{"anchor":"https://{NAME}/","service-desc":[{listed}]}}]}}"#);
+    let robots = format!(
+        "User-agent: *\nCrawl-delay: 86400\nAllow: {MANIFEST}$\nAllow: /.well-known/api-catalog$\nAllow: /x/\nDisallow: /\n"
+    );
+    let fixture = slow_site(Answer::text(robots)).await;
+    fixture.web.set_file(NAME, "/.well-known/api-catalog", "application/linkset+json", catalog);
+    fixture.web.set_file(NAME, "/x/listed.json", "application/json", AWP.replace("buy_book", "sell_book"));
+    for _ in 0..4 {
+        open_until_the_end(&fixture).await;
+        advance_until_due(&fixture).await;
+    }
+    let paths = fixture.paths();
+    assert!(paths.contains(&"/x/listed.json".to_owned()), "{paths:?}");
 }
 
 #[tokio::test]

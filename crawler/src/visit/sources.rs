@@ -13,7 +13,7 @@ use store::{LinkChanges, NewSource, ResourceState, SiteState};
 use super::fetched::Fetched;
 use super::findings::known;
 use super::links::FollowUps;
-use super::own_hosts::OwnHosts;
+use super::own_hosts::{OwnHosts, is_of_document};
 use super::task::{NamedBy, Role, Task};
 
 /// Sources of one document that are compared: so many documents, the nearest first as they are requested, and so many of hosts.
@@ -188,11 +188,6 @@ fn links_to((discovery, from): &(Discovery, ManifestUrl), own: &OwnHosts) -> Opt
     } else {
         own.contains(&from.host()).then_some(0)
     }
-}
-
-/// Whether a document is the source of such a link, not a host.
-fn is_of_document(discovery: Discovery) -> bool {
-    matches!(discovery, Discovery::CatalogEntry | Discovery::Pointer | Discovery::Submitted)
 }
 
 /// Whether a known document only completes another one, which it comes with.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use manifest::{Discovery, Format, Host};
-use policy::plan::FullTableReason;
+use manifest::{Discovery, Format, Host, ManifestUrl};
+use policy::plan::{FullTableReason, PATHS};
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::{ResourceState, SiteState};
 
@@ -14,6 +14,7 @@ use super::findings::{Findings, known};
 use super::links::{self, FollowUps};
 use super::parts::StoredCopy;
 use super::prepare;
+use super::progress::Progress;
 use super::requester::Robots;
 use super::sources::{ReadWhole, keep_source};
 use super::task::{NamedBy, Role, Task, Validators};
@@ -53,7 +54,7 @@ impl Visit<'_> {
                 return Ok(NextStep::Continue);
             }
         };
-        let is_first_request = !self.robots_applied.contains(&host);
+        let is_first_request = !self.progress.traffic.robots_applied.contains(&host);
         if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await? {
             // like the name, it is the word of the host, whichever task came first
             self.progress.plan.end_host(host, end);
@@ -84,12 +85,12 @@ impl Visit<'_> {
         verdict: &Arc<RobotsVerdict>,
         task: &Task,
     ) -> Result<NextStep, Interrupt> {
-        if !self.robots_applied.insert(host.clone()) {
+        if self.progress.traffic.robots_applied.contains(host) {
             return Ok(NextStep::Continue);
         }
-        let mut paths = vec![task.url.path_and_query()];
-        paths.extend(self.progress.plan.paths_at(host));
+        let paths = self.paths_of_evidence(host, task);
         let decisions = self.requester.decisions(verdict, paths).await?;
+        self.progress.traffic.robots_applied.insert(host.clone());
         let rules = self.progress.plan.rules(task);
         let next = rules.observe_robots(verdict, &decisions);
         if let NextStep::Stop(_) = next {
@@ -101,6 +102,27 @@ impl Visit<'_> {
             self.follow_word_of_host(FullTableReason::Agentmap, task, Some(read), follow_ups);
         }
         Ok(next)
+    }
+
+    /// The paths of a host that say together whether its robots.txt forbids everything: those that the site itself names and that this visit
+    /// has requested or will. Where there are none, those of the path table and everything that is planned there: no choice of others ends
+    /// a host.
+    fn paths_of_evidence(&self, host: &Host, task: &Task) -> Vec<String> {
+        let Progress { plan, findings, .. } = &self.progress;
+        let is_site = |named_by| named_by == NamedBy::Site;
+        let mut paths = plan.paths_at(host, is_site);
+        paths.extend(is_site(task.named_by).then(|| task.url.path_and_query()));
+        let requested = findings
+            .fetched
+            .iter()
+            .filter(|fetched| is_site(fetched.named_by) && fetched.url.host() == *host);
+        paths.extend(requested.map(|fetched| fetched.url.path_and_query()));
+        if paths.is_empty() {
+            paths = plan.paths_at(host, |_| true);
+            paths.push(task.url.path_and_query());
+            paths.extend(PATHS.iter().map(|row| row.path.to_owned()));
+        }
+        paths
     }
 
     /// Follows the links of the robots.txt, the DNS records or the home page of the host of `task`. They are the site's if the host is.
@@ -183,6 +205,7 @@ impl Visit<'_> {
                     linked_from: known.linked_from.clone().map(Box::new),
                     ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
                 };
+                let task = Task { named_by: self.own_hosts.word_on(&task), ..task };
                 let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
                 Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
             })
@@ -220,10 +243,10 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
-        if task.named_by == NamedBy::Others
+        let is_found = |url: &ManifestUrl| self.own_hosts.is_found_without_links(url);
+        if matches!(task.named_by, NamedBy::Further | NamedBy::Others)
             && task.discovery != Discovery::Listed
-            && let Some(original) =
-                self.progress.findings.original_of(&fetched, self.site, |url| self.own_hosts.names(url))
+            && let Some(original) = self.progress.findings.original_of(&fetched, self.site, is_found)
         {
             let reason = format!("the same document is at {original}");
             fetched.reject(FetchOutcome::NotAManifest, reason);

@@ -58,8 +58,10 @@ pub(crate) enum NamedBy {
     /// The path table, the robots.txt, the DNS records or the home page of an own host, at an own host; or the operator.
     #[default]
     Site,
-    /// A document that the site names links to it, or what the site names is at a host that is not its own.
+    /// A document that the site itself publishes links to it, or what the site itself names is at a host that is not its own.
     Document,
+    /// A document links to it that was itself reached by a link.
+    Further,
     /// A submission or another site alone ([`policy::naming`]), or a list whose URL has yielded no manifest yet. It is requested
     /// after everything else.
     Others,
@@ -67,8 +69,12 @@ pub(crate) enum NamedBy {
 
 impl NamedBy {
     /// Who names what a document links to, if the document is named like this.
-    pub(crate) fn of_links(self) -> Self {
-        self.max(Self::Document)
+    pub(crate) const fn of_links(self) -> Self {
+        match self {
+            Self::Site => Self::Document,
+            Self::Document | Self::Further => Self::Further,
+            Self::Others => Self::Others,
+        }
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -124,6 +130,18 @@ impl Task {
         let url = ManifestUrl::on_host(host, row.path).ok()?;
         let (discovery, role) = Self::manner_of(row);
         Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
+    }
+
+    /// The place of the task among those that wait, lowest first: what the site itself names, the parts that complete its manifests, what
+    /// its documents link to, what those link to, and what others name.
+    pub(crate) fn rank(&self) -> u8 {
+        match (self.named_by, self.role) {
+            (NamedBy::Site, _) => 0,
+            (NamedBy::Document, Role::Part) => 1,
+            (NamedBy::Document, _) => 2,
+            (NamedBy::Further, _) => 3,
+            (NamedBy::Others, _) => 4,
+        }
     }
 
     /// The URL to request next.

@@ -31,6 +31,9 @@ pub(crate) struct Traffic {
     pub(crate) active: Duration,
     /// Boxed, since a map allocates space for eleven hosts, and nearly every site has one.
     pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
+    /// Hosts whose robots.txt was applied to the plan. One that is fetched again is applied again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) robots_applied: BTreeSet<Host>,
     /// Hosts whose last request was that for their robots.txt.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) robots_last: BTreeSet<Host>,

@@ -178,6 +178,18 @@ pub(crate) async fn resources_unlink(connection: &mut Connection, ids: &[Manifes
     Ok(())
 }
 
+/// Deletes resources that have no manifest and no document.
+pub(crate) async fn resources_forget(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(concat!("DELETE FROM resource WHERE document_hash IS NULL AND id IN ", list!()))
+        .bind(names(ids.iter().map(ManifestId::as_str))?)
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}
+
 /// Writes resources of one site. A known link stays known.
 pub(crate) async fn resources_save(
     connection: &mut Connection,

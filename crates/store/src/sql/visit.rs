@@ -14,7 +14,9 @@ use super::declaration::{declarations_before, declarations_regroup, statements_a
 use super::host::hosts_bound;
 use super::lease::LeaseEnd;
 use super::manifest::manifests_name;
-use super::resource::{KnownResource, part_save, resources_known, resources_save, resources_unlink};
+use super::resource::{
+    KnownResource, part_save, resources_forget, resources_known, resources_save, resources_unlink,
+};
 use super::state::{dead_hosts_remove, host_origins, robots_save};
 use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
 use super::visit_save::{
@@ -216,6 +218,7 @@ async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcom
     let (visit, prepared, plan) = (held.write.visit, &held.write.prepared, &held.plan);
     resources_save(connection, visit.site.as_str(), &plan.resources).await?;
     resources_unlink(connection, &plan.unlinked).await?;
+    resources_forget(connection, &plan.forgotten).await?;
     for part in &plan.parts {
         part_save(connection, part, prepared.document(&part.id)).await?;
     }

@@ -127,7 +127,7 @@ macro_rules! contract_tests {
                 bounds_old_versions_of_a_site_by_bytes,
             },
             naming::{
-                a_document_without_its_source_is_no_longer_named_by_the_site,
+                a_document_without_its_source_is_no_longer_named_by_the_site, the_links_that_a_site_keeps_are_bounded,
                 stores_who_names_a_document_and_reports_a_change, others_name_a_new_version_and_a_returned_document_too,
                 the_operator_names_the_host_of_a_customer, a_change_of_naming_regroups_the_declarations,
                 the_url_decides_until_the_next_visit_of_an_earlier_schema,

@@ -103,6 +103,26 @@ pub(crate) async fn a_document_without_its_source_is_no_longer_named_by_the_site
     Ok(())
 }
 
+/// Links that visits leave, or find missing, in numbers that nothing else bounds.
+pub(crate) async fn the_links_that_a_site_keeps_are_bounded(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, SHOP, later(0), vec![found(AWP, "own", &["book"], later(0))]).await?;
+    for round in 0..3 {
+        let at = later(10 * (round + 1));
+        let left = (0..1_000).map(|number| {
+            let url = format!("https://t1.shop.example/{round}/{number}.json");
+            linked(AWP, fetch(&url, FetchOutcome::NotReached, at))
+        });
+        visited(store, SHOP, at, left.collect()).await?;
+    }
+    let resources = lease(store, SHOP, later(60)).await?.site.resources;
+    assert_eq!(resources.len(), 2_000);
+    assert!(resources.iter().any(|resource| resource.url == url(AWP)), "the manifest stays");
+    let newest = resources.iter().filter(|resource| resource.url.path().starts_with("/2/")).count();
+    assert_eq!(newest, 1_000, "the oldest are deleted");
+    Ok(())
+}
+
 pub(crate) async fn others_name_a_new_version_and_a_returned_document_too(db: Db) -> Result<()> {
     let store = &db.store;
     visited(store, SHOP, later(0), vec![upload(AWP, later(0))]).await?;

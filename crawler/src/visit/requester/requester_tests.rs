@@ -32,14 +32,19 @@ pub(in crate::visit) struct Fixture {
 }
 
 pub(in crate::visit) async fn fixture(host: testweb::Host) -> Fixture {
-    fixture_behind(&[], host).await
+    fixture_behind(&[], host, None).await
+}
+
+/// A site with another host.
+pub(in crate::visit) async fn fixture_with(host: testweb::Host, other: testweb::Host) -> Fixture {
+    fixture_behind(&[], host, Some(other)).await
 }
 
 /// A host with addresses that accept no connection before its own.
-async fn fixture_behind(closed: &[&str], host: testweb::Host) -> Fixture {
+async fn fixture_behind(closed: &[&str], host: testweb::Host, other: Option<testweb::Host>) -> Fixture {
     let name = host.name().to_owned();
     let closed: Vec<String> = closed.iter().map(|address| format!("{address}:1 {name}\n")).collect();
-    let web = Web::builder().hosts([host]).start().await.unwrap();
+    let web = Web::builder().hosts([host]).hosts(other).start().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let settings = EgressSettings {
@@ -171,7 +176,7 @@ async fn a_visit_waits_while_the_reader_threads_are_busy() {
 #[tokio::test]
 async fn a_request_tries_two_addresses() {
     let closed = ["127.67.0.1", "127.67.0.2"];
-    let fixture = fixture_behind(&closed, testweb::Host::new("a.example")).await;
+    let fixture = fixture_behind(&closed, testweb::Host::new("a.example"), None).await;
     let (stop, mut progress, url) = (Stop::default(), begun(), fixture.url(CARD));
     let mut requester = fixture.requester(&stop);
     let first = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();

@@ -167,6 +167,7 @@ impl Requester<'_> {
                 HasMemory::No
             }
         };
+        traffic.robots_applied.remove(&record.host);
         traffic.robots.insert(record.host.clone(), Box::new(record));
         Ok(fits)
     }
