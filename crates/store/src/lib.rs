@@ -20,6 +20,7 @@ mod operations;
 mod plan;
 mod postgres;
 mod prepare;
+mod room;
 mod rows;
 mod schema;
 mod sqlite;
